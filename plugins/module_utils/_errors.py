@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Every error that a user may meet, as one sentence each: what, where, why, what to do."""
+
+from __future__ import annotations
+
+
+class ComputeError(Exception):
+    """Anything this collection refuses or fails at.
+
+    ``code`` is stable and machine-readable; the message is for people.
+    """
+
+    code = "failed"
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+
+
+class InputError(ComputeError):
+    """A variable breaks a rule: names the variable, the value and the rule."""
+
+    code = "input"
+
+    def __init__(self, variable: str, value: object, rule: str) -> None:
+        super().__init__("%s: %s: %s." % (variable, _shown(value), rule.rstrip(".")), variable)
+
+
+class ConflictError(ComputeError):
+    """Something else holds the name, the address or the port."""
+
+    code = "conflict"
+
+
+class EngineError(ComputeError):
+    """A Docker Engine refused, or did not answer in time."""
+
+    code = "engine"
+
+
+class StateError(ComputeError):
+    """The session is in a state that does not allow this."""
+
+    code = "state"
+
+
+class NotFoundError(ComputeError):
+    """No such session."""
+
+    code = "not_found"
+
+
+def _shown(value: object, longest: int = 80) -> str:
+    """The value as a user would recognise it: control characters escaped, never longer than a line."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
