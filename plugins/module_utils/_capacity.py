@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What is free on an agent: how many containers of a kind it can hold, and taking their share of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes, show_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Gpu, Resources
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Each:
+    """What every container of a session asks for. ``gpus`` is a whole number, or a fraction below one."""
+
+    millicpus: int
+    memory: int
+    shm: int = 0
+    gpus: float = 0.0
+    pinned: bool = False
+
+
+@dataclass
+class Free:
+    """What an agent has left. ``gpus`` maps each device to its free part and its declared number of shares."""
+
+    agent: str
+    millicpus: int
+    memory: int
+    gpus: Dict[str, Tuple[float, float]] = field(default_factory=dict)
+    cpu_ids: List[int] = field(default_factory=list)
+
+    def room(self, each: Each) -> int:
+        """How many such containers fit."""
+        return max(0, min(count for _slot, count, _needed, _left in self.slots(each, 1)))
+
+    def slots(self, each: Each, count: int) -> List[Tuple[str, int, str, str]]:
+        """Every slot asked for: its name, how many containers it allows, what ``count`` of them need, what is free."""
+        rows = [
+            ("CPUs", self.millicpus // each.millicpus, show_cpus(count * each.millicpus), show_cpus(self.millicpus)),
+            ("memory", self.memory // each.memory, show_bytes(count * each.memory), show_bytes(self.memory)),
+        ]
+        if each.pinned:
+            cpus = each.millicpus // 1000
+            rows.append(("unpinned CPUs", len(self.cpu_ids) // cpus, str(count * cpus), str(len(self.cpu_ids))))
+        if each.gpus:
+            free = "%g" % round(sum(part for part, _shares in self.gpus.values()), 3)
+            rows.append(("GPUs", self._gpu_room(each.gpus), "%g" % (count * each.gpus), free))
+        return rows
+
+    def shortfall(self, each: Each, count: int) -> str:
+        """The first slot that cannot hold ``count`` containers, in the user's words: ``needs 4 CPUs, 1 free``."""
+        for slot, room, needed, left in self.slots(each, count):
+            if room < count:
+                return "needs %s %s, %s free" % (needed, slot, left)
+        return ""
+
+    def take(self, each: Each) -> Resources:
+        """Book one container; the caller has checked that there is room."""
+        self.millicpus -= each.millicpus
+        self.memory -= each.memory
+        cpuset = ""
+        if each.pinned:
+            count = each.millicpus // 1000
+            cpuset = ",".join(str(cpu) for cpu in self.cpu_ids[:count])
+            del self.cpu_ids[:count]
+        return Resources(each.millicpus, each.memory, each.shm, tuple(self._take_gpus(each.gpus)), cpuset)
+
+    def _gpu_room(self, gpus: float) -> int:
+        if gpus >= 1:
+            return sum(1 for part, _shares in self.gpus.values() if part > 1 - _TINY) // int(gpus)
+        return sum(int(part / gpus + _TINY) for part, shares in self.gpus.values() if _divides(gpus, shares))
+
+    def _take_gpus(self, gpus: float) -> List[Gpu]:
+        if gpus >= 1:
+            chosen = [device for device, (part, _shares) in self.gpus.items() if part > 1 - _TINY][: int(gpus)]
+            booked = 1.0
+        elif gpus > 0:
+            # The fullest device that still has the part: whole devices stay whole for those who need them.
+            fitting = [
+                (part, device)
+                for device, (part, shares) in self.gpus.items()
+                if part > gpus - _TINY and _divides(gpus, shares)
+            ]
+            chosen, booked = [min(fitting)[1]], gpus
+        else:
+            return []
+        for device in chosen:
+            part, shares = self.gpus[device]
+            self.gpus[device] = (round(part - booked, 9), shares)
+        return [Gpu(device, booked) for device in chosen]
+
+
+def _divides(fraction: float, shares: float) -> bool:
+    """Whether a fraction is a whole number of the device's shares, and the device is shared at all."""
+    return shares > 1 and abs(fraction * shares - round(fraction * shares)) < 1e-6
+
+
+def parse_cpuset(text: str) -> Set[int]:
+    """
+    >>> sorted(parse_cpuset("0-2,5"))
+    [0, 1, 2, 5]
+    """
+    cpus: Set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _dash, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def free_of(agent: Agent, bookings: Iterable[Resources]) -> Free:
+    """An agent's capacity without what is booked on it."""
+    free = Free(agent.name, agent.millicpus, agent.memory, {gpu.id: (1.0, gpu.shares) for gpu in agent.gpus})
+    pinned: Set[int] = set()
+    for booked in bookings:
+        free.millicpus -= booked.millicpus
+        free.memory -= booked.memory
+        pinned |= parse_cpuset(booked.cpuset)
+        for gpu in booked.gpus:
+            part, shares = free.gpus.get(gpu.id, (0.0, 1.0))
+            free.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)
+    free.cpu_ids = [cpu for cpu in agent.cpu_ids if cpu not in pinned]
+    return free
