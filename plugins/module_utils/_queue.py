@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Whose turn it is: priority first, then first come; backfill, with an age bound so that a big session is not starved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._placement import Demand, Placed, Shortfall, place
+
+STRICT = "strict"
+BACKFILL = "backfill"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A PENDING session in the queue. ``since`` is when it came."""
+
+    id: str
+    name: str
+    priority: int
+    since: float
+    demand: Demand
+
+
+def in_order(queue: Iterable[Waiting]) -> List[Waiting]:
+    """The queue, first to last."""
+    return sorted(queue, key=lambda one: (-one.priority, one.since, one.id))
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How the queue moves. After ``age_bound`` seconds a session that does not fit holds back those behind it."""
+
+    name: str = BACKFILL
+    age_bound: float = 3600.0
+
+
+def take_turn(
+    mine: Waiting,
+    queue: Iterable[Waiting],
+    agents: Sequence[Agent],
+    free: Dict[str, Free],
+    policy: Policy,
+    now: float,
+) -> Placed | Shortfall:
+    """Place ``mine`` behind all who come before it in its resource group.
+
+    One before it that fits keeps its room (``free`` is booked for it) although another run launches it; one that does not
+    fit is passed by under ``backfill`` until it has waited longer than the age bound, and never under ``strict``.
+    """
+    for other in in_order(one for one in queue if one.demand.group == mine.demand.group):
+        if other.id == mine.id:
+            break
+        placed = place(other.demand, agents, free)
+        if isinstance(placed, Placed):
+            for agent in placed.agents:
+                free[agent].take(other.demand.each)
+        elif policy.name == STRICT or now - other.since > policy.age_bound:
+            return Shortfall("waits behind %s, which came first: %s" % (other.name, placed.reason))
+    return place(mine.demand, agents, free)
