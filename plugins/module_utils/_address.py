@@ -53,6 +53,11 @@ def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subn
     )
 
 
+def subnet_layout(subnet: str, size: int) -> Subnet:
+    """The layout of a subnet that was chosen before: the same subnet and size give the same addresses."""
+    return _layout(ipaddress.IPv4Network(subnet), size)
+
+
 def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -> int:
     """The preferred port if it is free, else the first free one of the range; the caller adds it to ``taken``."""
     if preferred and preferred not in taken:

@@ -271,6 +271,7 @@ class Agent:
     subnets: Tuple[str, ...] = ()
     ports: Tuple[int, ...] = ()
     containers: Tuple[Live, ...] = ()
+    network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
 
     @classmethod
@@ -295,5 +296,6 @@ class Agent:
             subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
             ports=tuple(data.get("ports") or ()),
             containers=tuple(Live.from_json(one) for one in data.get("containers") or ()),
+            network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
         )

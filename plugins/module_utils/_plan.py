@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -163,6 +163,8 @@ def _container(
         LABEL_CONTAINER + ".rank": str(member.rank),
         LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
     }
+    if member.rank == 0:
+        own[LABEL_CONTAINER + ".ports"] = json.dumps([asdict(port) for port in ground.ports], separators=(",", ":"))
     return Container(
         id=identity,
         name=container_name(session.owner, session.name, member.hostname),

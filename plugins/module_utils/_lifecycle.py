@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The changes of state that follow a decision: running, error, terminating, terminated.
+
+Each is safe to repeat: a change that has happened already is no error and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable, Dict, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to change: the session by id, or by name and owner, and who changes it."""
+
+    id: str
+    name: str
+    owner: str
+    reason: str
+    result: str
+    now: float
+    lease: float
+    agents: Tuple[Agent, ...] = ()
+    holder: Json = field(default_factory=dict)
+
+
+def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
+    row = store.need(change.id)
+    before = row.state
+    if before == _states.RUNNING:
+        # A repair is done: the lease that kept others off it ends.
+        row.holder, row.lease = None, 0.0
+        store.save(row)
+    else:
+        store.change(row, _states.RUNNING, change.now, change.reason or "every container is verified")
+    return before, row
+
+
+def _error(store: Store, change: Change) -> Tuple[str, Row | None]:
+    row = store.need(change.id)
+    before = row.state
+    if before == _states.RUNNING:
+        # A repair failed: the session is as degraded as it was.
+        row.holder, row.lease, row.reason = None, 0.0, change.reason
+        store.save(row)
+    elif before not in _states.ENDED:
+        store.change(row, _states.ERROR, change.now, change.reason)
+    return before, row
+
+
+def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
+    adopt(store, Context(change.agents, change.holder, change.now))
+    row = store.get(change.id) if change.id else store.find(change.name, change.owner)
+    if row is None or row.state in _states.ENDED:
+        return (row.state if row else ""), row
+    before = row.state
+    if before == _states.PENDING:
+        store.change(row, _states.CANCELLED, change.now, change.reason or "ended while it was waiting")
+        return before, row
+    row.holder, row.lease = change.holder, change.now + change.lease
+    if before == _states.TERMINATING:
+        store.save(row)
+    else:
+        store.change(row, _states.TERMINATING, change.now, change.reason or "ended by %s" % change.holder.get("user"))
+    return before, row
+
+
+def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
+    row = store.need(change.id)
+    before = row.state
+    if before not in _states.ENDED:
+        row.result = change.result or row.result
+        store.change(row, _states.TERMINATED, change.now, change.reason or "every container is removed")
+    return before, row
+
+
+CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {
+    "running": _running,
+    "error": _error,
+    "terminating": _terminating,
+    "terminated": _terminated,
+}

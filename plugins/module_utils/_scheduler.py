@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The head's decisions, each in one transaction of the store: launch, repair, wait, adopt, clear away, end.
+
+The engines' reports come in as documents; nothing here talks to an engine. docs/architecture.md §5 has the rules.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._address import (
+    Subnet,
+    choose_port,
+    choose_subnet,
+    parse_port_range,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._adopt import adopted_rows, rebuilt_plan
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._placement import Placed, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._plan import SSH_PORT, Ground, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy, Waiting, take_turn
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
+
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a decision stands on: the agents' reports, who asks, and when."""
+
+    agents: Tuple[Agent, ...]
+    holder: Json
+    now: float
+    policy: Policy = field(default_factory=Policy)
+    lease: float = 600.0
+    takeover: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``outcome`` is placed, pending, running (all well), repair or held; ``remove`` are sessions to clear away."""
+
+    outcome: str
+    session: Row
+    plan: Plan | None = None
+    reason: str = ""
+    missing: Tuple[str, ...] = ()
+    remove: Tuple[str, ...] = ()
+    is_new: bool = False
+
+
+def show_session(row: Row) -> Json:
+    """A session's row as results show it; the request and the plan are documents of their own."""
+    plan = row.plan or {}
+    return {
+        "id": row.id,
+        "name": row.name,
+        "owner": row.owner,
+        "group": row.resource_group,
+        "state": row.state,
+        "result": row.result,
+        "reason": row.reason,
+        "priority": row.priority,
+        "launch": (plan.get("session") or {}).get("launch", ""),
+        "holder": row.holder,
+        "created": row.created,
+        "changed": row.changed,
+    }
+
+
+def launch(store: Store, request: Request, context: Context) -> Outcome:
+    """Launch, repair or report a session: the same request always leads to the same session."""
+    adopt(store, context)
+    expire(store, context)
+    row = store.find(request.name, request.owner)
+    if row is not None and row.state != _states.PENDING:
+        found = _existing(store, row, request, context)
+        if found is not None:
+            return found
+        row = None
+    is_new = row is None
+    if row is None:
+        row = _enqueue(store, request, context)
+    elif Request.from_json(row.request).differences(request):
+        raise _other_settings(row, Request.from_json(row.request), request)
+    return replace(_take_turn(store, row, request, context), is_new=is_new)
+
+
+def adopt(store: Store, context: Context) -> None:
+    """Sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
+    known = store.states()
+    for row in adopted_rows(context.agents, set(known)):
+        if store.find(row.name, row.owner) is None:
+            store.add(row, context.now, "adopted from its labels")
+
+
+def expire(store: Store, context: Context) -> None:
+    """Launches whose controller was lost: their lease has run out, or their controller is known to be gone."""
+    for row in store.live():
+        if row.state in _states.LAUNCHING and _is_lost(row, context):
+            store.change(row, _states.ERROR, context.now, "its controller was lost while it was %s" % row.state)
+        elif row.state == _states.TERMINATING and _is_lost(row, context):
+            row.holder, row.lease = None, 0.0
+            store.save(row)
+
+
+def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
+    """Ended sessions of which an engine still holds something."""
+    states = store.states()
+    seen = {one for agent in agents for one in (*agent.network_sessions, *(live.session for live in agent.containers))}
+    return tuple(sorted(one for one in seen if states.get(one) in _states.ENDED))
+
+
+def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
+    """What is booked on each agent: every labelled container of a session that has not ended, and what the store has
+    placed but no engine shows yet."""
+    states = store.states()
+    booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
+    for agent in agents:
+        for live in agent.containers:
+            if states.get(live.session) not in _states.ENDED:
+                booked[agent.name][live.id] = live.resources
+    for row in store.live():
+        if row.state in _states.HOLDING and row.plan:
+            for container in Plan.from_json(row.plan).containers:
+                booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
+    return {name: list(one.values()) for name, one in booked.items()}
+
+
+def _existing(store: Store, row: Row, request: Request, context: Context) -> Outcome | None:
+    """What to do about a session of that name that is past PENDING; None when the name is free again."""
+    if row.state in _states.LAUNCHING or row.state == _states.TERMINATING:
+        if row.state == _states.TERMINATING and not row.holder:
+            store.change(row, _states.TERMINATED, context.now, "what was left of it is cleared away")
+            return None
+        return Outcome("held", row, reason=_held(row))
+    plan = _plan_of(row, request, context)
+    missing = tuple(one.hostname for one in plan.containers if not _is_up(one.agent, one.id, context.agents))
+    if not missing:
+        return Outcome("running", row, plan, remove=removable(store, context.agents))
+    if row.holder and not _is_lost(row, context):
+        return Outcome("held", row, reason=_held(row))
+    lost = sorted({one.agent for one in plan.containers if one.hostname in missing} & _unreachable(context.agents, plan))
+    if lost:
+        raise ConflictError(
+            "Session %s is degraded: %s cannot be reached; bring it back and run this again, or end the session with "
+            "terminate.yml." % (row.name, ", ".join(lost)), lost[0])  # fmt: skip
+    plan = _relaunched(plan)
+    row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
+    store.save(row)
+    return Outcome("repair", row, plan, missing=missing, remove=removable(store, context.agents))
+
+
+def _plan_of(row: Row, request: Request, context: Context) -> Plan:
+    """A running session's plan, after making sure that the request is the one it was made from."""
+    if row.request is None:
+        plan = rebuilt_plan(row, request, context.agents)
+        row.request, row.plan = request.to_json(), plan.to_json()
+        return plan
+    stored = Request.from_json(row.request)
+    if stored.differences(request):
+        raise _other_settings(row, stored, request)
+    return Plan.from_json(row.plan)
+
+
+def _other_settings(row: Row, stored: Request, request: Request) -> InputError:
+    names = ", ".join(stored.differences(request))
+    rule = "the name is in use by a %s session with other settings (%s): end it with terminate.yml, or take another name"
+    return InputError("session_name", row.name, rule % (row.state, names))
+
+
+def _enqueue(store: Store, request: Request, context: Context) -> Row:
+    row = Row(
+        id=str(uuid.uuid4()),
+        name=request.name,
+        owner=request.owner,
+        resource_group=request.group,
+        state=_states.PENDING,
+        priority=request.priority,
+        request=request.to_json(),
+    )
+    store.add(row, context.now, "requested")
+    return row
+
+
+def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Outcome:
+    remove = removable(store, context.agents)
+    booked = bookings(store, context.agents)
+    free: Dict[str, Free] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
+    queue = [_waiting(one) for one in store.live() if one.state == _states.PENDING]
+    placed = take_turn(_waiting(row), queue, context.agents, free, context.policy, context.now)
+    if isinstance(placed, Shortfall):
+        row.reason = placed.reason
+        store.save(row)
+        return Outcome("pending", row, reason=placed.reason, remove=remove)
+    plan = _planned(store, row, request, placed, context)
+    row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
+    store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
+    store.change(row, _states.PREPARING, context.now, "launch %s" % plan.session.launch)
+    return Outcome("placed", row, plan, remove=remove)
+
+
+def _waiting(row: Row) -> Waiting:
+    return Waiting(row.id, row.name, row.priority, row.created, Request.from_json(row.request).demand())
+
+
+def _planned(store: Store, row: Row, request: Request, placed: Placed, context: Context) -> Plan:
+    plans = [Plan.from_json(one.plan) for one in store.live() if one.plan and one.state in _states.HOLDING]
+    ground = Ground(
+        session_id=row.id,
+        launch=str(uuid.uuid4()),
+        placed=placed,
+        subnet=_subnet(request, placed, plans, context.agents),
+        ports=_ports(request, placed, plans, context.agents),
+        mtu=mtu_for(placed.mode, context.agents, placed.agents),
+    )
+    return build_plan(request, ground)
+
+
+def _subnet(request: Request, placed: Placed, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:
+    taken = {plan.network.subnet for plan in plans}
+    for agent in agents:
+        taken.update(agent.routes)
+        taken.update(agent.subnets)
+    return choose_subnet(max(request.size, len(set(placed.agents))), request.network_pool, taken)
+
+
+def _ports(request: Request, placed: Placed, plans: Iterable[Plan], agents: Sequence[Agent]) -> Tuple[Port, ...]:
+    """Where ``main1``'s ssh and apps are published on its agent."""
+    agent = next(one for one in agents if one.name == placed.agents[0])
+    taken: Set[int] = set(agent.ports)
+    for plan in plans:
+        if plan.main.agent == agent.name:
+            taken.update(port.host_port for port in plan.main.ports)
+    first, last = parse_port_range(request.port_range)
+    ports = []
+    wanted = [("ssh", SSH_PORT, 0, agent.publish)]
+    wanted += [(app.name, app.port, app.preferred_port, EVERYWHERE if app.public else LOOPBACK) for app in request.apps]
+    for name, container_port, preferred, host_ip in wanted:
+        host_port = choose_port(preferred, first, last, taken)
+        taken.add(host_port)
+        ports.append(Port(name, container_port, host_ip, host_port))
+    return tuple(ports)
+
+
+def _relaunched(plan: Plan) -> Plan:
+    """The same plan under a new launch id: what a repair makes is told apart from what was there."""
+    old, new = plan.session.launch, str(uuid.uuid4())
+    document: Json = plan.to_json()
+    document["session"]["launch"] = new
+    for labelled in [document["network"], *document["containers"]]:
+        labelled["labels"] = {name: new if text == old else text for name, text in labelled["labels"].items()}
+    return Plan.from_json(document)
+
+
+def _is_up(agent: str, container_id: str, agents: Iterable[Agent]) -> bool:
+    return any(
+        live.id == container_id and live.state == "running"
+        for one in agents
+        if one.name == agent
+        for live in one.containers
+    )
+
+
+def _unreachable(agents: Iterable[Agent], plan: Plan) -> Set[str]:
+    """The plan's agents that did not answer, or are no longer in the inventory."""
+    return set(plan.agents) - {agent.name for agent in agents if agent.reachable}
+
+
+def _is_lost(row: Row, context: Context) -> bool:
+    launch_id = ((row.plan or {}).get("session") or {}).get("launch")
+    return row.lease < context.now or (bool(context.takeover) and context.takeover == launch_id)
+
+
+def _held(row: Row) -> str:
+    holder: Mapping[str, object] = row.holder or {}
+    doing = {_states.TERMINATING: "ended", _states.RUNNING: "repaired"}.get(row.state, "launched")
+    who = "%s@%s (process %s)" % (holder.get("user"), holder.get("host"), holder.get("pid"))
+    return "session %s is being %s by %s" % (row.name, doing, who)

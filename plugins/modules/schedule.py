@@ -1,0 +1,175 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: schedule
+short_description: Place a session on agents, or say why it waits
+description:
+  - Records a session in the store on the head and places it, in one transaction, so that two operators at once never
+    give the same room away twice.
+  - A session that is already running is compared with the request; containers of it that are gone are reported for repair.
+  - A session that does not fit stays V(PENDING) in the queue; that is a result and no failure.
+  - Sessions of a lost store are adopted from the labels in O(agents).
+options:
+  request:
+    description:
+      - The request in its normal form, as M(cluster.compute.session) with O(cluster.compute.session#module:state=checked)
+        returns it.
+    type: dict
+    required: true
+  agents:
+    description:
+      - The reports of all agents, as M(cluster.compute.agent_info) returns them.
+    type: list
+    elements: dict
+    required: true
+  queue_policy:
+    description:
+      - V(backfill) lets a later session start when it fits and an earlier one does not.
+      - V(strict) keeps the order whatever it costs.
+    type: str
+    choices: [backfill, strict]
+    default: backfill
+  queue_age_bound:
+    description:
+      - Seconds after which a waiting session is no longer passed by under O(queue_policy=backfill).
+    type: int
+    default: 3600
+  lease:
+    description:
+      - Seconds for which the placement is kept for this controller; a launch takes no longer.
+    type: int
+    default: 600
+  state_dir:
+    description:
+      - The store's folder on the head.
+      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
+    type: path
+  holder:
+    description:
+      - Who asks; set by the action half.
+    type: dict
+    default: {}
+  takeover:
+    description:
+      - The launch of a controller that is known to be gone; set by the action half.
+    type: str
+    default: ''
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details: The whole plan is the difference.
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session
+"""
+
+EXAMPLES = r"""
+- name: Place the session, or queue it
+  cluster.compute.schedule:
+    request: "{{ checked.request }}"
+    agents: "{{ ansible_play_hosts | map('extract', hostvars, 'agent_report') | list }}"
+  delegate_to: "{{ groups['head'][0] }}"
+  run_once: true
+  register: scheduled
+"""
+
+RETURN = r"""
+outcome:
+  description:
+    - V(placed) when there is a new plan to carry out, V(repair) when containers of a running session are missing, V(running)
+      when nothing is to be done, V(pending) when it does not fit, V(held) when another controller is at work on it.
+  type: str
+  returned: success
+plan:
+  description: The plan, when there is one.
+  type: dict
+  returned: when O(ignore:outcome) is placed, repair or running
+reason:
+  description: Why the session waits.
+  type: str
+  returned: success
+missing:
+  description: Hostnames of containers that do not run.
+  type: list
+  elements: str
+  returned: success
+remove:
+  description: Ended sessions of which an engine still holds something.
+  type: list
+  elements: str
+  returned: success
+session:
+  description: The session's row in the store.
+  type: dict
+  returned: success
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, launch, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+
+
+def schedule(params: Json, check_mode: bool) -> Json:
+    context = Context(
+        agents=tuple(Agent.from_json(report) for report in params["agents"]),
+        holder=params["holder"],
+        now=time.time(),
+        policy=Policy(params["queue_policy"], float(params["queue_age_bound"])),
+        lease=float(params["lease"]),
+        takeover=params["takeover"],
+    )
+    store = Store(state_dir(params["state_dir"]), read_only=check_mode)
+    try:
+        with store.transaction(keep=not check_mode):
+            outcome = launch(store, Request.from_json(params["request"]), context)
+    finally:
+        store.close()
+    return {
+        "changed": outcome.outcome in ("placed", "repair") or outcome.is_new,
+        "outcome": outcome.outcome,
+        "session": show_session(outcome.session),
+        "plan": outcome.plan.to_json() if outcome.plan else None,
+        "reason": outcome.reason,
+        "missing": list(outcome.missing),
+        "remove": list(outcome.remove),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "request": {"type": "dict", "required": True},
+            "agents": {"type": "list", "elements": "dict", "required": True},
+            "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
+            "queue_age_bound": {"type": "int", "default": 3600},
+            "lease": {"type": "int", "default": 600},
+            "state_dir": {"type": "path"},
+            "holder": {"type": "dict", "default": {}},
+            "takeover": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    run(module, lambda: schedule(module.params, module.check_mode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session
+short_description: Check a request, and move a session from state to state
+description:
+  - With O(state=checked) the request is checked on the controller, before any host is touched, and brought into its normal
+    form.
+  - The other states change the session in the store on the head, and the session's artifacts on the controller.
+options:
+  state:
+    description:
+      - V(checked) checks O(request) and changes nothing.
+      - V(running) records that every container of the session is verified, or that a repair is done.
+      - V(error) records that a launch failed; everything it made has been removed.
+      - V(terminating) takes the session over for its end; one that is V(PENDING) becomes V(CANCELLED) at once.
+      - V(terminated) records its end.
+    type: str
+    choices: [checked, running, error, terminating, terminated]
+    required: true
+  request:
+    description:
+      - The variables of the role C(session) without their C(session_) prefix, for O(state=checked).
+      - Without a C(name) a readable pair of words is made up; without an C(owner) it is the controller's user.
+    type: dict
+  id:
+    description:
+      - The session's UUID; O(name) and O(owner) do as well for O(state=terminating).
+    type: str
+  name:
+    description:
+      - The session's name.
+    type: str
+  owner:
+    description:
+      - The session's owner.
+      - The default is the controller's user.
+    type: str
+  reason:
+    description:
+      - Why, for the history.
+    type: str
+    default: ''
+  result:
+    description:
+      - The session's result, for O(state=terminated).
+    type: str
+    choices: ['', SUCCESS, FAILURE]
+    default: ''
+  agents:
+    description:
+      - The agents' reports, so that O(state=terminating) finds a session that the store has lost.
+    type: list
+    elements: dict
+    default: []
+  lease:
+    description:
+      - Seconds for which the end of the session is this controller's, with O(state=terminating).
+    type: int
+    default: 600
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session.
+    type: path
+  document:
+    description:
+      - What C(session.json) is to hold, for O(state=running).
+    type: dict
+  state_dir:
+    description:
+      - The store's folder on the head.
+      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
+    type: path
+  holder:
+    description:
+      - Who asks; set by the action half.
+    type: dict
+    default: {}
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details: The state before and after.
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.schedule
+"""
+
+EXAMPLES = r"""
+- name: Check what is asked for
+  cluster.compute.session:
+    state: checked
+    request:
+      name: train
+      cluster_size: 4
+      memory: 16g
+  register: checked
+
+- name: Say that all of it runs
+  cluster.compute.session:
+    state: running
+    id: "{{ scheduled.session.id }}"
+  delegate_to: "{{ groups['head'][0] }}"
+"""
+
+RETURN = r"""
+request:
+  description: The request in its normal form.
+  type: dict
+  returned: with O(state=checked)
+session:
+  description: The session's row in the store; empty when there is no such session.
+  type: dict
+  returned: with the other states
+plan:
+  description: The session's plan, if it was placed.
+  type: dict
+  returned: with O(state=terminating)
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+
+
+def session(params: Json, check_mode: bool) -> Json:
+    change = Change(
+        id=params["id"] or "",
+        name=params["name"] or "",
+        owner=params["owner"] or params["holder"].get("user", ""),
+        reason=params["reason"],
+        result=params["result"],
+        agents=tuple(Agent.from_json(report) for report in params["agents"]),
+        holder=params["holder"],
+        now=time.time(),
+        lease=float(params["lease"]),
+    )
+    store = Store(state_dir(params["state_dir"]), read_only=check_mode)
+    try:
+        with store.transaction(keep=not check_mode):
+            before, row = CHANGES[params["state"]](store, change)
+    finally:
+        store.close()
+    after = row.state if row else ""
+    return {
+        "changed": before != after,
+        "session": show_session(row) if row else {},
+        "plan": row.plan if row else None,
+        "diff": {"before": {"state": before}, "after": {"state": after}},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {
+                "type": "str",
+                "required": True,
+                "choices": ["checked", "running", "error", "terminating", "terminated"],
+            },
+            "request": {"type": "dict"},
+            "id": {"type": "str"},
+            "name": {"type": "str"},
+            "owner": {"type": "str"},
+            "reason": {"type": "str", "default": ""},
+            "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
+            "agents": {"type": "list", "elements": "dict", "default": []},
+            "lease": {"type": "int", "default": 600},
+            "artifacts": {"type": "path"},
+            "document": {"type": "dict"},
+            "state_dir": {"type": "path"},
+            "holder": {"type": "dict", "default": {}},
+        },
+        required_if=[
+            ("state", "checked", ["request"]),
+            ("state", "running", ["id"]),
+            ("state", "error", ["id"]),
+            ("state", "terminating", ["id", "name"], True),
+            ("state", "terminated", ["id"]),
+        ],
+        supports_check_mode=True,
+    )
+    run(module, lambda: session(module.params, module.check_mode))
+
+
+if __name__ == "__main__":
+    main()

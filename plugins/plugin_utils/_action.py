@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What the action halves share: errors become results, and who the controller is."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from abc import abstractmethod
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._names import owner_from_login
+
+
+class ComputeAction(ActionBase):
+    """An action whose errors are one sentence, as a module's are. Subclasses say what it does in ``act``."""
+
+    _supports_async = False
+
+    def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
+        result: Json = super().run(tmp, task_vars)
+        try:
+            result.update(self.act(dict(self._task.args), task_vars or {}))
+        except ComputeError as error:
+            failure = {"code": error.code, "message": error.message, "where": error.where}
+            result.update(failed=True, msg=error.message, failure=failure)
+        return result
+
+    @abstractmethod
+    def act(self, args: Json, task_vars: Json) -> Json:
+        """The work: the result, or a ComputeError."""
+
+    def module(self, name: str, args: Json, task_vars: Json) -> Json:
+        """Run a module of this collection where the task runs."""
+        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
+        return result
+
+
+def login() -> str:
+    """The controller's user, as an owner."""
+    return owner_from_login(getpass.getuser())
+
+
+def holder() -> Json:
+    """Who launches: the process of this ansible-playbook. Actions run in its forks."""
+    pid = os.getppid()
+    return {"host": socket.gethostname(), "user": login(), "pid": pid, "start": _started(pid)}
+
+
+def is_gone(other: Json) -> bool:
+    """Whether another holder is certain to be gone: it ran on this machine, and its process is no more."""
+    if not other or other.get("host") != socket.gethostname():
+        return False
+    pid = int(other.get("pid") or 0)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    # A process of the same number that started at another time is another process.
+    return _started(pid) != other.get("start")
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the kernel's own ticks; empty where there is no /proc."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as status:
+            return status.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
