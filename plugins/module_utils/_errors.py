@@ -49,6 +49,17 @@ class StateError(ComputeError):
     code = "state"
 
 
+class LibraryError(ComputeError):
+    """A Python library is missing where this runs; ``trace`` is the import's own traceback."""
+
+    code = "library"
+
+    def __init__(self, library: str, trace: str = "") -> None:
+        super().__init__("The Python library %s is missing; install it." % library)
+        self.library = library
+        self.trace = trace
+
+
 class NotFoundError(ComputeError):
     """No such session."""
 

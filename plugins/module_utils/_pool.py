@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Bounded threads: many like pieces of work, results in order, the first failure stops the rest."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Callable, Generic, Iterable, List, Optional, TypeVar
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+@dataclass
+class Outcome(Generic[Item, Value]):
+    """What became of one item: a value, an error, or neither where a failure came before its turn."""
+
+    item: Item
+    value: Optional[Value] = None
+    error: Optional[Exception] = None
+    done: bool = False
+
+
+def default_parallelism() -> int:
+    """An engine is bound by its CPUs: four to eight requests at once are as fast as sixteen."""
+    return min(8, max(4, os.cpu_count() or 1))
+
+
+def map_bounded(
+    function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
+) -> List[Outcome[Item, Value]]:
+    """Call the function on every item, C(limit) at a time; what has begun always ends before this returns."""
+    outcomes: List[Outcome[Item, Value]] = [Outcome(item) for item in items]
+    waiting = iter(outcomes)
+    failed = threading.Event()
+    turn = threading.Lock()
+
+    def work() -> None:
+        while keep_going or not failed.is_set():
+            with turn:
+                outcome = next(waiting, None)
+            if outcome is None:
+                return
+            _settle(function, outcome)
+            if outcome.error is not None:
+                failed.set()
+
+    workers = min(limit, len(outcomes))
+    if workers <= 1:
+        work()
+        return outcomes
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        for done in [pool.submit(work) for _ in range(workers)]:
+            done.result()
+    return outcomes
+
+
+def first_error(outcomes: Iterable[Outcome[Item, Value]]) -> Optional[Exception]:
+    """The error of the first item, in order, that has one."""
+    return next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+
+
+def _settle(function: Callable[[Item], Value], outcome: Outcome[Item, Value]) -> None:
+    try:
+        outcome.value = function(outcome.item)
+        outcome.done = True
+    except Exception as error:  # handed to the caller, who raises it from its own thread
+        outcome.error = error
