@@ -1,0 +1,88 @@
+#!/bin/sh
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Make the SSH runtime from the programs of the system this runs in (the root of the reference image):
+#
+#   sh make_runtime.sh INIT VERSION
+#
+# INIT is the script that becomes bin/init, VERSION what the file `version` says. The result needs nothing outside its own
+# folder: every program names its loader and its libraries by their place in it. It holds for any architecture and any
+# distribution, because the loader's name comes from the programs, and the libraries are those that ldd lists.
+set -eu
+
+runtime=/opt/cluster-compute
+# What PID 1 and a person in an image without tools need. `sh` is the interpreter of every script in here.
+applets='sh cat chmod chown cp date echo env false grep head hostname id kill ln ls mkdir mv ps pwd rm rmdir sed setsid
+sleep tail test touch tr true wc'
+
+find_program() { # NAME: its path, wherever the distribution keeps it; nothing if there is none
+    for folder in /usr/sbin /usr/bin /sbin /bin /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh; do
+        if [ -x "$folder/$1" ]; then
+            echo "$folder/$1"
+            return
+        fi
+    done
+}
+
+libraries_of() { # FILE: the libraries and the loader that it is run with, one path a line
+    ldd "$1" | sed -n -e 's/.*=> \(\/[^ ]*\).*/\1/p' -e 's/^[[:space:]]*\(\/[^ ]*\) (0x.*/\1/p'
+}
+
+add_program() { # NAME FOLDER [optional]: copy it and its libraries, and make it use only those
+    source=$(find_program "$1")
+    if [ -z "$source" ]; then
+        [ "${3:-}" = optional ] && return
+        echo "make_runtime: this system has no $1; add its package to the image" >&2
+        exit 1
+    fi
+    target=$runtime/$2/$1
+    install -m 0755 "$source" "$target"
+    loader=$(patchelf --print-interpreter "$target")
+    for library in $(libraries_of "$source") "$loader"; do
+        install -m 0755 "$library" "$runtime/lib/"
+    done
+    patchelf --set-interpreter "$runtime/lib/${loader##*/}" "$target"
+    patchelf --force-rpath --set-rpath "$runtime/lib" "$target"
+}
+
+add_client() { # NAME: scp and sftp run /usr/bin/ssh unless told where ssh is: tell them
+    add_program "$1" libexec
+    printf '#!%s/bin/sh\nexec %s/libexec/%s -S %s/bin/ssh "$@"\n' "$runtime" "$runtime" "$1" "$runtime" >"$runtime/bin/$1"
+    chmod 0755 "$runtime/bin/$1"
+}
+
+add_busybox() {
+    install -m 0755 "$(find_program busybox)" "$runtime/bin/busybox"
+    if ldd "$runtime/bin/busybox" >/dev/null 2>&1; then
+        echo "make_runtime: this system's busybox is not static; add the static one to the image" >&2
+        exit 1
+    fi
+    for applet in $applets; do
+        ln -s busybox "$runtime/bin/$applet"
+    done
+}
+
+rm -rf "$runtime"
+mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec"
+add_busybox
+for program in ssh ssh-keygen setpriv; do
+    add_program "$program" bin
+done
+add_client scp
+add_client sftp
+add_program sshd libexec
+add_program sftp-server libexec
+add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
+add_program sshd-auth libexec optional    # and since 10.0
+install -m 0755 "$1" "$runtime/bin/init"
+
+# Keys made when the package was installed would be the same in every container.
+rm -f /etc/ssh/ssh_host_*
+
+# Prove it: a runtime that cannot run here will not run elsewhere.
+"$runtime/bin/ssh" -V
+"$runtime/libexec/sshd" -V 2>/dev/null || "$runtime/libexec/sshd" -? 2>&1 | grep -q OpenSSH
+"$runtime/bin/setpriv" --version
+echo "$2" >"$runtime/version" # the last file to be written, and the last to be copied into a volume
