@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import LABE
 from ansible_collections.cluster.compute.plugins.module_utils._reasons import advice, clean
 
 MOST_LINKS = 8
+HTTP_NOT_FOUND = 404
 LOOK = "look at that engine's log"
 
 
@@ -132,10 +133,19 @@ class Engine:
         with self._asking("take files below %s" % path, subject) as client:
             client.put_archive(identity, path, archive)
 
-    def has_path(self, identity: str, path: str, subject: str = "") -> bool:
+    def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
+        """What is at a path (``mode``, ``linkTarget`` …) without reading it: a final link is told, not followed."""
         with self._asking("look for %s" % path, subject) as client:
-            found = self._or_none(client.get_archive, identity, path)
-            return found is not None
+            url = client._url("/containers/{0}/archive", identity)
+            answer = client.head(url, params={"path": path}, timeout=self._timeout)
+            if answer.status_code == HTTP_NOT_FOUND:
+                return None
+            client._raise_for_status(answer)
+            header = answer.headers.get("x-docker-container-path-stat", "")
+            return dict(self._sdk.utils.decode_json_header(header))
+
+    def has_path(self, identity: str, path: str, subject: str = "") -> bool:
+        return self.path_stat(identity, path, subject) is not None
 
     def read_file(self, identity: str, path: str, subject: str = "") -> bytes | None:
         """A file's bytes, links followed inside the container; nothing where there is no such file."""
