@@ -2,34 +2,66 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``schedule``: says who asks, takes over from a controller that is gone, renders the user's
-variables into the plan."""
+"""The controller's half of ``schedule``: says who asks, waits its turn, takes over from a controller that is gone, and
+renders the user's variables into the plan."""
 
 from __future__ import annotations
+
+import time
 
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._template import render_environment
+from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError, StateError
+
+# Seconds between two looks at the queue.
+_INTERVAL = 2.0
 
 
 class ActionModule(ComputeAction):
-    """Two calls of the module only when a lost controller's session is in the way."""
+    """The module is called once, again while the session waits, and again past a controller that is gone."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
-        result = self.module("schedule", args, task_vars)
-        if result.get("outcome") == "held" and is_gone(result["session"].get("holder") or {}):
-            args["takeover"] = result["session"]["launch"]
-            result = self.module("schedule", args, task_vars)
-        if result.get("outcome") == "held":
-            message = "%s: wait for it, or end it with terminate.yml." % result["reason"]
-            return dict(result, failed=True, msg=message[0].upper() + message[1:])
+        wait = _seconds(args.pop("wait", 0))
+        args["agents"] = [report["agent"] for report in args.get("agents") or []]
+        result = self._until_placed(args, wait, task_vars)
         if result.get("plan"):
             plan = Plan.from_json(result["plan"])
-            rendered = with_user_environment(plan, render_environment(Request.from_json(args["request"]), plan))
-            result["plan"] = rendered.to_json()
+            plan = with_user_environment(plan, render_environment(Request.from_json(args["request"]), plan))
+            result["plan"] = plan.to_json()
             if self._task.diff and result["outcome"] in ("placed", "repair"):
-                result["diff"] = {"before": {}, "after": result["plan"], "before_header": "nothing", "after_header": "plan"}
+                result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
         return result
+
+    def _until_placed(self, args: Json, wait: float, task_vars: Json) -> Json:
+        deadline = time.monotonic() + wait
+        result = self._ask(args, task_vars)
+        while result.get("outcome") == "pending" and time.monotonic() < deadline:
+            time.sleep(min(_INTERVAL, max(0.0, deadline - time.monotonic())))
+            result = self._ask(args, task_vars)
+        if result.get("outcome") == "pending" and wait and not self._task.check_mode:
+            name = result["session"]["name"]
+            message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
+            return dict(result, failed=True, msg=message)
+        return result
+
+    def _ask(self, args: Json, task_vars: Json) -> Json:
+        result = self.module("schedule", args, task_vars)
+        if result.get("outcome") == "held" and is_gone(result["session"].get("holder") or {}):
+            result = self.module("schedule", dict(args, takeover=result["session"]["launch"]), task_vars)
+        if result.get("outcome") == "held":
+            raise StateError("%s: wait for it, or end it with terminate.yml." % result["reason"].capitalize())
+        return result
+
+
+def _seconds(value: object) -> float:
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 7 * 86400:
+        raise InputError("session_wait", value, "it is a number of seconds from 0 to 604800")
+    return seconds

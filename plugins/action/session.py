@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from typing import Dict, List
+
+from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._document import session_document
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_count, check_request
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._template import check_environment
@@ -19,28 +23,38 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         if args.get("state") == "checked":
-            request = _checked(args.get("request") or {})
-            return {"changed": False, "request": request.to_json(), "digest": request.digest}
-        artifacts = args.pop("artifacts", None)
-        document = args.pop("document", None)
+            requests = _checked(args.get("request") or {}, args.get("count", 1))
+            paths = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
+            return {"changed": False, "requests": [request.to_json() for request in requests], "paths": paths}
+        mine = {name: args.pop(name, None) for name in ("artifacts", "plan", "address", "timings")}
+        args["agents"] = [report["agent"] for report in args.get("agents") or []]
         result = self.module("session", dict(args, holder=holder()), task_vars)
-        if artifacts and not self._task.check_mode and not result.get("failed"):
-            _keep(Artifacts(artifacts, result.get("session")), args["state"], document)
+        if not result.get("failed"):
+            result.update(self._keep(mine, result["session"]))
         return result
 
+    def _keep(self, mine: Json, session: Json) -> Json:
+        """``session.json`` while the session lives; nothing of it once it has ended."""
+        if not mine["artifacts"] or not session or self._task.check_mode:
+            return {}
+        artifacts = Artifacts(mine["artifacts"], session["name"])
+        if session["state"] in _states.ENDED:
+            artifacts.remove()
+        elif mine["plan"]:
+            plan = Plan.from_json(mine["plan"])
+            document = session_document(plan, session, str(mine["address"]), mine["timings"] or {})
+            artifacts.write_json("session.json", document)
+            return {"document": document, "artifacts": artifacts.path}
+        return {}
 
-def _checked(variables: Json) -> Request:
-    given = {name: value for name, value in variables.items() if value not in (None, "")}
+
+def _checked(variables: Json, count: object) -> List[Request]:
+    """One request for each session that is asked for; of several, each has its number after the name."""
+    given: Dict[str, object] = {name: value for name, value in variables.items() if value not in (None, "")}
     given.setdefault("name", random_name())
     given.setdefault("owner", login())
-    request = check_request(given)
-    check_environment(request)
-    return request
-
-
-def _keep(artifacts: Artifacts, state: str, document: Json | None) -> None:
-    """``session.json`` while the session lives; nothing of it once it has ended."""
-    if state == "running" and document is not None:
-        artifacts.write_json("session.json", document)
-    elif state in ("terminated", "error"):
-        artifacts.remove()
+    total = check_count(count)
+    names = [given["name"]] if total == 1 else ["%s-%d" % (given["name"], number) for number in range(1, total + 1)]
+    requests = [check_request(dict(given, name=name)) for name in names]
+    check_environment(requests[0])
+    return requests

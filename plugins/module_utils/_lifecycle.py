@@ -11,10 +11,10 @@ Each is safe to repeat: a change that has happened already is no error and chang
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
@@ -30,6 +30,7 @@ class Change:
     result: str
     now: float
     lease: float
+    unreached: Tuple[str, ...] = ()
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
 
@@ -80,8 +81,14 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
     before = row.state
     if before not in _states.ENDED:
         row.result = change.result or row.result
-        store.change(row, _states.TERMINATED, change.now, change.reason or "every container is removed")
+        left = [agent for agent in _agents_of(row) if agent in change.unreached]
+        note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
+        store.change(row, _states.TERMINATED, change.now, change.reason or note or "every container is removed")
     return before, row
+
+
+def _agents_of(row: Row) -> List[str]:
+    return Plan.from_json(row.plan).agents if row.plan else []
 
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {

@@ -217,6 +217,11 @@ class Plan:
     def main(self) -> Container:
         return self.containers[0]
 
+    @property
+    def ssh_port(self) -> Port:
+        """Where main1's SSH is published on its agent."""
+        return next(port for port in self.main.ports if port.name == "ssh")
+
     def on(self, agent: str) -> List[Container]:
         """The containers of one agent, in rank order."""
         return [container for container in self.containers if container.agent == agent]

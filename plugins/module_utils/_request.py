@@ -129,6 +129,11 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     return request
 
 
+def check_count(value: Any) -> int:
+    """How many such sessions at once."""
+    return _whole("session_count", value, 1, 100)
+
+
 def _check_together(request: Request) -> None:
     if request.shm > request.memory:
         rule = "shared memory is part of the memory, %s here" % show_bytes(request.memory)

@@ -16,7 +16,7 @@ import sqlite3
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._errors import NotFoundError, StateError
@@ -195,15 +195,30 @@ def _row(values: Any) -> Row:
     return Row(**pairs)
 
 
+def keep_logs(folder: str, results: Sequence[Json]) -> None:
+    """One file per container, in a folder of the session's own: what it wrote outlives it."""
+    _make_folder(folder)
+    for result in results:
+        for log in result.get("logs") or []:
+            path = os.path.join(folder, os.path.basename("%s.log" % log["hostname"]))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(log["text"])
+
+
 def _make_private(folder: str, path: str) -> None:
     """Folder 0700 and file 0600, both ours and neither a link: root must not be led to write elsewhere."""
+    _make_folder(folder)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        raise StateError("The session store %s cannot be opened: %s." % (path, error.strerror), path) from error
+
+
+def _make_folder(folder: str) -> None:
     os.makedirs(folder, mode=0o700, exist_ok=True)
     entry = os.lstat(folder)
     if not stat.S_ISDIR(entry.st_mode) or entry.st_uid != os.geteuid():
         raise StateError("The state folder %s is a link or another user's: remove it, or set another one." % folder, folder)
     if stat.S_IMODE(entry.st_mode) & 0o077:
         os.chmod(folder, 0o700)
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-    except OSError as error:
-        raise StateError("The session store %s cannot be opened: %s." % (path, error.strerror), path) from error

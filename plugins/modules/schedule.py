@@ -23,7 +23,7 @@ options:
     required: true
   agents:
     description:
-      - The reports of all agents, as M(cluster.compute.agent_info) returns them.
+      - The results of M(cluster.compute.agent_info) on all agents.
     type: list
     elements: dict
     required: true
@@ -44,6 +44,12 @@ options:
       - Seconds for which the placement is kept for this controller; a launch takes no longer.
     type: int
     default: 600
+  wait:
+    description:
+      - Seconds to wait while the session is V(PENDING); when they have run out and it still is, the task fails.
+      - With 0 a PENDING session is a result and no failure.
+    type: float
+    default: 0
   state_dir:
     description:
       - The store's folder on the head.
@@ -79,8 +85,8 @@ seealso:
 EXAMPLES = r"""
 - name: Place the session, or queue it
   cluster.compute.schedule:
-    request: "{{ checked.request }}"
-    agents: "{{ ansible_play_hosts | map('extract', hostvars, 'agent_report') | list }}"
+    request: "{{ checked.requests[0] }}"
+    agents: "{{ ansible_play_hosts | map('extract', hostvars, 'report') | list }}"
   delegate_to: "{{ groups['head'][0] }}"
   run_once: true
   register: scheduled
@@ -162,6 +168,7 @@ def main() -> None:
             "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
             "queue_age_bound": {"type": "int", "default": 3600},
             "lease": {"type": "int", "default": 600},
+            "wait": {"type": "float", "default": 0},
             "state_dir": {"type": "path"},
             "holder": {"type": "dict", "default": {}},
             "takeover": {"type": "str", "default": ""},

@@ -63,13 +63,38 @@ options:
       - Seconds for which the end of the session is this controller's, with O(state=terminating).
     type: int
     default: 600
+  count:
+    description:
+      - How many such sessions, for O(state=checked); of several, each has its number after the name.
+    type: int
+    default: 1
+  unreached:
+    description:
+      - Agents that could not be reached at the end, for O(state=terminated); the history names those that held a part of it.
+    type: list
+    elements: str
+    default: []
+  logs:
+    description:
+      - What M(cluster.compute.logs) returned on each agent, for O(state=terminated); kept in the store's folder.
+    type: list
+    elements: dict
+    default: []
   artifacts:
     description:
       - The folder on the controller that holds a folder for each session.
     type: path
-  document:
+  plan:
     description:
-      - What C(session.json) is to hold, for O(state=running).
+      - The plan that was carried out, for O(state=running); C(session.json) is made from it.
+    type: dict
+  address:
+    description:
+      - Where the controller reaches the agent of C(main1), for C(session.json).
+    type: str
+  timings:
+    description:
+      - Seconds that each phase took, for C(session.json).
     type: dict
   state_dir:
     description:
@@ -106,7 +131,7 @@ EXAMPLES = r"""
       name: train
       cluster_size: 4
       memory: 16g
-  register: checked
+  register: checked  # checked.requests
 
 - name: Say that all of it runs
   cluster.compute.session:
@@ -116,9 +141,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-request:
-  description: The request in its normal form.
-  type: dict
+requests:
+  description: The requests in their normal form.
+  type: list
+  elements: dict
+  returned: with O(state=checked)
+paths:
+  description: Folders of the agents that the request mounts.
+  type: list
+  elements: str
   returned: with O(state=checked)
 session:
   description: The session's row in the store; empty when there is no such session.
@@ -128,16 +159,26 @@ plan:
   description: The session's plan, if it was placed.
   type: dict
   returned: with O(state=terminating)
+remove:
+  description: Ended sessions of which an engine still holds something.
+  type: list
+  elements: str
+  returned: with O(state=terminating)
+document:
+  description: What C(session.json) holds.
+  type: dict
+  returned: with O(state=running) and O(plan)
 """
 
+import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import removable, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store, keep_logs, state_dir
 
 
 def session(params: Json, check_mode: bool) -> Json:
@@ -147,22 +188,28 @@ def session(params: Json, check_mode: bool) -> Json:
         owner=params["owner"] or params["holder"].get("user", ""),
         reason=params["reason"],
         result=params["result"],
+        unreached=tuple(params["unreached"]),
         agents=tuple(Agent.from_json(report) for report in params["agents"]),
         holder=params["holder"],
         now=time.time(),
         lease=float(params["lease"]),
     )
-    store = Store(state_dir(params["state_dir"]), read_only=check_mode)
+    folder = state_dir(params["state_dir"])
+    store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
             before, row = CHANGES[params["state"]](store, change)
+            remove = removable(store, change.agents)
     finally:
         store.close()
+    if row and params["logs"] and not check_mode:
+        keep_logs(os.path.join(folder, row.id), params["logs"])
     after = row.state if row else ""
     return {
         "changed": before != after,
         "session": show_session(row) if row else {},
         "plan": row.plan if row else None,
+        "remove": [one for one in remove if not row or one != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
 
@@ -183,8 +230,13 @@ def main() -> None:
             "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
             "agents": {"type": "list", "elements": "dict", "default": []},
             "lease": {"type": "int", "default": 600},
+            "count": {"type": "int", "default": 1},
+            "unreached": {"type": "list", "elements": "str", "default": []},
+            "logs": {"type": "list", "elements": "dict", "default": []},
             "artifacts": {"type": "path"},
-            "document": {"type": "dict"},
+            "plan": {"type": "dict"},
+            "address": {"type": "str"},
+            "timings": {"type": "dict"},
             "state_dir": {"type": "path"},
             "holder": {"type": "dict", "default": {}},
         },

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's half of ``ssh``: derives the keys, hands the agent what its containers need, keeps what the user needs."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils import _ssh_files
+from ansible_collections.cluster.compute.plugins.module_utils._identity import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
+
+ID_CONTAINER = "id_container"
+# Shown in a diff; the key is not.
+PUBLIC_FILES = ("ssh_config", "known_hosts")
+
+
+class ActionModule(ComputeAction):
+    """One call of the module, with everything secret in one opaque option that is never logged."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        plan = read_plan(args.get("plan"))
+        agent = str(args.get("agent") or task_vars.get("inventory_hostname"))
+        artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
+        address = args.pop("address", None) or _ssh_files.default_address(plan)
+        identity = self._identity(artifacts, plan)
+        result: Json = {"changed": False, "installed": []}
+        if plan.on(agent):
+            bundle = make_bundle(plan, identity, plan.on(agent))
+            result = self.module("ssh", dict(args, agent=agent, plan=_part(plan, agent), bundle=bundle.to_text()), task_vars)
+        if result.get("failed"):
+            return result
+        return self._keep(result, artifacts, identity, _files(plan, identity, address, artifacts))
+
+    def _identity(self, artifacts: Artifacts, plan: Plan) -> Identity:
+        """The session's identity. In check mode a new one lives no longer than the task."""
+        found = artifacts.identity(plan.session.id, create=not self._task.check_mode)
+        return found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id)
+
+    def _keep(self, result: Json, artifacts: Artifacts, identity: Identity, files: Dict[str, str]) -> Json:
+        """Write what is not there yet; the format of a private key has a random part, so its key is compared instead."""
+        wanted = {name: text.encode() for name, text in files.items()}
+        kept = artifacts.read(ID_CONTAINER)
+        if kept is not None and identity.owns(kept):
+            wanted[ID_CONTAINER] = kept
+        stale = {name: content for name, content in wanted.items() if not artifacts.holds(name, content)}
+        diffs = [_difference(artifacts, name, files[name]) for name in PUBLIC_FILES if name in stale]
+        if not self._task.check_mode:
+            for name, content in stale.items():
+                artifacts.write(name, content)
+        if self._task.diff:
+            result["diff"] = [*([result["diff"]] if result.get("diff") else []), *diffs]
+        result["changed"] = bool(result.get("changed") or stale)
+        result["artifacts"] = artifacts.folder
+        return result
+
+
+def _part(plan: Plan, agent: str) -> Json:
+    """The plan as far as this agent's module needs it."""
+    document = plan.to_json()
+    document["containers"] = [one for one in document["containers"] if one["agent"] == agent]
+    return document
+
+
+def _files(plan: Plan, identity: Identity, address: str, artifacts: Artifacts) -> Dict[str, str]:
+    return {
+        "ssh_config": _ssh_files.controller_config(plan, address, artifacts.folder),
+        "known_hosts": _ssh_files.authority_line(plan, identity.authority) + "\n",
+        ID_CONTAINER: identity.user.private,
+    }
+
+
+def _difference(artifacts: Artifacts, name: str, after: str) -> Json:
+    before = (artifacts.read(name) or b"").decode("utf-8", "replace")
+    path = "%s/%s" % (artifacts.folder, name)
+    return {"before": before, "after": after, "before_header": path, "after_header": path}

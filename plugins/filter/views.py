@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What people see: summaries and tables. The text is made in module_utils/_document.py."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils import _document
+
+
+class FilterModule:
+    """The collection's filters."""
+
+    def filters(self) -> Dict[str, Callable[..., Any]]:
+        return {
+            "session_summary": _document.summary,
+            "session_end": _document.ending,
+            "sessions_table": _document.sessions_table,
+            "agents_table": _document.agents_table,
+        }
+
+

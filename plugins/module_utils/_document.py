@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What a session shows to people and programs: ``session.json``, the summary, the tables. Docs: docs/session_json.md."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes, show_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._model import SCHEMA, Json, Plan
+
+
+def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
+    """The stable result of a launch. ``timings`` are seconds per phase; ``address`` is where main1's agent is reached."""
+    main = plan.main
+    return {
+        "schema": SCHEMA,
+        "session": {
+            "id": plan.session.id,
+            "name": plan.session.name,
+            "owner": plan.session.owner,
+            "group": plan.session.group,
+            "state": session["state"],
+            "mode": plan.session.mode,
+            "size": plan.session.size,
+            "image": plan.session.image,
+            "created": session["created"],
+            "running": session["changed"],
+        },
+        "network": {"name": plan.network.name, "driver": plan.network.driver, "subnet": plan.network.subnet},
+        "resources": {
+            "cpus": main.resources.millicpus / 1000,
+            "memory": main.resources.memory,
+            "shm": main.resources.shm,
+            "gpus": sum(gpu.shares for gpu in main.resources.gpus),
+        },
+        "containers": [
+            {
+                "id": one.id,
+                "hostname": one.hostname,
+                "agent": one.agent,
+                "rank": one.rank,
+                "local_rank": one.local_rank,
+                "address": one.address,
+                "gpus": [gpu.id for gpu in one.resources.gpus],
+            }
+            for one in plan.containers
+        ],
+        "apps": [
+            {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
+            for port in main.ports
+        ],
+        "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
+    }
+
+
+def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
+    """What a launch ends with, a line each."""
+    session, outcome = scheduled["session"], scheduled["outcome"]
+    if outcome == "pending":
+        return ["Session %s is PENDING: %s." % (session["name"], scheduled["reason"])]
+    plan = Plan.from_json(scheduled["plan"])
+    kind = "compute session" if plan.session.size == 1 else "cluster session, %s" % plan.session.mode
+    each = plan.main.resources
+    lines = [
+        "Session %s: %s (%s)" % (session["name"], _state(scheduled, check_mode), kind),
+        "Each container: %s CPUs, %s memory, %s shared memory" % _amounts(each.millicpus, each.memory, each.shm),
+        "Network %s (%s)" % (plan.network.subnet, plan.network.driver),
+    ]
+    rows = [(one.hostname, one.agent, one.address) for one in plan.containers[:16]]
+    lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
+    if plan.session.size > 16:
+        lines.append("  … and %d more" % (plan.session.size - 16))
+    for port in plan.main.ports[1:]:
+        lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
+    if check_mode:
+        return lines
+    lines.append("Enter it: ssh -F %s/%s/ssh_config main1" % (artifacts.rstrip("/"), session["name"]))
+    return lines
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
+    """Columns as wide as their widest cell.
+
+    >>> table(("a", "b"), [("long", 1)])
+    ['A     B', 'long  1']
+    """
+    cells = [[name.upper() for name in header]] + [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+
+
+def _state(scheduled: Json, check_mode: bool) -> str:
+    if scheduled["outcome"] == "running":
+        return "RUNNING, nothing to do"
+    if scheduled["outcome"] == "repair":
+        missing = ", ".join(scheduled["missing"])
+        return "RUNNING without %s, which would be brought back" % missing if check_mode else "RUNNING, %s brought back" % missing
+    return "would be launched" if check_mode else "RUNNING"
+
+
+def _amounts(millicpus: int, memory: int, shm: int) -> Any:
+    return show_cpus(millicpus), show_bytes(memory), show_bytes(shm)
+
+
+def _reachable(host_ip: str, address: str) -> str:
+    """Where a published port is found: on loopback from the agent itself, else at the agent's address."""
+    return host_ip if host_ip.startswith("127.") else address
+
+
+def sessions_table(sessions: Sequence[Json]) -> List[str]:
+    """A line for every session."""
+    rows = [
+        (
+            one["name"],
+            one["owner"],
+            one["state"] + (" (degraded: %s)" % ", ".join(one["degraded"]) if one.get("degraded") else ""),
+            one["size"],
+            one["mode"],
+            "%s CPUs, %s" % (show_cpus(one["each"]["millicpus"]), show_bytes(one["each"]["memory"])),
+            ", ".join(one["agents"]) or "-",
+            one["reason"],
+        )
+        for one in sessions
+    ]
+    return table(("session", "owner", "state", "size", "mode", "each", "agents", "reason"), rows)
+
+
+def agents_table(agents: Sequence[Json]) -> List[str]:
+    """A line for every agent: what is used of what there is."""
+    rows = [
+        (
+            one["name"],
+            one["group"],
+            "up" if one["reachable"] else "lost: %s" % one["reason"],
+            "%s of %s" % (show_cpus(one["used"]["millicpus"]), show_cpus(one["capacity"]["millicpus"])),
+            "%s of %s" % (show_bytes(one["used"]["memory"]), show_bytes(one["capacity"]["memory"])),
+            "%g of %d" % (one["used"]["gpus"], one["capacity"]["gpus"]),
+        )
+        for one in agents
+    ]
+    return table(("agent", "group", "state", "cpus", "memory", "gpus"), rows)
+
+
+def ending(ended: Json, name: str) -> str:
+    """What the end of a session is told with."""
+    session = ended.get("session") or {}
+    if not session:
+        return "There is no live session %s: nothing to end." % name
+    return "Session %s: %s (%s)" % (session["name"], session["state"], session["reason"])

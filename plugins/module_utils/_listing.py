@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Sessions and agents as a list shows them: the store's rows joined with what the engines report."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, Agent, Json, Live, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._plan import read_placement
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import bookings, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
+
+
+def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
+    """Every session with its containers; ``degraded`` names those that a RUNNING one is without."""
+    lives: Dict[str, Live] = {live.id: live for agent in agents for live in agent.containers}
+    return [_session(row, lives, agents) for row in rows]
+
+
+def list_agents(store: Store, agents: Sequence[Agent]) -> List[Json]:
+    """What each agent has and what is booked on it, queue and launches included."""
+    booked = bookings(store, agents)
+    return [_agent(agent, booked[agent.name]) for agent in agents]
+
+
+def _session(row: Row, lives: Dict[str, Live], agents: Sequence[Agent]) -> Json:
+    containers = _containers(row, lives, agents)
+    lost = [one for one in containers if one["state"] != "running"]
+    return {
+        **show_session(row),
+        **_shape(row, lives),
+        "agents": list(dict.fromkeys(one["agent"] for one in containers)),
+        "containers": containers,
+        "degraded": [one["hostname"] for one in lost] if row.state == _states.RUNNING else [],
+        "history": row.history,
+    }
+
+
+def _containers(row: Row, lives: Dict[str, Live], agents: Sequence[Agent]) -> List[Json]:
+    if row.state in _states.ENDED:
+        return []
+    if not row.plan:
+        return [_adopted(agent, live) for agent in agents for live in agent.containers if live.session == row.id]
+    reachable = {agent.name for agent in agents if agent.reachable}
+    listed = []
+    for one in Plan.from_json(row.plan).containers:
+        live = lives.get(one.id)
+        gone = "missing" if one.agent in reachable else "unknown"
+        shown = {"hostname": one.hostname, "agent": one.agent, "address": one.address, "rank": one.rank, "id": one.id}
+        listed.append({**shown, **_condition(live, gone)})
+    return listed
+
+
+def _adopted(agent: Agent, live: Live) -> Json:
+    shown = {"hostname": live.hostname, "agent": agent.name, "address": live.data.get("address", ""), "id": live.id}
+    return {**shown, "rank": int(live.data.get("rank") or 0), **_condition(live, "missing")}
+
+
+def _condition(live: Live | None, gone: str) -> Json:
+    """A container's state; of one that has stopped also how it ended."""
+    if live is None:
+        return {"state": gone}
+    if live.state == "running":
+        return {"state": live.state}
+    killed = bool(live.data.get("oom_killed"))
+    return {"state": live.state, "exit_code": live.data.get("exit_code"), "oom_killed": killed}
+
+
+def _shape(row: Row, lives: Dict[str, Live]) -> Json:
+    """Size, mode and what each container holds: from the plan or the request, else from the labels."""
+    if row.plan:
+        plan = Plan.from_json(row.plan)
+        return {"size": plan.session.size, "mode": plan.session.mode, "each": plan.main.resources.to_json()}
+    if row.request:
+        request = Request.from_json(row.request)
+        each = Resources(request.millicpus, request.memory, request.shm)
+        return {"size": request.size, "mode": request.mode, "each": each.to_json()}
+    some = next(live for live in lives.values() if live.session == row.id)
+    labels = some.data["labels"]
+    size = len(read_placement(labels[LABEL + "session.placement"]))
+    return {"size": size, "mode": labels[LABEL + "session.mode"], "each": some.resources.to_json()}
+
+
+def _agent(agent: Agent, booked: Sequence[Resources]) -> Json:
+    return {
+        "name": agent.name,
+        "group": agent.group,
+        "reachable": agent.reachable,
+        "reason": agent.reason,
+        "schedulable": agent.schedulable,
+        "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": len(agent.gpus)},
+        "used": {
+            "millicpus": sum(one.millicpus for one in booked),
+            "memory": sum(one.memory for one in booked),
+            "gpus": sum(gpu.shares for one in booked for gpu in one.gpus),
+        },
+    }

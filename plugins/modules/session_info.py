@@ -1,0 +1,112 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_info
+short_description: List sessions and what they hold
+description:
+  - Lists sessions from the store on the head, with the state of their containers from the agents' reports.
+  - A running session of which a container does not run, or whose agent cannot be reached, is shown as degraded, by name.
+options:
+  name:
+    description:
+      - Only sessions of this name.
+    type: str
+  owner:
+    description:
+      - Only sessions of this owner.
+    type: str
+  ended:
+    description:
+      - Sessions that are over, too, with their history.
+    type: bool
+    default: false
+  agents:
+    description:
+      - The reports of all agents, as M(cluster.compute.agent_info) returns them.
+    type: list
+    elements: dict
+    default: []
+  state_dir:
+    description:
+      - The store's folder on the head.
+      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
+    type: path
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.attributes.info_module
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session
+"""
+
+EXAMPLES = r"""
+- name: List what runs
+  cluster.compute.session_info:
+    agents: "{{ ansible_play_hosts_all | map('extract', hostvars, ['report', 'agent']) | list }}"
+  delegate_to: "{{ groups['head'][0] }}"
+  run_once: true
+  register: listed
+"""
+
+RETURN = r"""
+sessions:
+  description: The sessions, oldest first.
+  type: list
+  elements: dict
+  returned: success
+  sample:
+    - name: train
+      state: RUNNING
+      size: 4
+      degraded: []
+agents:
+  description: What each agent has, and what is used of it.
+  type: list
+  elements: dict
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.cluster.compute.plugins.module_utils._listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+
+
+def session_info(params: Json) -> Json:
+    agents = tuple(Agent.from_json(report) for report in params["agents"])
+    store = Store(state_dir(params["state_dir"]), read_only=True)
+    try:
+        # Sessions of a lost store are listed from their labels; the store itself is not touched.
+        with store.transaction(keep=False):
+            adopt(store, Context(agents, {}, 0.0))
+            rows = store.select(params["name"], params["owner"], params["ended"])
+            return {"changed": False, "sessions": list_sessions(rows, agents), "agents": list_agents(store, agents)}
+    finally:
+        store.close()
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str"},
+            "owner": {"type": "str"},
+            "ended": {"type": "bool", "default": False},
+            "agents": {"type": "list", "elements": "dict", "default": []},
+            "state_dir": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    run(module, lambda: session_info(module.params))
+
+
+if __name__ == "__main__":
+    main()
