@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module promises: check mode, diff, platform, idempotence, action group. Private to this collection."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Sub-fragments: a module overrides `support` (and gives `details`) where it differs."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Says what it would do and changes nothing when run with C(--check).
+    support: full
+  diff_mode:
+    description: Returns what changed, or would change, when run with C(--diff).
+    support: full
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
+    support: full
+  platform:
+    description: Operating systems that the module can run on.
+    support: full
+    platforms: posix
+"""
+
+    # For modules that only read.
+    INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Says what it would do and changes nothing when run with C(--check).
+    support: full
+    details:
+      - This module changes nothing in any mode.
+  diff_mode:
+    description: Returns what changed, or would change, when run with C(--diff).
+    support: N/A
+    details:
+      - This module changes nothing, so there is no difference to show.
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
+    support: full
+    details:
+      - This module changes nothing, however often it runs.
+  platform:
+    description: Operating systems that the module can run on.
+    support: full
+    platforms: posix
+"""
+
+    # Membership of module_defaults: group/cluster.compute.compute.
+    ACTIONGROUP_COMPUTE = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/cluster.compute.compute) in C(module_defaults) to set options for all modules of the group.
+    support: full
+    membership:
+      - cluster.compute.compute
+"""
+
+    # For modules with an action half on the controller.
+    ACTION = r"""
+options: {}
+attributes:
+  action:
+    description: A part of the work is done on the controller, by an action plugin of the same name.
+    support: full
+"""

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a module reaches the Docker Engine. Private to this collection."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options, requirements and notes of every module that talks to an engine."""
+
+    DOCUMENTATION = r"""
+options:
+  docker_host:
+    description:
+      - Where the Docker Engine of the host that runs the module listens, such as V(unix:///var/run/docker.sock)
+        or V(tcp://127.0.0.1:2375).
+      - If not set, the environment variable E(DOCKER_HOST) of that host is used, and then the default.
+    type: str
+    default: unix:///var/run/docker.sock
+  timeout:
+    description:
+      - Seconds that a single request to the engine may take.
+    type: int
+    default: 60
+requirements:
+  - Docker SDK for Python >= 5.0.0
+  - Docker Engine >= 20.10 (API 1.41)
+notes:
+  - Only containers, networks and volumes that carry the labels of this collection are ever changed or removed.
+"""
