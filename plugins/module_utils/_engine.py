@@ -59,9 +59,10 @@ class Engine:
         with self._asking("describe itself") as client:
             return dict(client.info())
 
-    def version(self) -> Json:
+    def api(self) -> str:
+        """The version of the API that engine and SDK have agreed on."""
         with self._asking("tell its version") as client:
-            return dict(client.version())
+            return str(client.api_version)
 
     def image(self, reference: str) -> Json | None:
         """An image's own description, or nothing where the engine does not have it."""
@@ -193,7 +194,9 @@ class Engine:
         with self._asking("connect it to network %s" % network, subject) as client:
             self._or_none(client.disconnect_container_from_network, identity, network, force=True)
             address = (endpoint.get("IPAMConfig") or {}).get("IPv4Address")
-            client.connect_container_to_network(identity, network, ipv4_address=address, aliases=endpoint.get("Aliases"))
+            client.connect_container_to_network(
+                identity, network, ipv4_address=address, aliases=endpoint.get("Aliases")
+            )
 
     # The door itself
 

@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Many containers of one agent at once: create, start, stop. All of them, or none of what this call or launch made."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Dict, List, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._body import Ground, Limits, container_body, endpoint
+from ansible_collections.cluster.compute.plugins.module_utils._engine import AbsentError, Engine
+from ansible_collections.cluster.compute.plugins.module_utils._errors import (
+    ComputeError,
+    ConflictError,
+    EngineError,
+    StateError,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._model import (
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+    Container,
+    Json,
+    Plan,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._removal import (
+    clear_away,
+    remove_containers,
+    remove_volumes,
+    session_containers,
+    session_volumes,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._report import container_entry, engine_name
+
+LABEL_SPEC = LABEL_CONTAINER + ".spec"
+RUNNING = frozenset({"running", "restarting"})
+# The engine has begun to remove such a container and will never start it again.
+GOING = frozenset({"dead", "removing"})
+# How long a container must have lived to count as started: one that cannot run ends within this.
+SETTLE = 0.25
+LAST_LINES = 5
+
+
+@dataclass
+class Outcome:
+    """What was done, or would be, and how the containers are after it."""
+
+    containers: List[Json] = field(default_factory=list)
+    actions: List[Dict[str, str]] = field(default_factory=list)
+    before: Dict[str, str] = field(default_factory=dict)
+    after: Dict[str, str] = field(default_factory=dict)
+
+    def act(self, name: str, action: str, state: str) -> None:
+        self.actions.append({"name": name, "action": action})
+        self.after[name] = state
+
+    def to_json(self) -> Json:
+        return {
+            "changed": bool(self.actions),
+            "containers": self.containers,
+            "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
+            "actions": self.actions,
+            "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
+        }
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The containers of a plan on one agent."""
+
+    engine: Engine
+    plan: Plan
+    agent: str
+    parallelism: int
+    deadline: float
+    limits: Limits = Limits()
+    runtime: str = Ground.runtime
+    check: bool = False
+
+    @property
+    def mine(self) -> List[Container]:
+        return self.plan.on(self.agent)
+
+    def created(self) -> Outcome:
+        """Every container is there, with what the plan says, though it need not run."""
+        listed, outcome = self._look()
+        wanted: List[Tuple[Container, Json | None]] = []
+        for container in self.mine:
+            old = listed.get(container.id)
+            action = decide(container, old, self.plan.session.launch, self.agent)
+            if action:
+                wanted.append((container, old))
+                outcome.act(container.name, action, "created")
+        if wanted and not self.check:
+            self._create_all(wanted)
+            listed, _before = self._look()
+        outcome.containers = self._entries(listed)
+        return outcome
+
+    def started(self) -> Outcome:
+        """Every container runs, and still does a moment after its start."""
+        listed, outcome = self._look()
+        waiting = [one for one in self.mine if _state(listed.get(one.id)) not in RUNNING]
+        for container in waiting:
+            outcome.act(container.name, "started", "running")
+        if self.check or not waiting:
+            outcome.containers = self._entries(listed)
+            return outcome
+        try:
+            self._start_all([(one, self._found(one, listed)) for one in waiting])
+            listed, _before = self._look()
+            outcome.containers = self._entries(listed)
+        except Exception as error:
+            launch = self.plan.session.launch
+            self._undo(error, lambda one: one["Labels"].get(LABEL_LAUNCH) != launch)
+            raise
+        return outcome
+
+    def stopped(self, grace: int) -> Outcome:
+        """No container runs; their files stay."""
+        listed, outcome = self._look()
+        running = [one for one in self.mine if _state(listed.get(one.id)) in RUNNING | {"paused"}]
+        for container in running:
+            outcome.act(container.name, "stopped", "exited")
+        if running and not self.check:
+
+            def stop(one: Container) -> None:
+                self.engine.stop(listed[one.id]["Id"], grace, one.hostname)
+
+            error = first_error(map_bounded(stop, running, self.parallelism, keep_going=True))
+            if error is not None:
+                raise error
+            listed, _before = self._look()
+        outcome.containers = self._entries(listed)
+        return outcome
+
+    def _look(self) -> Tuple[Dict[str, Json], Outcome]:
+        """What is there of this session, by container id; one request."""
+        found = {
+            one["Labels"].get(LABEL_CONTAINER): one for one in session_containers(self.engine, [self.plan.session.id])
+        }
+        listed = {one.id: found[one.id] for one in self.mine if one.id in found}
+        before = {one.name: _state(listed.get(one.id)) for one in self.mine}
+        return listed, Outcome(before=before, after=dict(before))
+
+    def _entries(self, listed: Dict[str, Json]) -> List[Json]:
+        """Report entries in rank order; in check mode a container that is not there is shown as planned."""
+        there = [listed[one.id] if one.id in listed else self._planned(one) for one in self.mine]
+        return describe(self.engine, there, self.parallelism)
+
+    def _planned(self, container: Container) -> Json:
+        place = {self.plan.network.name: endpoint(container)}
+        return {
+            "Id": "",
+            "Names": ["/" + container.name],
+            "Image": self.plan.session.image,
+            "State": "planned",
+            "Labels": dict(container.labels),
+            "NetworkSettings": {"Networks": place},
+        }
+
+    # Creating
+
+    def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
+        ground = self._ground()
+
+        def create(pair: Tuple[Container, Json | None]) -> str:
+            container, old = pair
+            if old is not None:
+                self.engine.remove(old["Id"], container.hostname)
+            return self._create(container, ground)
+
+        outcomes = map_bounded(create, wanted, self.parallelism)
+        error = first_error(outcomes)
+        if error is not None:
+            made = {one.value for one in outcomes if one.done}
+            self._undo(error, lambda one: one["Id"] not in made)
+            raise error
+
+    def _create(self, container: Container, ground: Ground) -> str:
+        body = container_body(self.plan, container, ground)
+        try:
+            return self.engine.create(container.name, body, container.hostname)
+        except ConflictError as error:
+            holder = self.engine.inspect(container.name, container.hostname)
+            if holder is None or _is_ours(holder, self.plan):
+                raise
+            message = (
+                "%s: on %s the name %s is held by a container that is not this session's (%s); remove or rename it."
+            )
+            raise ConflictError(
+                message % (container.hostname, self.agent, container.name, holder["Id"][:12]), self.agent
+            ) from error
+
+    def _ground(self) -> Ground:
+        """What the engine adds: the image's PATH. Looked at once, so that what is missing is told once and clearly."""
+        reference = self.plan.session.image
+        image = self.engine.image(reference)
+        if image is None:
+            message = "Agent %s does not have image %s; build or pull it there, or choose another."
+            raise EngineError(message % (self.agent, reference), self.agent)
+        if self.engine.volume(self.runtime) is None:
+            message = "Agent %s does not have the SSH runtime (volume %s); run provision_agents.yml."
+            raise EngineError(message % (self.agent, self.runtime), self.agent)
+        environment = (image.get("Config") or {}).get("Env") or []
+        path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
+        return Ground(path, self.limits, self.runtime)
+
+    # Starting
+
+    def _start_all(self, waiting: Sequence[Tuple[Container, Json]]) -> None:
+        error = first_error(map_bounded(self._start, waiting, self.parallelism))
+        if error is None:
+            time.sleep(SETTLE)
+            error = first_error(map_bounded(self._must_run, waiting, self.parallelism))
+        if error is not None:
+            raise error
+
+    def _start(self, pair: Tuple[Container, Json]) -> None:
+        container, listed = pair
+        if _state(listed) == "paused":
+            self.engine.unpause(listed["Id"], container.hostname)
+            return
+        try:
+            self.engine.start(listed["Id"], container.hostname)
+        except AbsentError:
+            # The network was made anew while the container was down, which knows the old one by its id.
+            if not self.engine.networks(session=self.plan.session.id):
+                raise
+            self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
+            self.engine.start(listed["Id"], container.hostname)
+
+    def _must_run(self, pair: Tuple[Container, Json]) -> None:
+        container, listed = pair
+        now = self.engine.inspect(listed["Id"], container.hostname)
+        state = (now or {}).get("State") or {}
+        if state.get("Status") in RUNNING:
+            return
+        why = (
+            "was killed for lack of memory"
+            if state.get("OOMKilled")
+            else "ended with exit code %s" % state.get("ExitCode")
+        )
+        lines = self.engine.logs(listed["Id"], tail=LAST_LINES).split("\n") if now else []
+        said = " | ".join(line.strip() for line in lines if line.strip()) or "it wrote nothing"
+        message = "%s: on %s it %s right after its start; its last lines: %s."
+        raise EngineError(message % (container.hostname, self.agent, why, said.rstrip(".")), self.agent)
+
+    def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
+        if container.id not in listed:
+            message = "%s: agent %s does not have it; create it before it is started." % (
+                container.hostname,
+                self.agent,
+            )
+            raise StateError(message, self.agent)
+        return listed[container.id]
+
+    def _undo(self, error: Exception, keep: Callable[[Json], bool]) -> None:
+        """Remove all of the session here but what is to be kept; the error tells it where that fails, too."""
+        rest = clear_away(self.engine, self.plan.session.id, keep, self.parallelism, self.deadline)
+        if isinstance(error, ComputeError):
+            error.message += rest
+
+
+def removed(
+    engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
+) -> Outcome:
+    """Nothing is left of these sessions, or of one launch of theirs; volumes go once no container is left to use them."""
+    outcome = Outcome()
+    everything = session_containers(engine, sessions) if sessions else []
+    listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
+    volumes = session_volumes(engine, sessions) if sessions and len(listed) == len(everything) else []
+    for one in listed:
+        outcome.before[engine_name(one)] = _state(one)
+        outcome.act(engine_name(one), "removed", "absent")
+    for name in volumes:
+        outcome.act(name, "volume removed", "absent")
+    if not check:
+        remove_containers(engine, listed, parallelism, deadline)
+        remove_volumes(engine, volumes, deadline)
+    return outcome
+
+
+def decide(container: Container, listed: Json | None, launch: str, agent: str) -> str:
+    """What a container needs to be there: ``created``, ``recreated`` or nothing.
+
+    One that has ended keeps its files: a start brings it back. One that an earlier launch created and never started may lack
+    its keys, so it is made anew.
+    """
+    if listed is None:
+        return "created"
+    state = _state(listed)
+    if state in GOING:
+        return "recreated"
+    if state == "created" and listed["Labels"].get(LABEL_LAUNCH) != launch:
+        return "recreated"
+    if listed["Labels"].get(LABEL_SPEC) != container.labels.get(LABEL_SPEC):
+        message = "%s: on %s it was made from another plan than this one; end the session before it is launched anew."
+        raise StateError(message % (container.hostname, agent), agent)
+    return ""
+
+
+def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
+    """Report entries; the engine is asked about those alone that have been started, for when and how they ended."""
+
+    def entry(one: Json) -> Json:
+        untold = one["State"] in ("created", "planned")
+        return container_entry(one, None if untold else engine.inspect(one["Id"], one["Names"][0]))
+
+    outcomes = map_bounded(entry, listed, parallelism)
+    error = first_error(outcomes)
+    if error is not None:
+        raise error
+    return [one.value for one in outcomes if one.value is not None]
+
+
+def _state(listed: Json | None) -> str:
+    return str(listed["State"]) if listed else "absent"
+
+
+def _is_ours(inspected: Json, plan: Plan) -> bool:
+    labels = (inspected.get("Config") or {}).get("Labels") or {}
+    return labels.get(LABEL_SESSION) == plan.session.id

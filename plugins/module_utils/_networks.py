@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""A session's private network on an engine: made once, told from a stranger's, and gone with its session."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._body import MTU_OPTION, network_body
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json, Network, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._removal import persist
+
+
+def present(engine: Engine, plan: Plan, check: bool) -> Json:
+    """The session's network is there as the plan has it."""
+    wanted = shape(plan.network)
+    found = [one for one in engine.networks(everyone=True) if one["Name"] == plan.network.name]
+    for network in found:
+        _check(network, plan, wanted)
+    identity = found[0]["Id"] if found else ""
+    if not found and not check:
+        identity = engine.create_network(plan.network.name, network_body(plan.network))
+    before: Json = wanted if found else {}
+    return {
+        "changed": not found,
+        "network": {**wanted, "id": identity, "session": plan.session.id},
+        "removed": [],
+        "diff": {"before": before, "after": wanted},
+    }
+
+
+def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool) -> Json:
+    """Nothing is left of these sessions' networks."""
+    listed = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
+    ours = [one for one in listed if (one.get("Labels") or {}).get(LABEL_SESSION) in sessions]
+    removable = _removable(engine, ours)
+    if not check:
+        for network in removable:
+            _remove(engine, network, deadline)
+    names = [network["Name"] for network in removable]
+    return {
+        "changed": bool(names),
+        "network": {},
+        "removed": names,
+        "diff": {"before": {"networks": names}, "after": {"networks": []}},
+    }
+
+
+def shape(network: Network) -> Json:
+    """A network as results and differences show it."""
+    shown = ("name", "driver", "subnet", "gateway", "ip_range", "mtu", "encrypted")
+    return {**{key: getattr(network, key) for key in shown}, "labels": dict(network.labels)}
+
+
+def _check(found: Json, plan: Plan, wanted: Json) -> None:
+    """Refuse a stranger's network, and one of the session's that is not as planned: it may be in use."""
+    owner = (found.get("Labels") or {}).get(LABEL_SESSION, "")
+    if owner != plan.session.id:
+        message = "On %s a network named %s is there that is not this session's (%s); remove or rename it."
+        raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
+    wrong = [key for key, value in _observed(found).items() if value != wanted[key]]
+    if wrong:
+        message = "Network %s has another %s than the plan; end the session before it is launched anew."
+        raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
+
+
+def place_of(plan: Plan) -> str:
+    """Where a plan's network is made: on its one agent, or in the Swarm of them all."""
+    return plan.agents[0] if len(plan.agents) == 1 else "the Swarm"
+
+
+def _observed(found: Json) -> Dict[str, object]:
+    pools = (found.get("IPAM") or {}).get("Config") or [{}]
+    options = found.get("Options") or {}
+    mtu = options.get(MTU_OPTION)
+    return {
+        "driver": found.get("Driver", ""),
+        "subnet": pools[0].get("Subnet", ""),
+        "mtu": int(mtu) if mtu else None,
+        "encrypted": "encrypted" in options,
+    }
+
+
+def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
+    """Without the overlays that a worker sees while it uses them: a manager removes those, for every node."""
+    if any(one.get("Scope") == "swarm" for one in networks):
+        swarm = engine.info().get("Swarm") or {}
+        if not swarm.get("ControlAvailable"):
+            return [one for one in networks if one.get("Scope") != "swarm"]
+    return networks
+
+
+def _remove(engine: Engine, network: Json, deadline: float) -> None:
+    try:
+        persist(lambda: engine.remove_network(network["Id"], network["Name"]), deadline)
+    except ConflictError as error:
+        raise StateError(error.message, error.where) from error

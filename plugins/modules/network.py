@@ -1,0 +1,135 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: network
+short_description: Make or remove the private network of a session
+description:
+  - Makes the network that a plan describes, a bridge on the one agent or an attachable overlay on a manager of the Swarm.
+  - A network that is there already is the session's if it carries its label, and is refused by name otherwise.
+options:
+  state:
+    description:
+      - Whether the network is to be there.
+    type: str
+    choices: [present, absent]
+    default: present
+  plan:
+    description:
+      - The plan, as M(cluster.compute.schedule) returns it. Required for O(state=present).
+    type: dict
+  sessions:
+    description:
+      - The UUIDs of the sessions whose networks go, for O(state=absent).
+      - On a worker of a Swarm an overlay is left to the managers.
+    type: list
+    elements: str
+  deadline:
+    description:
+      - Seconds for which a removal is tried again while the last endpoints leave the network.
+    type: int
+    default: 30
+extends_documentation_fragment:
+  - cluster.compute.engine
+  - cluster.compute.attributes
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.containers
+"""
+
+EXAMPLES = r"""
+- name: Make the session's network
+  cluster.compute.network:
+    state: present
+    plan: "{{ scheduled.plan }}"
+
+- name: Remove the networks of two sessions
+  cluster.compute.network:
+    state: absent
+    sessions:
+      - 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
+      - 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
+"""
+
+RETURN = r"""
+network:
+  description: The network; empty for O(state=absent).
+  returned: success
+  type: dict
+  sample:
+    id: 6d1c…
+    name: alice.train.3614fdf3
+    driver: bridge
+    subnet: 10.201.0.0/27
+removed:
+  description: The names of the networks that were removed.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+duration:
+  description: Seconds that the call took.
+  returned: always
+  type: float
+  sample: 0.12
+failure:
+  description: What failed, for playbooks.
+  returned: failure
+  type: dict
+  sample:
+    code: conflict
+    message: On agent1 a network named alice.train.3614fdf3 is there that is not this session's (0123456789ab);
+      remove or rename it.
+    where: agent1
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ansible_collections.cluster.compute.plugins.module_utils._networks import absent, place_of, present
+from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
+
+
+def handle(module: AnsibleModule) -> Json:
+    params = module.params
+    at_least(module, deadline=0, timeout=1)
+    plan = read_plan(params["plan"]) if params["plan"] is not None else None
+    engine = Engine(params["docker_host"], params["timeout"], place_of(plan) if plan else "")
+    if params["state"] == "present" and plan:
+        return present(engine, plan, module.check_mode)
+    sessions = [plan.session.id] if plan else params["sessions"]
+    return absent(engine, sessions, deadline_in(params["deadline"]), module.check_mode)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "plan": {"type": "dict"},
+            "sessions": {"type": "list", "elements": "str"},
+            "deadline": {"type": "int", "default": 30},
+            **engine_options(),
+        },
+        mutually_exclusive=[["plan", "sessions"]],
+        required_if=[("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
+        supports_check_mode=True,
+    )
+    run(module, lambda: handle(module))
+
+
+if __name__ == "__main__":
+    main()
