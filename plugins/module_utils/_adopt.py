@@ -27,7 +27,7 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     found: Dict[str, Live] = {}
     for agent in agents:
         for live in agent.containers:
-            if live.session not in known and live.state == "running":
+            if live.session not in known and live.state == "running" and _label(live, "session.name"):
                 found.setdefault(live.session, live)
     rows = [
         Row(
