@@ -44,7 +44,7 @@ class ActionModule(ComputeAction):
             plan = Plan.from_json(mine["plan"])
             document = session_document(plan, session, str(mine["address"]), mine["timings"] or {})
             artifacts.write_json("session.json", document)
-            return {"document": document, "artifacts": artifacts.path}
+            return {"document": document, "artifacts": artifacts.folder}
         return {}
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``ssh``: derives the keys, hands the agent what its containers need, keeps what the user needs."""
+"""The controller's half of ``ssh``: derives the keys, gives the agent what it needs, keeps what the user needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class ActionModule(ComputeAction):
         result: Json = {"changed": False, "installed": []}
         if plan.on(agent):
             bundle = make_bundle(plan, identity, plan.on(agent))
-            result = self.module("ssh", dict(args, agent=agent, plan=_part(plan, agent), bundle=bundle.to_text()), task_vars)
+            args.update(agent=agent, plan=_part(plan, agent), bundle=bundle.to_text())
+            result = self.module("ssh", args, task_vars)
         if result.get("failed"):
             return result
         return self._keep(result, artifacts, identity, _files(plan, identity, address, artifacts))
@@ -45,7 +46,7 @@ class ActionModule(ComputeAction):
         return found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id)
 
     def _keep(self, result: Json, artifacts: Artifacts, identity: Identity, files: Dict[str, str]) -> Json:
-        """Write what is not there yet; the format of a private key has a random part, so its key is compared instead."""
+        """Write what is not there yet. A private key's format has a random part, so that the key itself is compared."""
         wanted = {name: text.encode() for name, text in files.items()}
         kept = artifacts.read(ID_CONTAINER)
         if kept is not None and identity.owns(kept):

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``verify``: it happens on the controller, whatever host the task is for."""
+
+from __future__ import annotations
+
+import time
+
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh_files import default_address, ssh_port
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._reach import Door, reach
+
+SPEC = {
+    "plan": {"type": "dict", "required": True},
+    "artifacts": {"type": "path"},
+    "address": {"type": "str"},
+    "timeout": {"type": "int", "default": 60},
+}
+
+
+class ActionModule(ComputeAction):
+    """Enters main1 as the session's user would, and reaches the others from there."""
+
+    _requires_connection = False
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
+        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
+        plan = read_plan(checked["plan"])
+        if checked["timeout"] < 1:
+            raise InputError("timeout", checked["timeout"], "must be at least 1")
+        if self._task.check_mode:
+            return {"skipped": True, "changed": False, "msg": "Nothing is started in check mode: nobody can answer."}
+        begun = time.monotonic()
+        artifacts = Artifacts(checked["artifacts"] or "", plan.session.name)
+        identity = artifacts.identity(plan.session.id, create=False)
+        if identity is None:
+            raise ComputeError(
+                "%s has no identity of session %s: verify it from the controller that launched it."
+                % (artifacts.folder, plan.session.name)
+            )
+        door = Door(
+            host=checked["address"] or default_address(plan),
+            port=ssh_port(plan).host_port,
+            user=plan.session.user.name,
+            key_file=artifacts.folder + "/id_container",
+            host_key=identity.host(plan.main.hostname).public,
+            name=plan.main.hostname,
+        )
+        reached = reach(door, [one.hostname for one in plan.containers[1:]], checked["timeout"])
+        return {"changed": False, "reached": reached, "duration": round(time.monotonic() - begun, 3)}
