@@ -18,8 +18,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import 
 from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
 
 ID_CONTAINER = "id_container"
-# Shown in a diff; the key is not.
-PUBLIC_FILES = ("ssh_config", "known_hosts")
+# Shown in a diff. A key is not, nor the authority's: in check mode it would be one that nobody ever uses.
+PUBLIC_FILES = ("ssh_config",)
 
 
 class ActionModule(ComputeAction):
@@ -52,12 +52,12 @@ class ActionModule(ComputeAction):
         if kept is not None and identity.owns(kept):
             wanted[ID_CONTAINER] = kept
         stale = {name: content for name, content in wanted.items() if not artifacts.holds(name, content)}
-        diffs = [_difference(artifacts, name, files[name]) for name in PUBLIC_FILES if name in stale]
+        if self._task.diff:
+            texts = [_difference(artifacts, name, files[name]) for name in PUBLIC_FILES if name in stale]
+            result["diff"] = [result["diff"], *texts] if result.get("diff") else texts
         if not self._task.check_mode:
             for name, content in stale.items():
                 artifacts.write(name, content)
-        if self._task.diff:
-            result["diff"] = [*([result["diff"]] if result.get("diff") else []), *diffs]
         result["changed"] = bool(result.get("changed") or stale)
         result["artifacts"] = artifacts.folder
         return result

@@ -1,0 +1,145 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ssh
+short_description: Give a session's created containers their accounts, keys and SSH configuration
+description:
+  - Puts everything that SSH needs into the containers of one agent, through the engine's archive interface and before
+    they are started, so that nothing is run in them to configure them.
+  - All keys are derived from one secret that is made on the controller and stays there, in the file C(identity) below
+    O(artifacts). A container that is brought back gets its old host key again.
+  - A certificate authority of the session signs each host key, so that strict host key checking works everywhere and
+    a new container needs no change in the others.
+  - The image's own accounts, known hosts and client configuration are kept and added to.
+  - Nothing is written into a folder that is mounted into a container.
+  - On the controller, C(ssh_config), C(id_container) and C(known_hosts) are kept below O(artifacts), so that
+    C(ssh -F ssh_config main1) works, and C(sub1) by way of C(main1).
+options:
+  plan:
+    description:
+      - The plan, as M(cluster.compute.schedule) returns it.
+    type: dict
+    required: true
+  agent:
+    description:
+      - The agent, as the plan names it, whose containers are given their files.
+      - If not set, the inventory's name of the host that the task runs for.
+    type: str
+  containers:
+    description:
+      - Hostnames of the containers to equip, whatever state they are in.
+      - If empty, those containers of O(agent) that have never been started.
+    type: list
+    elements: str
+    default: []
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session.
+      - If not set, C(~/.cluster-compute).
+    type: path
+  address:
+    description:
+      - Where the controller reaches the agent of C(main1).
+      - If not set, the address that the SSH port is published on, or V(127.0.0.1) where that is every address.
+    type: str
+  bundle:
+    description:
+      - Keys and texts from the controller; set by the action half.
+    type: str
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.engine
+attributes:
+  check_mode:
+    support: full
+    details:
+      - A container that does not exist yet counts as one that will be created.
+  diff_mode:
+    support: full
+    details:
+      - Names, modes and owners of the files in the containers, and the public files on the controller; never a key.
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.containers
+  - module: cluster.compute.verify
+"""
+
+EXAMPLES = r"""
+- name: Equip what this agent has created
+  cluster.compute.ssh:
+    plan: "{{ scheduled.plan }}"
+  register: equipped
+
+- name: Equip one container that was brought back, and reach main1 at another address
+  cluster.compute.ssh:
+    plan: "{{ scheduled.plan }}"
+    containers: [sub2]
+    address: agent1.example.com
+"""
+
+RETURN = r"""
+installed:
+  description: Hostnames of the containers that were given files, in rank order.
+  type: list
+  elements: str
+  returned: success
+  sample: [main1, sub1]
+artifacts:
+  description: The session's folder on the controller.
+  type: str
+  returned: success
+  sample: /home/alice/.cluster-compute/train
+duration:
+  description: Seconds that the work on the agent took.
+  type: float
+  returned: when the agent holds containers of the plan
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._equip import Equipper
+from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._layout import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+
+
+def equip(module: AnsibleModule) -> Json:
+    at_least(module, timeout=1)
+    params = module.params
+    if not params["agent"] or not params["bundle"]:
+        raise InputError("bundle", None, "is made by the action half: call the module as cluster.compute.ssh in a task")
+    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
+    equipper = Equipper(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
+    return equipper.equip(params["containers"], module.check_mode)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "plan": {"type": "dict", "required": True},
+            "agent": {"type": "str"},
+            "containers": {"type": "list", "elements": "str", "default": []},
+            "artifacts": {"type": "path"},
+            "address": {"type": "str"},
+            "bundle": {"type": "str", "no_log": True},
+            **engine_options(),
+        },
+        supports_check_mode=True,
+    )
+    run(module, lambda: equip(module))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: verify
+short_description: Prove that every container of a session answers by strict SSH
+description:
+  - Enters C(main1) from the controller, by its published port, with the key that the session's user has and the host
+    key that belongs to it, and reaches every other container from there.
+  - Host keys are checked strictly all the way; nobody is asked anything, and nothing is changed.
+  - Waits for containers that are still starting, until O(timeout); a wrong key or a refused login ends it at once.
+  - Runs on the controller alone, whatever host the task is for.
+options:
+  plan:
+    description:
+      - The plan, as M(cluster.compute.schedule) returns it.
+    type: dict
+    required: true
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session.
+      - If not set, C(~/.cluster-compute).
+    type: path
+  address:
+    description:
+      - Where the controller reaches the agent of C(main1).
+      - If not set, the address that the SSH port is published on, or V(127.0.0.1) where that is every address.
+    type: str
+  timeout:
+    description:
+      - Seconds for the whole of it.
+    type: int
+    default: 60
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: none
+    details:
+      - Skipped, because what would be verified was not started either.
+  diff_mode:
+    support: none
+    details:
+      - This module changes nothing, so there is no difference to show.
+  idempotent:
+    support: full
+requirements:
+  - paramiko on the controller
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.ssh
+"""
+
+EXAMPLES = r"""
+- name: Prove that everybody answers
+  cluster.compute.verify:
+    plan: "{{ scheduled.plan }}"
+  run_once: true
+"""
+
+RETURN = r"""
+reached:
+  description: Hostnames that answered, in rank order.
+  type: list
+  elements: str
+  returned: success
+  sample: [main1, sub1, sub2]
+duration:
+  description: Seconds that it took.
+  type: float
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    """Everything is done by the action half; this is what checks the options, and what documentation is read from."""
+    module = AnsibleModule(
+        argument_spec={
+            "plan": {"type": "dict", "required": True},
+            "artifacts": {"type": "path"},
+            "address": {"type": "str"},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=False,
+    )
+    module.fail_json(msg="cluster.compute.verify runs on the controller: call it in a task, by its full name.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The folder that the controller keeps for a session: its secret, what ssh needs, and the result.
+
+Several forks may write it at the same time, and it lies in a place that others might prepare: every file appears whole
+or not at all, and no symlink is followed at the folder's own name or inside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from typing import Iterator, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._identity import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+
+DEFAULT = "~/.cluster-compute"
+IDENTITY = "identity"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Artifacts:
+    """``<base>/<session name>/``, mode 0700."""
+
+    def __init__(self, base: str, name: str) -> None:
+        if not name or "/" in name or name.startswith("."):
+            raise InputError("session_name", name, "must be a plain folder name")
+        self.base = os.path.abspath(os.path.expanduser(base or DEFAULT))
+        self.name = name
+        self.folder = os.path.join(self.base, name)
+
+    def identity(self, session: str, create: bool) -> Identity | None:
+        """The session's identity; a new secret where there is none, if ``create``. Of several forks, one makes it."""
+        secret = self.read(IDENTITY)
+        if secret is None and create:
+            with self._opened() as folder:
+                self._keep_first(folder, secrets.token_hex(SECRET_BYTES).encode() + b"\n")
+            secret = self.read(IDENTITY)
+        if secret is None:
+            return None
+        try:
+            return Identity(bytes.fromhex(secret.decode("ascii").strip()), session)
+        except ValueError as error:
+            message = "%s/%s is damaged: put back a copy of it, or end the session and launch it anew."
+            raise ComputeError(message % (self.folder, IDENTITY)) from error
+
+    def read(self, name: str) -> bytes | None:
+        """A file's content, or nothing where there is no such file."""
+        return self._look(name)[0]
+
+    def write(self, name: str, content: bytes, mode: int = 0o600) -> bool:
+        """Make a file hold this content; says whether it did not before."""
+        if self.holds(name, content, mode):
+            return False
+        with self._opened() as folder:
+            temporary = self._temporary(folder, name, content, mode)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
+
+    def holds(self, name: str, content: bytes, mode: int = 0o600) -> bool:
+        """Whether the file is as it should be."""
+        return self._look(name) == (content, mode)
+
+    def write_json(self, name: str, document: Json) -> bool:
+        """The same for a document."""
+        return self.write(name, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+    def remove(self) -> bool:
+        """Remove the folder with the files in it; says whether there was one."""
+        try:
+            with self._opened(create=False) as folder:
+                for name in os.listdir(folder):
+                    os.unlink(name, dir_fd=folder)
+            os.rmdir(self.folder)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._refusal("", error) from error
+        return True
+
+    def _look(self, name: str) -> Tuple[bytes | None, int]:
+        """A file's content and mode."""
+        try:
+            with self._opened(create=False) as folder:
+                handle = os.open(name, os.O_RDONLY | _FILE, dir_fd=folder)
+        except FileNotFoundError:
+            return None, 0
+        except OSError as error:
+            raise self._refusal(name, error) from error
+        with os.fdopen(handle, "rb") as file:
+            return file.read(), stat.S_IMODE(os.fstat(handle).st_mode)
+
+    @contextmanager
+    def _opened(self, create: bool = True) -> Iterator[int]:
+        """The folder itself, held open: whatever happens to its name meanwhile, files go where we looked."""
+        try:
+            if create:
+                os.makedirs(self.base, mode=0o700, exist_ok=True)
+                _make_folder(self.folder)
+            folder = os.open(self.folder, _FOLDER)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._refusal("", error) from error
+        try:
+            self._guard(folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _guard(self, folder: int) -> None:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid():
+            raise ComputeError("%s belongs to somebody else: choose another folder for the artifacts." % self.folder)
+        if stat.S_IMODE(status.st_mode) != 0o700:
+            os.fchmod(folder, 0o700)
+
+    def _keep_first(self, folder: int, secret: bytes) -> None:
+        """A link to an existing name fails: the first secret stays, complete from the moment it has its name."""
+        temporary = self._temporary(folder, IDENTITY, secret, 0o600)
+        try:
+            with suppress(FileExistsError):
+                os.link(temporary, IDENTITY, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.unlink(temporary, dir_fd=folder)
+
+    def _temporary(self, folder: int, name: str, content: bytes, mode: int) -> str:
+        temporary = ".%s.%s" % (name, secrets.token_hex(8))
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        return temporary
+
+    def _refusal(self, name: str, error: OSError) -> ComputeError:
+        path = os.path.join(self.folder, name).rstrip("/")
+        reason = error.strerror or str(error)
+        return ComputeError(
+            "%s cannot be used: %s; mend it, or choose another folder for the artifacts." % (path, reason)
+        )
+
+
+def _make_folder(path: str) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A session made without Ansible, for tests of what SSH needs: its plan, its containers, its controller's folder."""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import socket
+import subprocess
+import tarfile
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cluster.compute.plugins.module_utils import _ssh_files
+from ansible_collections.cluster.compute.plugins.module_utils._body import Ground, container_body, network_body
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._equip import Equipper
+from ansible_collections.cluster.compute.plugins.module_utils._identity import Identity
+from ansible_collections.cluster.compute.plugins.module_utils._model import (
+    LABEL_CONTAINER,
+    LABEL_SESSION,
+    Container,
+    Json,
+    Mount,
+    Network,
+    Plan,
+    Port,
+    Resources,
+    Session,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
+
+AGENT = "agent1"
+PREFIX = "cluster-compute-test-"
+Member = tuple[str, "bytes | None", int]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def make_plan(
+    image: str, size: int = 2, environment: dict[str, str] | None = None, mounts: Sequence[Mount] = ()
+) -> Plan:
+    """A plan as the scheduler would make it, on one agent."""
+    identities = [str(uuid.uuid4()) for _ in range(size)]
+    name = "lab-%s" % identities[0][:8]
+    # A network of its own per session, far from what anything else here uses.
+    subnet = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.213.0.0")) + (uuid.uuid4().int % 2048) * 32, 27))
+    labels = {LABEL_SESSION: identities[0]}
+    containers = []
+    for rank, identity in enumerate(identities):
+        hostname = "sub%d" % rank if rank else "main1"
+        containers.append(
+            Container(
+                id=identity,
+                name="%s%s.%s" % (PREFIX, name, hostname),
+                hostname=hostname,
+                role="sub" if rank else "main",
+                index=rank or 1,
+                rank=rank,
+                local_rank=rank,
+                agent=AGENT,
+                address=str(subnet[rank + 2]),
+                resources=Resources(millicpus=2000, memory=256 << 20, shm=16 << 20),
+                ports=() if rank else (Port("ssh", 22, "127.0.0.1", free_port()),),
+                environment={"BACKENDAI_CLUSTER_HOST": hostname, **(environment or {})},
+                mounts=tuple(mounts),
+                labels={**labels, LABEL_CONTAINER: identity},
+            )
+        )
+    return Plan(
+        session=Session(identities[0], name, "lab", "default", "launch", "single-node", size, image, "digest"),
+        network=Network(PREFIX + name, "bridge", str(subnet), str(subnet[1]), str(subnet[16]) + "/28", labels=labels),
+        containers=tuple(containers),
+    )
+
+
+@dataclass
+class Lab:
+    """One session on the local engine; ``remove`` leaves nothing of it."""
+
+    plan: Plan
+    base: Path
+    image_path: str = ""
+    engine: Engine = field(default_factory=lambda: Engine("unix:///var/run/docker.sock", agent=AGENT))
+
+    @property
+    def artifacts(self) -> Artifacts:
+        return Artifacts(str(self.base), self.plan.session.name)
+
+    @property
+    def identity(self) -> Identity:
+        found = self.artifacts.identity(self.plan.session.id, create=True)
+        if found is None:
+            raise RuntimeError("no identity")
+        return found
+
+    @property
+    def config(self) -> str:
+        return self.artifacts.folder + "/ssh_config"
+
+    def create(self, names: Sequence[str] = ()) -> Lab:
+        if not self.engine.networks(self.plan.session.id):
+            self.engine.create_network(self.plan.network.name, network_body(self.plan.network))
+        for container in self.plan.containers:
+            if not names or container.hostname in names:
+                body = container_body(self.plan, container, Ground(image_path=self.image_path))
+                self.engine.create(container.name, body)
+        return self
+
+    def equip(self, names: Sequence[str] = (), check: bool = False, identity: Identity | None = None) -> Json:
+        identity = identity or self.identity
+        bundle = make_bundle(self.plan, identity, self.plan.on(AGENT))
+        return Equipper(self.engine, self.plan, AGENT, bundle).equip(names, check)
+
+    def keep(self) -> Lab:
+        """What the action half keeps on the controller."""
+        identity, artifacts = self.identity, self.artifacts
+        address = _ssh_files.default_address(self.plan)
+        artifacts.write("ssh_config", _ssh_files.controller_config(self.plan, address, artifacts.folder).encode())
+        artifacts.write("known_hosts", (_ssh_files.authority_line(self.plan, identity.authority) + "\n").encode())
+        artifacts.write("id_container", identity.user.private.encode())
+        return self
+
+    def start(self, names: Sequence[str] = ()) -> Lab:
+        for container in self.plan.containers:
+            if not names or container.hostname in names:
+                self.engine.start(container.name)
+        return self
+
+    def up(self) -> Lab:
+        self.create()
+        self.equip()
+        return self.keep().start()
+
+    def ssh(self, host: str, *command: str, stdin: str = "", program: Sequence[str] = ("ssh",)) -> str:
+        """What a command prints on a host, entered from the controller; its refusal is an error with its own words."""
+        options = ["-F", self.config, "-o", "BatchMode=yes", "-o", "ConnectionAttempts=30"]
+        done = subprocess.run(
+            [*program, *options, host, *command], input=stdin, capture_output=True, text=True, timeout=60, check=False
+        )
+        if done.returncode:
+            raise RuntimeError("%s: rc %d: %s" % (host, done.returncode, done.stderr + done.stdout))
+        return done.stdout
+
+    def remove(self) -> None:
+        for listed in self.engine.containers(self.plan.session.id):
+            self.engine.remove(listed["Id"])
+        for network in self.engine.networks(self.plan.session.id):
+            self.engine.remove_network(network["Id"])
+        self.artifacts.remove()
+
+
+def archive(members: Sequence[Member], links: dict[str, str] | None = None) -> bytes:
+    """An image's root: files (content), folders (None) and links."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path, content, mode in members:
+            info = tarfile.TarInfo(path)
+            info.mode = mode
+            if content is None:
+                info.type = tarfile.DIRTYPE
+            else:
+                info.size = len(content)
+            tar.addfile(info, io.BytesIO(content or b""))
+        for path, target in (links or {}).items():
+            info = tarfile.TarInfo(path)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+    return buffer.getvalue()
+
+
+APPLETS = ("sh", "ls", "cat", "env", "id", "hostname", "stat")
+
+
+def busybox(binary: bytes, applets: Sequence[str] = APPLETS) -> list[Member]:
+    """The files of an image that holds BusyBox alone."""
+    return [("bin", None, 0o755), ("bin/busybox", binary, 0o755), *[("bin/" + one, binary, 0o755) for one in applets]]
