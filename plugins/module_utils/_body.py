@@ -6,8 +6,9 @@
 """What an engine is told to make: the bodies of its container and network requests, from the plan alone.
 
 No capability is added: programs run as the session's user, who would not receive it; memlock is raised by its limit.
-``no-new-privileges`` is left out: it would break ``sudo`` and ``su`` in images that have them. Restart policy ``no``: a container
-that ends stays ended, so that its exit code and an out-of-memory kill are told, and the same command brings it back.
+``no-new-privileges`` is left out: it would break ``sudo`` and ``su`` in images that have them. Restart policy ``no``:
+a container that ends stays ended, so that its exit code and an out-of-memory kill are told, and the same command
+brings it back.
 """
 
 from __future__ import annotations
@@ -40,12 +41,15 @@ class Limits:
     memlock: int = 0
 
 
+NO_LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class Ground:
     """What the agent adds to the plan."""
 
     image_path: str = ""
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     runtime: str = RUNTIME_VOLUME
 
 

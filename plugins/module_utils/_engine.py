@@ -38,7 +38,7 @@ class UnreachableError(EngineError):
 
 
 class Engine:
-    """One agent's engine. Safe to share between threads: a client is lent to one request at a time, and kept for the next.
+    """One agent's engine. Threads may share it: a client is lent to one request at a time, and kept for the next.
 
     ``agent`` is the name that error sentences use. Nothing is asked of the engine before the first request.
     """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE to the collection: may change in any release.
 
-"""A host as its kernel shows it in /proc and /sys: limits, ports, routes, MTU, GPUs. What cannot be read is left out."""
+"""A host as its kernel shows it in /proc and /sys: limits, ports, routes, MTU, GPUs. What it hides is left out."""
 
 from __future__ import annotations
 

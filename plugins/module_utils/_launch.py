@@ -11,7 +11,14 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._body import Ground, Limits, container_body, endpoint
+from ansible_collections.cluster.compute.plugins.module_utils._body import (
+    NO_LIMITS,
+    RUNTIME_VOLUME,
+    Ground,
+    Limits,
+    container_body,
+    endpoint,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._engine import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import (
     ComputeError,
@@ -78,8 +85,8 @@ class Launch:
     agent: str
     parallelism: int
     deadline: float
-    limits: Limits = Limits()
-    runtime: str = Ground.runtime
+    limits: Limits = NO_LIMITS
+    runtime: str = RUNTIME_VOLUME
     check: bool = False
 
     @property
@@ -270,7 +277,7 @@ class Launch:
 def removed(
     engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
 ) -> Outcome:
-    """Nothing is left of these sessions, or of one launch of theirs; volumes go once no container is left to use them."""
+    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container."""
     outcome = Outcome()
     everything = session_containers(engine, sessions) if sessions else []
     listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
@@ -289,8 +296,8 @@ def removed(
 def decide(container: Container, listed: Json | None, launch: str, agent: str) -> str:
     """What a container needs to be there: ``created``, ``recreated`` or nothing.
 
-    One that has ended keeps its files: a start brings it back. One that an earlier launch created and never started may lack
-    its keys, so it is made anew.
+    One that has ended keeps its files: a start brings it back. One that an earlier launch created and never started
+    may lack its keys, so it is made anew.
     """
     if listed is None:
         return "created"

@@ -11,6 +11,7 @@ import time
 from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
+
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 

@@ -50,7 +50,7 @@ _ADVICE = (
 def clean(text: str) -> str:
     """The engine's reason as one line, without the names of the functions that it went through.
 
-    >>> clean('OCI runtime create failed: runc create failed: unable to start container process: exec: "x": not found: unknown')
+    >>> clean('OCI runtime create failed: runc create failed: exec: "x": not found: unknown')
     'exec: "x": not found'
     """
     line = _NOISE_PATTERN.sub("", " ".join(text.split()))

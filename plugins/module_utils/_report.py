@@ -69,7 +69,7 @@ def network_entry(network: Json) -> Json:
 
 
 def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
-    """The engine and its place in a Swarm. Only managers are told the Swarm's id: a worker's comes from its certificate."""
+    """The engine and its place in a Swarm, whose id managers alone are told: ``cluster`` is what a worker knows."""
     swarm = info.get("Swarm") or {}
     return {
         "version": info.get("ServerVersion", ""),

@@ -58,8 +58,8 @@ options:
     type: str
   gpus:
     description:
-      - GPUs of the agent, instead of those that its kernel shows, each with an C(id) and, where several sessions may share
-        it, a number of C(shares).
+      - GPUs of the agent, instead of those that its kernel shows, each with an C(id) and, where several sessions
+        may share it, a number of C(shares).
     type: list
     elements: dict
   publish:
@@ -183,6 +183,7 @@ duration:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._inform import report
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
 

@@ -10,14 +10,14 @@ module: containers
 short_description: Create, start, stop or remove all containers of a session on one agent
 description:
   - Handles all of an agent's containers in one call, several at a time.
-  - A call ends with every container as asked for, or fails with one sentence and removes what it had made. A failed start removes
-    what the whole launch had made on this agent.
+  - A call ends with every container as asked for, or fails with one sentence and removes what it had made.
+    A failed start removes what the whole launch had made on this agent.
   - A container that already is as the plan says is never touched.
 options:
   state:
     description:
-      - V(created) makes the containers, so that files can be put into them before their first start. One that has ended is
-        kept with its files; one that an earlier launch made and never started is made anew.
+      - V(created) makes the containers, so that files can be put into them before their first start. One that has
+        ended is kept with its files; one that an earlier launch made and never started is made anew.
       - V(started) starts those that do not run, and checks a moment later that they still do.
       - V(stopped) stops those that run; their files stay.
       - V(absent) removes them, with their anonymous volumes and the volumes that the session itself describes.
@@ -67,8 +67,8 @@ extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.actiongroup_compute
 notes:
-  - Containers have the restart policy C(no). One that ends stays ended, so that its exit code and a kill for lack of memory are
-    told, and launching the session again brings it back with its name, address and files.
+  - Containers have the restart policy C(no). One that ends stays ended, so that its exit code and a kill for lack of
+    memory are told, and launching the session again brings it back with its name, address and files.
   - No capability is added and none taken. Limits for open files and locked memory are as high as the host allows.
 attributes:
   check_mode:
@@ -108,7 +108,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 containers:
-  description: The containers after the call, in rank order; in check mode those that would be made are in state C(planned).
+  description:
+    - The containers after the call, in rank order; in check mode those that would be made are in state C(planned).
   returned: success
   type: list
   elements: dict
@@ -142,12 +143,13 @@ failure:
   type: dict
   sample:
     code: conflict
-    message: "sub1: on agent1 the name alice.train.sub1 is held by a container that is not this session's (0123456789ab);
-      remove or rename it."
+    message: "sub1: on agent1 the name alice.train.sub1 is held by a container that is not this session's
+      (0123456789ab); remove or rename it."
     where: agent1
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._host import engine_limits

@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: network
 short_description: Make or remove the private network of a session
 description:
-  - Makes the network that a plan describes, a bridge on the one agent or an attachable overlay on a manager of the Swarm.
+  - Makes the network that a plan describes, a bridge on the one agent or an attachable overlay on a Swarm manager.
   - A network that is there already is the session's if it carries its label, and is refused by name otherwise.
 options:
   state:
@@ -97,6 +97,7 @@ failure:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run

@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests of the engine's modules need: a BusyBox image, a stand-in for the SSH runtime, and plans by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import uuid
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.cluster.compute.plugins.module_utils._model import (
+    LABEL,
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+    Container,
+    Mount,
+    Network,
+    Plan,
+    Port,
+    Resources,
+    Session,
+    digest,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = "cluster-compute-test/busybox:1"
+RUNTIME = "cluster-compute-test-runtime"
+AGENT = "agent1"
+MIB = 1 << 20
+
+# Does what the environment variable BEHAVIOUR says: sleep, or end at once.
+INIT = """#!/bin/sh
+trap 'exit 0' TERM
+echo "init says: ${BEHAVIOUR:-sleep}"
+case "${BEHAVIOUR:-sleep}" in
+    sleep) ;;
+    *) echo "cannot go on" >&2; exit 3 ;;
+esac
+while :; do sleep 60 & wait $!; done
+"""
+
+
+@dataclass
+class Shape:
+    """What a test's plan is made of."""
+
+    size: int = 3
+    name: str = field(default_factory=lambda: "test-" + uuid.uuid4().hex[:8])
+    subnet: int = 77
+    image: str = IMAGE
+    launch: str = field(default_factory=lambda: str(uuid.uuid4()))
+    agents: tuple[str, ...] = ()
+    driver: str = "bridge"
+    mtu: int | None = None
+    ports: tuple[Port, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    resources: Resources = field(default_factory=lambda: Resources(500, 64 * MIB, 16 * MIB))
+
+    def plan(self) -> Plan:
+        session = Session(
+            id=str(uuid.uuid4()),
+            name=self.name,
+            owner="tester",
+            group="default",
+            launch=self.launch,
+            mode="single-node" if self.driver == "bridge" else "multi-node",
+            size=self.size,
+            image=self.image,
+            request="0123456789abcdef",
+        )
+        base = f"10.213.{self.subnet}"
+        labels = {
+            LABEL + "schema": "1",
+            LABEL_SESSION: session.id,
+            LABEL_SESSION + ".name": session.name,
+            LABEL_SESSION + ".owner": session.owner,
+            LABEL_LAUNCH: session.launch,
+        }
+        name = f"tester.{self.name}.{session.id[:8]}"
+        network = Network(name, self.driver, base + ".0/24", base + ".1", base + ".128/25", mtu=self.mtu, labels=labels)
+        return Plan(session, network, tuple(self._container(session, rank, base, labels) for rank in range(self.size)))
+
+    def _container(self, session: Session, rank: int, base: str, labels: dict[str, str]) -> Container:
+        role, index = ("sub", rank) if rank else ("main", 1)
+        identity = session.id if not rank else str(uuid.uuid5(uuid.UUID(session.id), f"sub{rank}"))
+        own = {
+            LABEL_CONTAINER: identity,
+            LABEL_CONTAINER + ".role": role,
+            LABEL_CONTAINER + ".index": str(index),
+            LABEL_CONTAINER + ".rank": str(rank),
+            LABEL_CONTAINER + ".resources": json.dumps(self.resources.to_json()),
+            LABEL_CONTAINER + ".spec": digest([session.image, rank, self.environment]),
+        }
+        return Container(
+            id=identity,
+            name=f"tester.{self.name}.{role}{index}",
+            hostname=f"{role}{index}",
+            role=role,
+            index=index,
+            rank=rank,
+            local_rank=rank,
+            agent=self.agents[rank] if self.agents else AGENT,
+            address=f"{base}.{rank + 2}",
+            resources=self.resources,
+            ports=() if rank else self.ports,
+            environment={"BACKENDAI_CLUSTER_HOST": f"{role}{index}", **self.environment},
+            mounts=self.mounts,
+            labels={**labels, **own},
+        )
+
+
+def relaunched(plan: Plan) -> Plan:
+    """The same plan as another attempt."""
+    launch = str(uuid.uuid4())
+    containers = tuple(replace(one, labels={**one.labels, LABEL_LAUNCH: launch}) for one in plan.containers)
+    return replace(plan, session=replace(plan.session, launch=launch), containers=containers)
+
+
+def with_container(plan: Plan, rank: int, **changes: Any) -> Plan:
+    """The same plan with one container changed."""
+    containers = list(plan.containers)
+    containers[rank] = replace(containers[rank], **changes)
+    return replace(plan, containers=tuple(containers))
+
+
+def busybox() -> bytes:
+    """A static BusyBox: this machine's own, or Debian's package, which is not installed."""
+    found = shutil.which("busybox")
+    if found:
+        return Path(found).read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        subprocess.run(["apt-get", "download", "-qq", "busybox-static"], cwd=folder, check=True, capture_output=True)
+        package = next(Path(folder).glob("busybox-static_*.deb"))
+        subprocess.run(["dpkg-deb", "-x", str(package), folder], check=True)
+        return next(path for path in Path(folder).glob("**/bin/busybox") if path.is_file()).read_bytes()
+
+
+def archive(files: dict[str, tuple[bytes, int]], links: dict[str, str] | None = None) -> bytes:
+    """A tar archive of files (content and mode) and links."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, (content, mode) in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), mode
+            tar.addfile(member, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            tar.addfile(member)
+    return buffer.getvalue()
+
+
+def make_image(client: Any) -> None:
+    """An image that holds BusyBox and nothing else, with a PATH of its own and an entrypoint that ends at once."""
+    applets = ("sh", "sleep", "cat", "ls", "df", "id", "hostname", "wget", "nc", "ping", "env", "kill", "grep", "dd")
+    raw = archive({"bin/busybox": (busybox(), 0o755)}, {"bin/" + name: "busybox" for name in applets})
+    changes = ["ENV PATH=/bin:/opt/own/bin", "ENV OWN=image", 'ENTRYPOINT ["/bin/false"]', "USER 65534"]
+    repository, _colon, tag = IMAGE.rpartition(":")
+    client.import_image_from_data(raw, repository=repository, tag=tag, changes=changes)
+
+
+def make_runtime(client: Any) -> None:
+    """A volume that stands in for the SSH runtime: its init only waits."""
+    client.create_volume(RUNTIME)
+    host = client.create_host_config(binds={RUNTIME: {"bind": "/opt/cluster-compute", "mode": "rw"}})
+    made = client.create_container(
+        IMAGE, ["true"], volumes=["/opt/cluster-compute"], host_config=host, entrypoint=["/bin/sh"]
+    )
+    client.put_archive(made["Id"], "/opt/cluster-compute", archive({"bin/init": (INIT.encode(), 0o755)}))
+    client.remove_container(made["Id"], v=True)
+
+
+def run_module(module: str, *, check: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
+    """A module's result, run as Ansible runs it: a process that is given its arguments and prints one document."""
+    given = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
+    text = json.dumps({"ANSIBLE_MODULE_ARGS": given})
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, env=environment, check=False, timeout=120
+    )
+    try:
+        result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        raise AssertionError(done.stdout + done.stderr) from None
+    return result
