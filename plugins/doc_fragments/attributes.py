@@ -27,7 +27,7 @@ attributes:
     platforms: posix
 """
 
-    # For modules that only read.
+    # For modules that only read: instead of the first, not beside it (of two fragments the first one named wins).
     INFO = r"""
 options: {}
 attributes:

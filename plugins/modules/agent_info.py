@@ -74,7 +74,6 @@ options:
     default: 127.0.0.1
 extends_documentation_fragment:
   - cluster.compute.engine
-  - cluster.compute.attributes
   - cluster.compute.attributes.info
   - cluster.compute.attributes.actiongroup_compute
 attributes:

@@ -38,7 +38,6 @@ options:
     default: false
 extends_documentation_fragment:
   - cluster.compute.engine
-  - cluster.compute.attributes
   - cluster.compute.attributes.info
   - cluster.compute.attributes.actiongroup_compute
 attributes:

@@ -25,6 +25,11 @@ options:
       - Sessions that are over, too, with their history.
     type: bool
     default: false
+  logs:
+    description:
+      - With each session that is over, the logs of its containers.
+    type: bool
+    default: false
   agents:
     description:
       - The reports of all agents, as M(cluster.compute.agent_info) returns them.
@@ -37,9 +42,8 @@ options:
       - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
     type: path
 extends_documentation_fragment:
-  - cluster.compute.attributes
   - cluster.compute.attributes.actiongroup_compute
-  - cluster.compute.attributes.info_module
+  - cluster.compute.attributes.info
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
@@ -73,23 +77,29 @@ agents:
   returned: success
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store, kept_logs, state_dir
 
 
 def session_info(params: Json) -> Json:
     agents = tuple(Agent.from_json(report) for report in params["agents"])
-    store = Store(state_dir(params["state_dir"]), read_only=True)
+    folder = state_dir(params["state_dir"])
+    store = Store(folder, read_only=True)
     try:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):
             adopt(store, Context(agents, {}, 0.0))
             rows = store.select(params["name"], params["owner"], params["ended"])
-            return {"changed": False, "sessions": list_sessions(rows, agents), "agents": list_agents(store, agents)}
+            sessions = list_sessions(rows, agents)
+            for session in sessions:
+                session["logs"] = kept_logs(os.path.join(folder, session["id"])) if params["logs"] else []
+            return {"changed": False, "sessions": sessions, "agents": list_agents(store, agents)}
     finally:
         store.close()
 
@@ -100,6 +110,7 @@ def main() -> None:
             "name": {"type": "str"},
             "owner": {"type": "str"},
             "ended": {"type": "bool", "default": False},
+            "logs": {"type": "bool", "default": False},
             "agents": {"type": "list", "elements": "dict", "default": []},
             "state_dir": {"type": "path"},
         },

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is packed into the collection: all of what users need, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+# Everything that is packed matches one of these.
+ALLOWED = re.compile(
+    r"""
+    MANIFEST\.json | FILES\.json | LICENSE | README\.md | CHANGELOG\.(md|rst) | requirements\.txt
+    | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
+    | docs/[\w./-]+\.(md|rst|yml)
+    | examples/[\w./-]+
+    | extensions/molecule/[\w./-]+\.yml
+    | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
+    | playbooks/[\w./-]+\.(yml|j2|html)
+    | plugins/(action|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/\w+\.py
+    | plugins/filter/\w+\.yml
+    | roles/(agent|image|session|ssh)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
+    | roles/(agent|image|session|ssh)/(files|templates)/[\w./-]+
+    | roles/(agent|image|session|ssh)/README\.md
+    """,
+    re.VERBOSE,
+)
+
+# What a user could not do without.
+REQUIRED = {
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.rst",
+    "requirements.txt",
+    "meta/runtime.yml",
+    "playbooks/cluster_session.yml",
+    "playbooks/provision_agents.yml",
+    "playbooks/sessions.yml",
+    "playbooks/terminate.yml",
+    "plugins/modules/containers.py",
+    "plugins/modules/schedule.py",
+    "roles/agent/meta/argument_specs.yml",
+    "roles/image/meta/argument_specs.yml",
+    "roles/session/meta/argument_specs.yml",
+}
+
+
+def _call(*command: str | Path, folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
+    """The collection as `ansible-galaxy collection build` makes it."""
+    folder = tmp_path_factory.mktemp("artifact")
+    _call("ansible-galaxy", "collection", "build", "--output-path", folder, folder=checkout)
+    return next(folder.glob("cluster-compute-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def members(archive: Path) -> set[str]:
+    """The files in it."""
+    with tarfile.open(archive) as tar:
+        return {member.name for member in tar.getmembers() if not member.isdir()}
+
+
+def test_nothing_is_packed_that_is_not_allowed(members: set[str]) -> None:
+    assert sorted(name for name in members if not ALLOWED.fullmatch(name)) == []
+
+
+def test_nothing_is_missing(members: set[str]) -> None:
+    assert sorted(REQUIRED - members) == []
+
+
+def test_content_of_the_checkout_and_of_the_archive_agree(members: set[str], checkout: Path) -> None:
+    tracked = set(_call("git", "ls-files", folder=checkout).split())
+    content = {name for name in tracked if name.startswith(("plugins/", "roles/", "playbooks/", "meta/", "examples/"))}
+    made = {"MANIFEST.json", "FILES.json"}
+    assert sorted(content - members) == []
+    assert sorted(members - made - tracked) == []
+
+
+def test_it_is_small(archive: Path) -> None:
+    assert archive.stat().st_size < 2_000_000
+
+
+def test_it_installs_and_is_found_by_its_full_names(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.cfg").touch()
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "empty.cfg")}
+    _call("ansible-galaxy", "collection", "install", "--offline", "-p", tmp_path, archive, folder=tmp_path, **where)
+    listed = _call("ansible-doc", "-t", "module", "-l", "cluster.compute", folder=tmp_path, **where)
+    assert "cluster.compute.schedule" in listed
+    play = ("ansible-playbook", "--syntax-check", "-i", "localhost,", "cluster.compute.cluster_session")
+    _call(*play, folder=tmp_path, **where)

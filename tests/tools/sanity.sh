@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# ansible-test sanity on what users get: the collection built and installed, with every Python that works here.
+# Usage: sanity.sh [ARGUMENT of `ansible-test sanity` ...]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+# ansible-test keeps its own virtual environments in the home folder: give it one that stays between runs.
+export HOME=$root/.cache/sanity
+mkdir -p "$HOME/.ansible/test/cache"
+
+# ansible-test fetches the installer of pip from Ansible's own file server. Where that cannot be reached, this
+# stand-in installs the same pinned pip by means of the one that Python itself carries.
+for version in 23_1_2 24_2 25_2; do
+    cp "$root/tests/tools/get_pip.py" "$HOME/.ansible/test/cache/get_pip_$version.py"
+done
+
+# Version managers put shims on the path that fail for all but the active version: real interpreters go first.
+if command -v pyenv >/dev/null; then
+    for folder in "$(pyenv root)"/versions/*/bin; do PATH=$folder:$PATH; done
+fi
+export PATH=$root/.venv/bin:$PATH
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ansible-galaxy collection build --output-path "$work" "$root" >"$work/log"
+ansible-galaxy collection install --offline --force -p "$work" "$work"/*.tar.gz >>"$work/log"
+installed=$work/ansible_collections/cluster/compute
+cd "$installed"
+if compgen -G "tests/sanity/ignore-*" >/dev/null; then
+    echo "the collection must pass without ignore files" >&2
+    exit 1
+fi
+ansible-test sanity --color no "$@" 2>&1 | tee "$work/output"
+# Without its program this test only warns; it must have run.
+if grep -q "WARNING.*shellcheck" "$work/output"; then
+    echo "shellcheck did not run" >&2
+    exit 1
+fi
+echo "sanity passed"
