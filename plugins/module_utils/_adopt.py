@@ -21,13 +21,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._request import Re
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row
 from ansible_collections.cluster.compute.plugins.module_utils._topology import members
 
+_TOLD = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
+
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
-    """A row for every session that runs somewhere and is not ``known``, oldest first."""
+    """A row for every session that runs somewhere and is not ``known``, oldest first; the labels must tell its plan."""
     found: Dict[str, Live] = {}
     for agent in agents:
         for live in agent.containers:
-            if live.session not in known and live.state == "running" and _label(live, "session.name"):
+            if live.session not in known and live.state == "running" and all(_label(live, name) for name in _TOLD):
                 found.setdefault(live.session, live)
     rows = [
         Row(

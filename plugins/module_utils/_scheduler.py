@@ -100,9 +100,20 @@ def launch(store: Store, request: Request, context: Context) -> Outcome:
 def adopt(store: Store, context: Context) -> None:
     """Sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
     known = store.states()
+    _forget(store, context)
     for row in adopted_rows(context.agents, set(known)):
         if store.find(row.name, row.owner) is None:
             store.add(row, context.now, "adopted from its labels")
+
+
+def _forget(store: Store, context: Context) -> None:
+    """Sessions known from nothing but their labels end with the last of them: another store's user has ended those."""
+    there = {live.session for agent in context.agents for live in agent.containers}
+    if all(agent.reachable for agent in context.agents):
+        for row in store.live():
+            if row.state == _states.RUNNING and row.request is None and row.id not in there:
+                store.change(row, _states.TERMINATING, context.now, "nothing of it is left on any agent")
+                store.change(row, _states.TERMINATED, context.now, "nothing of it is left on any agent")
 
 
 def expire(store: Store, context: Context) -> None:
@@ -113,6 +124,9 @@ def expire(store: Store, context: Context) -> None:
         elif row.state == _states.TERMINATING and _is_lost(row, context):
             row.holder, row.lease = None, 0.0
             store.save(row)
+        elif row.state == _states.RUNNING and not row.plan and _is_nowhere(row.id, context.agents):
+            store.change(row, _states.TERMINATING, context.now, "no engine holds it any more")
+            store.change(row, _states.TERMINATED, context.now, "no engine holds it any more")
 
 
 def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
@@ -204,11 +218,20 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
         row.reason = placed.reason
         store.save(row)
         return Outcome("pending", row, reason=placed.reason, remove=remove)
+    _check_folders(request, placed, context.agents)
     plan = _planned(store, row, request, placed, context)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
     store.change(row, _states.PREPARING, context.now, "launch %s" % plan.session.launch)
     return Outcome("placed", row, plan, remove=remove)
+
+
+def _check_folders(request: Request, placed: Placed, agents: Iterable[Agent]) -> None:
+    """A data folder is there already: the engine would make an empty one of root's in its place."""
+    for mount in request.mounts:
+        lacking = [one.name for one in agents if one.name in placed.agents and one.paths.get(mount.source) is False]
+        if mount.type == "bind" and lacking:
+            raise InputError("session_mounts", mount.source, "the folder must be there; it is not on %s" % ", ".join(lacking))
 
 
 def _waiting(row: Row) -> Waiting:
@@ -270,6 +293,13 @@ def _is_up(agent: str, container_id: str, agents: Iterable[Agent]) -> bool:
         for one in agents
         if one.name == agent
         for live in one.containers
+    )
+
+
+def _is_nowhere(session: str, agents: Sequence[Agent]) -> bool:
+    """Whether every agent has answered, and none of them holds a container of an adopted session."""
+    return bool(agents) and not any(
+        not agent.reachable or any(live.session == session for live in agent.containers) for agent in agents
     )
 
 
