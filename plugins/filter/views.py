@@ -19,6 +19,7 @@ class FilterModule:
             "session_summary": _document.summary,
             "session_end": _document.ending,
             "sessions_table": _document.sessions_table,
+            "logs_view": _document.logs_view,
             "agents_table": _document.agents_table,
         }
 

@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
 
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([bkmgt]?)(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+# No more digits than any machine has use for: what follows computes with them.
+_BYTES = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
+_CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def parse_bytes(value: object, variable: str = "memory") -> int:
@@ -25,7 +27,7 @@ def parse_bytes(value: object, variable: str = "memory") -> int:
     match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
     if match is None:
         raise InputError(variable, value, "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g")
-    return int(Decimal(match.group(1)) * _UNITS[match.group(2).lower()])
+    return int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()])
 
 
 def parse_cpus(value: object, variable: str = "cpus") -> int:
@@ -34,25 +36,22 @@ def parse_cpus(value: object, variable: str = "cpus") -> int:
     >>> parse_cpus("0.5")
     500
     """
-    try:
-        amount = Decimal(str(value).strip())
-        millicpus = int(amount * 1000)
-    except (InvalidOperation, ValueError, OverflowError):
-        amount, millicpus = Decimal(0), -1
-    if isinstance(value, bool) or millicpus < 0 or amount * 1000 != millicpus:
+    text = "" if isinstance(value, bool) else str(value).strip()
+    millicpus = Decimal(text) * 1000 if _CPUS.fullmatch(text) else Decimal("0.5")
+    if millicpus != int(millicpus):
         raise InputError(variable, value, "CPUs are a number with at most three decimals, as in 4 or 0.5")
-    return millicpus
+    return int(millicpus)
 
 
 def show_bytes(amount: int) -> str:
-    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``.
+    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``; rounded down, so that nothing looks like more than it is.
 
     >>> show_bytes(1610612736)
     '1.5g'
     """
     for unit in ("t", "g", "m", "k"):
-        if abs(amount) >= _UNITS[unit]:
-            return "%g%s" % (round(amount / _UNITS[unit], 1), unit)
+        if amount >= _UNITS[unit]:
+            return _plain(Decimal(amount * 10 // _UNITS[unit]) / 10) + unit
     return "%db" % amount
 
 
@@ -61,4 +60,9 @@ def show_cpus(millicpus: int) -> str:
     >>> show_cpus(1500)
     '1.5'
     """
-    return "%g" % (millicpus / 1000)
+    return _plain(Decimal(millicpus) / 1000)
+
+
+def _plain(number: Decimal) -> str:
+    """A number without trailing zeros and without an exponent."""
+    return "{:f}".format(number.normalize())

@@ -39,27 +39,13 @@ class Free:
 
     def room(self, each: Each) -> int:
         """How many such containers fit."""
-        return max(0, min(count for _slot, count, _needed, _left in self.slots(each, 1)))
-
-    def slots(self, each: Each, count: int) -> List[Tuple[str, int, str, str]]:
-        """Every slot asked for: its name, how many containers it allows, what ``count`` of them need, what is free."""
-        rows = [
-            ("CPUs", self.millicpus // each.millicpus, show_cpus(count * each.millicpus), show_cpus(self.millicpus)),
-            ("memory", self.memory // each.memory, show_bytes(count * each.memory), show_bytes(self.memory)),
-        ]
-        if each.pinned:
-            cpus = each.millicpus // 1000
-            rows.append(("unpinned CPUs", len(self.cpu_ids) // cpus, str(count * cpus), str(len(self.cpu_ids))))
-        if each.gpus:
-            free = "%g" % round(sum(part for part, _shares in self.gpus.values()), 3)
-            rows.append(("GPUs", self._gpu_room(each.gpus), "%g" % (count * each.gpus), free))
-        return rows
+        return max(0, min(self._rooms(each).values()))
 
     def shortfall(self, each: Each, count: int) -> str:
         """The first slot that cannot hold ``count`` containers, in the user's words: ``needs 4 CPUs, 1 free``."""
-        for slot, room, needed, left in self.slots(each, count):
+        for slot, room in self._rooms(each).items():
             if room < count:
-                return "needs %s %s, %s free" % (needed, slot, left)
+                return "needs %s %s, %s free" % self._needs(slot, each, count)
         return ""
 
     def take(self, each: Each) -> Resources:
@@ -73,15 +59,37 @@ class Free:
             del self.cpu_ids[:count]
         return Resources(each.millicpus, each.memory, each.shm, tuple(self._take_gpus(each.gpus)), cpuset)
 
+    def _rooms(self, each: Each) -> Dict[str, int]:
+        """Every slot that is asked for, and how many containers it allows."""
+        rooms = {"CPUs": self.millicpus // each.millicpus, "memory": self.memory // each.memory}
+        if each.pinned:
+            rooms["unpinned CPUs"] = len(self.cpu_ids) * 1000 // each.millicpus
+        if each.gpus:
+            rooms["GPUs"] = self._gpu_room(each.gpus)
+        return rooms
+
+    def _needs(self, slot: str, each: Each, count: int) -> Tuple[str, str, str]:
+        """What ``count`` containers need of a slot, its name, and what is free of it."""
+        if slot == "GPUs":
+            # Only what this session can use counts as free: whole devices, or parts of those that are shared.
+            free = len(self._whole_gpus()) if each.gpus >= 1 else self._gpu_room(each.gpus) * each.gpus
+            return "%g" % (count * each.gpus), slot, "%g" % free
+        if slot == "memory":
+            return show_bytes(count * each.memory), slot, show_bytes(max(0, self.memory))
+        free_cpus = self.millicpus if slot == "CPUs" else len(self.cpu_ids) * 1000
+        return show_cpus(count * each.millicpus), slot, show_cpus(max(0, free_cpus))
+
     def _gpu_room(self, gpus: float) -> int:
         if gpus >= 1:
-            return sum(1 for part, _shares in self.gpus.values() if part > 1 - _TINY) // int(gpus)
+            return len(self._whole_gpus()) // int(gpus)
         return sum(int(part / gpus + _TINY) for part, shares in self.gpus.values() if _divides(gpus, shares))
+
+    def _whole_gpus(self) -> List[str]:
+        return [device for device, (part, _shares) in self.gpus.items() if part > 1 - _TINY]
 
     def _take_gpus(self, gpus: float) -> List[Gpu]:
         if gpus >= 1:
-            chosen = [device for device, (part, _shares) in self.gpus.items() if part > 1 - _TINY][: int(gpus)]
-            booked = 1.0
+            chosen, booked = self._whole_gpus()[: int(gpus)], 1.0
         elif gpus > 0:
             # The fullest device that still has the part: whole devices stay whole for those who need them.
             fitting = [

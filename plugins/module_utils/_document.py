@@ -11,6 +11,7 @@ from typing import Any, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._model import SCHEMA, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._topology import rank_of
 
 
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
@@ -151,3 +152,13 @@ def ending(ended: Json, name: str) -> str:
     if not session:
         return "There is no live session %s: nothing to end." % name
     return "Session %s: %s (%s)" % (session["name"], session["state"], session["reason"])
+
+
+def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
+    """The last lines of each container's log, each line after its container's name, in rank order."""
+    lines: List[str] = []
+    wanted = [log for log in logs if not hostnames or log["hostname"] in hostnames]
+    for log in sorted(wanted, key=lambda log: rank_of(log["hostname"])):
+        last = log["text"].splitlines()[-int(tail) :]
+        lines += ["%s: %s" % (log["hostname"], line) for line in last] or ["%s: (nothing)" % log["hostname"]]
+    return lines

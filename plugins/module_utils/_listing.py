@@ -39,6 +39,7 @@ def _session(row: Row, lives: Dict[str, Live], agents: Sequence[Agent]) -> Json:
         "containers": containers,
         "degraded": [one["hostname"] for one in lost] if row.state == _states.RUNNING else [],
         "history": row.history,
+        "request": row.request if row.state == _states.PENDING else None,
     }
 
 
@@ -81,7 +82,9 @@ def _shape(row: Row, lives: Dict[str, Live]) -> Json:
         request = Request.from_json(row.request)
         each = Resources(request.millicpus, request.memory, request.shm)
         return {"size": request.size, "mode": request.mode, "each": each.to_json()}
-    some = next(live for live in lives.values() if live.session == row.id)
+    some = next((live for live in lives.values() if live.session == row.id), None)
+    if some is None:
+        return {"size": 0, "mode": "", "each": Resources().to_json()}
     labels = some.data["labels"]
     size = len(read_placement(labels[LABEL + "session.placement"]))
     return {"size": size, "mode": labels[LABEL + "session.mode"], "each": some.resources.to_json()}

@@ -278,6 +278,7 @@ class Agent:
     containers: Tuple[Live, ...] = ()
     network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
+    paths: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Json) -> Agent:
@@ -303,4 +304,5 @@ class Agent:
             containers=tuple(Live.from_json(one) for one in data.get("containers") or ()),
             network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
+            paths=dict(data.get("paths") or {}),
         )

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
@@ -51,6 +52,9 @@ def run(module: AnsibleModule, work: Callable[[], Json]) -> None:
         module.fail_json(msg=missing_required_lib(error.library), exception=error.trace, failure=_failure(error))
     except ComputeError as error:
         module.fail_json(msg=error.message, failure=_failure(error), duration=_since(begun))
+    except Exception as error:
+        message = "This is a fault of the collection, please report it: %s: %s." % (type(error).__name__, error)
+        module.fail_json(msg=message, exception=traceback.format_exc())
     else:
         if not module._diff:
             result.pop("diff", None)

@@ -206,6 +206,17 @@ def keep_logs(folder: str, results: Sequence[Json]) -> None:
                 file.write(log["text"])
 
 
+def kept_logs(folder: str) -> List[Json]:
+    """What ``keep_logs`` kept, by hostname; nothing where there is nothing."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    logs = []
+    for name in names:
+        if name.endswith(".log"):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                logs.append({"hostname": name[: -len(".log")], "state": "ended", "text": file.read()})
+    return logs
+
+
 def _make_private(folder: str, path: str) -> None:
     """Folder 0700 and file 0600, both ours and neither a link: root must not be led to write elsewhere."""
     _make_folder(folder)

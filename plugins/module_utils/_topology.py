@@ -36,6 +36,15 @@ def members(size: int) -> List[Member]:
     return [Member(MAIN, 1, 0)] + [Member(SUB, index, index) for index in range(1, size)]
 
 
+def rank_of(hostname: str) -> int:
+    """The rank that a hostname stands for: the inverse of ``members``.
+
+    >>> rank_of("main1"), rank_of("sub10")
+    (0, 10)
+    """
+    return 0 if hostname.startswith(MAIN) else int(hostname[len(SUB) :])
+
+
 def replicas(roles: Sequence[str]) -> str:
     """How many containers each role has, in the order the roles appear.
 

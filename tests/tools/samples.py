@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documents for tests: agents, requests, decisions, and what engines would report of a plan that is carried out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ansible_collections.cluster.compute.plugins.module_utils._address import choose_subnet
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._model import (
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    Agent,
+    Container,
+    Gpu,
+    Json,
+    Live,
+    Plan,
+    Port,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._placement import MULTI, SINGLE, Placed
+from ansible_collections.cluster.compute.plugins.module_utils._plan import Ground, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context
+
+GIB = 1 << 30
+SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
+LAUNCH = "0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a10"
+
+
+def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: Any) -> Agent:
+    """An agent of one Swarm, big enough for a few small containers."""
+    fields.setdefault("swarm", "swarm1")
+    fields.setdefault("cpu_ids", tuple(range(int(cpus))))
+    gpus = tuple(one if isinstance(one, Gpu) else Gpu(one) for one in fields.pop("gpus", ()))
+    return Agent(name, int(cpus * 1000), memory, gpus=gpus, **fields)
+
+
+def frees(*agents: Agent) -> dict[str, Free]:
+    """What is free on agents of which nothing is booked."""
+    return {one.name: free_of(one, []) for one in agents}
+
+
+def request(**variables: Any) -> Request:
+    """A checked request; variables as the role has them, without their prefix."""
+    return check_request({"name": "train", "owner": "alice", "image": "reference", **variables})
+
+
+def context(*agents: Agent, now: float = 1000.0, holder: Json | None = None, **fields: Any) -> Context:
+    """A decision's ground; the clock stands where the test puts it."""
+    who = holder or {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
+    return Context(agents=tuple(agents), holder=who, now=now, **fields)
+
+
+def plan(asked: Request, placement: str = "") -> Plan:
+    """The plan of a request on the named agents, one letter per rank: ``aabb``."""
+    names = tuple(placement or "a" * asked.size)
+    agents = {name: agent(name, cpus=64, gpus=["%s-GPU-%d" % (name, number) for number in range(8)]) for name in names}
+    left = frees(*agents.values())
+    mode = SINGLE if len(agents) == 1 else MULTI
+    ground = Ground(
+        session_id=SESSION,
+        launch=LAUNCH,
+        placed=Placed(names, tuple(left[name].take(asked.demand().each) for name in names), mode),
+        subnet=choose_subnet(asked.size, asked.network_pool, ()),
+        ports=(Port("ssh", 22, "127.0.0.1", 30000),),
+        mtu=mtu_for(mode, list(agents.values()), names),
+    )
+    return build_plan(asked, ground)
+
+
+def live(container: Container, session: str, state: str = "running", started_at: float = 500.0) -> Live:
+    """What an engine reports of a container of a plan."""
+    return Live.from_json(
+        {
+            "id": container.id,
+            "session": session,
+            "hostname": container.hostname,
+            "rank": container.rank,
+            "launch": container.labels[LABEL_LAUNCH],
+            "spec": container.labels[LABEL_CONTAINER + ".spec"],
+            "state": state,
+            "exit_code": 0 if state == "running" else 137,
+            "oom_killed": False,
+            "started_at": started_at,
+            "address": container.address,
+            "resources": container.resources.to_json(),
+            "ports": [port.host_port for port in container.ports],
+            "labels": dict(container.labels),
+        }
+    )
+
+
+def carried_out(agents: Iterable[Agent], *plans: Plan, states: Mapping[str, str] | None = None) -> tuple[Agent, ...]:
+    """The agents with the plans' containers on them; ``states`` by hostname, and ``gone`` for one that is removed."""
+    return tuple(_with_plans(one, plans, states or {}) for one in agents)
+
+
+def _with_plans(one: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -> Agent:
+    lives, subnets, networks, ports = list(one.containers), list(one.subnets), list(one.network_sessions), list(one.ports)
+    for each in plans:
+        mine = [here for here in each.on(one.name) if states.get(here.hostname) != "gone"]
+        lives += [live(here, each.session.id, states.get(here.hostname, "running")) for here in mine]
+        if one.name in each.agents:
+            subnets.append(each.network.subnet)
+            networks.append(each.session.id)
+        running = [here for here in mine if states.get(here.hostname, "running") == "running"]
+        ports += [port.host_port for here in running for port in here.ports]
+    return replace(
+        one, containers=tuple(lives), subnets=tuple(subnets), network_sessions=tuple(networks), ports=tuple(ports)
+    )
+
+
+def exactly(text: str) -> str:
+    """A pattern for the whole of a message."""
+    return "^%s$" % re.escape(text)

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, Free, free_of, parse_cpuset
+from ansible_collections.cluster.compute.plugins.module_utils._model import Gpu, Resources
+from samples import GIB, agent
+
+CPU = Each(1000, GIB)
+
+
+def devices(**parts: tuple[float, float]) -> Free:
+    return Free("a", 64000, 64 * GIB, dict(parts))
+
+
+@pytest.mark.parametrize(
+    ("free", "each", "room"),
+    [
+        (Free("a", 4000, 16 * GIB), CPU, 4),
+        (Free("a", 4000, 2 * GIB), CPU, 2),
+        (Free("a", 3999, 16 * GIB), CPU, 3),
+        (Free("a", 0, 16 * GIB), CPU, 0),
+        (Free("a", -2000, 16 * GIB), CPU, 0),
+        (Free("a", 8000, 16 * GIB, cpu_ids=[1, 2, 5]), Each(1000, GIB, pinned=True), 3),
+        (Free("a", 8000, 16 * GIB, cpu_ids=[1, 2, 5]), Each(2000, GIB, pinned=True), 1),
+        (devices(x=(1.0, 1.0), y=(1.0, 1.0), z=(0.5, 2.0)), Each(1000, GIB, gpus=1), 2),
+        (devices(x=(1.0, 1.0), y=(1.0, 1.0), z=(1.0, 1.0)), Each(1000, GIB, gpus=2), 1),
+        (devices(x=(1.0, 1.0)), Each(1000, GIB, gpus=0.5), 0),
+        (devices(x=(1.0, 2.0), y=(0.75, 4.0)), Each(1000, GIB, gpus=0.5), 3),
+        (devices(x=(1.0, 2.0)), Each(1000, GIB, gpus=0.25), 0),
+        (devices(x=(1.0, 10.0)), Each(1000, GIB, gpus=0.1), 10),
+    ],
+)
+def test_room(free: Free, each: Each, room: int) -> None:
+    assert free.room(each) == room
+
+
+@pytest.mark.parametrize(
+    ("free", "each", "count", "text"),
+    [
+        (Free("a", 1000, 16 * GIB), Each(2000, GIB), 2, "needs 4 CPUs, 1 free"),
+        (Free("a", -500, 16 * GIB), CPU, 1, "needs 1 CPUs, 0 free"),
+        (Free("a", 8000, 2 * GIB - 1), CPU, 2, "needs 2g memory, 1.9g free"),
+        (Free("a", 8000, -1), CPU, 2, "needs 2g memory, 0b free"),
+        (Free("a", 8000, 9 * GIB, cpu_ids=[7]), Each(2000, GIB, pinned=True), 3, "needs 6 unpinned CPUs, 1 free"),
+        (devices(x=(1.0, 1.0), y=(0.5, 2.0)), Each(1000, GIB, gpus=2), 1, "needs 2 GPUs, 1 free"),
+        (devices(x=(1.0, 1.0)), Each(1000, GIB, gpus=0.5), 1, "needs 0.5 GPUs, 0 free"),
+        (devices(x=(1.0, 2.0)), Each(1000, GIB, gpus=0.5), 3, "needs 1.5 GPUs, 1 free"),
+        (Free("a", 4000, 16 * GIB), CPU, 4, ""),
+    ],
+)
+def test_a_shortfall_is_told_in_the_users_words(free: Free, each: Each, count: int, text: str) -> None:
+    assert free.shortfall(each, count) == text
+
+
+def test_taking_books_every_slot() -> None:
+    free = Free("a", 8000, 16 * GIB, {"x": (1.0, 1.0), "y": (1.0, 1.0)}, [0, 1, 2, 3])
+    taken = free.take(Each(2000, GIB, 1 << 20, gpus=1, pinned=True))
+    assert taken == Resources(2000, GIB, 1 << 20, (Gpu("x"),), "0,1")
+    assert free == Free("a", 6000, 15 * GIB, {"x": (0.0, 1.0), "y": (1.0, 1.0)}, [2, 3])
+
+
+def test_a_fraction_goes_to_the_fullest_device() -> None:
+    free = devices(whole=(1.0, 4.0), half=(0.5, 4.0), scrap=(0.25, 4.0))
+    assert [free.take(Each(1000, GIB, gpus=0.5)).gpus[0].id for _ in range(3)] == ["half", "whole", "whole"]
+    assert free.take(Each(1000, GIB, gpus=0.25)).gpus == (Gpu("scrap", 0.25),)
+
+
+def test_whole_devices_leave_the_shared_ones_alone() -> None:
+    free = devices(shared=(0.5, 2.0), x=(1.0, 1.0))
+    assert free.take(Each(1000, GIB, gpus=1)).gpus == (Gpu("x"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("", set()), ("3", {3}), ("0-2,5", {0, 1, 2, 5}), ("1,2", {1, 2}), ("7-7", {7})]
+)
+def test_parse_cpuset(text: str, cpus: set[int]) -> None:
+    assert parse_cpuset(text) == cpus
+
+
+def test_free_is_capacity_without_bookings() -> None:
+    one = agent("a", cpus=8, gpus=[Gpu("x", 4.0), "y"])
+    booked = [Resources(2000, GIB, 0, (Gpu("x", 0.25),), "0-1"), Resources(1000, GIB, 0, (Gpu("y"), Gpu("lost")), "4")]
+    free = free_of(one, booked)
+    assert (free.millicpus, free.memory, free.cpu_ids) == (5000, 14 * GIB, [2, 3, 5, 6, 7])
+    assert free.gpus == {"x": (0.75, 4.0), "y": (0.0, 1.0), "lost": (0.0, 1.0)}
+
+
+def test_a_device_booked_more_than_once_is_not_free() -> None:
+    free = free_of(agent("a", gpus=["x"]), [Resources(gpus=(Gpu("x"),)), Resources(gpus=(Gpu("x"),))])
+    assert free.gpus == {"x": (0.0, 1.0)}
+    assert free.room(Each(1000, GIB, gpus=1)) == 0
+
+
+def test_thirds_of_a_device_add_up() -> None:
+    free = devices(x=(1.0, 3.0))
+    third = Each(1000, GIB, gpus=1 / 3)
+    assert free.room(third) == 3
+    for left in (2, 1, 0):
+        free.take(third)
+        assert free.room(third) == left
