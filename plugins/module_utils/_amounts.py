@@ -26,7 +26,9 @@ def parse_bytes(value: object, variable: str = "memory") -> int:
     """
     match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
     if match is None:
-        raise InputError(variable, value, "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g")
+        raise InputError(
+            variable, value, "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
+        )
     return int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()])
 
 

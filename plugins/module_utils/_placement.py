@@ -171,10 +171,11 @@ def _shortfall(
     roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
     lines = ["%s: %s" % (agent.name, free[agent.name].shortfall(demand.each, demand.size)) for agent in roomiest]
     if demand.mode == MULTI and len(eligible) > 1:
-        swarms = {agent.swarm for agent in eligible}
         total = sum(room.values())
         if total >= demand.size:
-            apart = sorted(agent.name for agent in eligible if not agent.swarm)
+            useful = [agent for agent in eligible if room[agent.name]]
+            swarms = {agent.swarm for agent in useful}
+            apart = sorted(agent.name for agent in useful if not agent.swarm)
             why = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
             return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % why
         lines.append("together they hold %d of %d containers" % (total, demand.size))

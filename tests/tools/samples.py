@@ -103,7 +103,12 @@ def carried_out(agents: Iterable[Agent], *plans: Plan, states: Mapping[str, str]
 
 
 def _with_plans(one: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -> Agent:
-    lives, subnets, networks, ports = list(one.containers), list(one.subnets), list(one.network_sessions), list(one.ports)
+    lives, subnets, networks, ports = (
+        list(one.containers),
+        list(one.subnets),
+        list(one.network_sessions),
+        list(one.ports),
+    )
     for each in plans:
         mine = [here for here in each.on(one.name) if states.get(here.hostname) != "gone"]
         lives += [live(here, each.session.id, states.get(here.hostname, "running")) for here in mine]

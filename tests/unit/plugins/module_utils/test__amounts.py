@@ -57,7 +57,17 @@ def test_a_refused_amount_names_variable_value_and_rule() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("4", 4000), (4, 4000), (0.5, 500), ("1.25", 1250), ("0.001", 1), ("1.2500", 1250), (" 2 ", 2000), (0, 0), (2.0, 2000)],
+    [
+        ("4", 4000),
+        (4, 4000),
+        (0.5, 500),
+        ("1.25", 1250),
+        ("0.001", 1),
+        ("1.2500", 1250),
+        (" 2 ", 2000),
+        (0, 0),
+        (2.0, 2000),
+    ],
 )
 def test_cpus_are_read_in_thousandths(text: object, expected: int) -> None:
     assert parse_cpus(text) == expected
@@ -65,7 +75,24 @@ def test_cpus_are_read_in_thousandths(text: object, expected: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "two", "-1", -0.5, "0.0001", "1e3", "nan", "inf", "Infinity", "1e999999", None, False, "1_000", "٤", "9" * 10, [2]],
+    [
+        "",
+        "two",
+        "-1",
+        -0.5,
+        "0.0001",
+        "1e3",
+        "nan",
+        "inf",
+        "Infinity",
+        "1e999999",
+        None,
+        False,
+        "1_000",
+        "٤",
+        "9" * 10,
+        [2],
+    ],
 )
 def test_other_cpus_are_refused(text: object) -> None:
     with pytest.raises(InputError, match="CPUs are a number with at most three decimals"):
@@ -91,7 +118,8 @@ def test_bytes_are_shown_short_and_never_as_more(amount: int, expected: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("millicpus", "expected"), [(0, "0"), (1, "0.001"), (500, "0.5"), (4000, "4"), (1000500, "1000.5"), (10**9, "1000000")]
+    ("millicpus", "expected"),
+    [(0, "0"), (1, "0.001"), (500, "0.5"), (4000, "4"), (1000500, "1000.5"), (10**9, "1000000")],
 )
 def test_cpus_are_shown_exactly(millicpus: int, expected: str) -> None:
     assert show_cpus(millicpus) == expected

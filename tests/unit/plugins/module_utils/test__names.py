@@ -66,7 +66,14 @@ def test_a_bad_owner_is_refused(owner: object) -> None:
 
 @pytest.mark.parametrize(
     ("login", "owner"),
-    [("alice", "alice"), ("alice.b", "alice-b"), ("DOM\\al", "DOM-al"), ("_apt", "apt"), ("é", "user"), ("x" * 40, "x" * 32)],
+    [
+        ("alice", "alice"),
+        ("alice.b", "alice-b"),
+        ("DOM\\al", "DOM-al"),
+        ("_apt", "apt"),
+        ("é", "user"),
+        ("x" * 40, "x" * 32),
+    ],
 )
 def test_a_login_becomes_an_owner(login: str, owner: str) -> None:
     assert owner_from_login(login) == owner
