@@ -1,10 +1,11 @@
-#!/opt/cluster-compute/bin/sh
+#!/bin/sh
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# PID 1 of every container: prepares what sshd needs, runs the session's bootstrap and (on main1) its command, and becomes
-# sshd. Needs nothing of the image. All it reads lies in /etc/cluster-compute, put there before the container was started:
+# PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
+# its command, and becomes sshd. Needs nothing of the image. All it reads lies in /etc/cluster-compute, put there before the
+# container was started:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`

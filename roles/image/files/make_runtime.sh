@@ -7,7 +7,7 @@
 #
 #   sh make_runtime.sh INIT VERSION
 #
-# INIT is the script that becomes bin/init, VERSION what the file `version` says. The result needs nothing outside its own
+# INIT is the script that becomes bin/init (run by the runtime's own shell), VERSION what the file `version` says. The result needs nothing outside its own
 # folder: every program names its loader and its libraries by their place in it. It holds for any architecture and any
 # distribution, because the loader's name comes from the programs, and the libraries are those that ldd lists.
 set -eu
@@ -76,7 +76,11 @@ add_program sshd libexec
 add_program sftp-server libexec
 add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
 add_program sshd-auth libexec optional    # and since 10.0
-install -m 0755 "$1" "$runtime/bin/init"
+{
+    echo "#!$runtime/bin/sh"
+    tail -n +2 "$1" # without the line that names the shell of an ordinary system
+} >"$runtime/bin/init"
+chmod 0755 "$runtime/bin/init"
 
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*
