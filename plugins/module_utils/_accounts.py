@@ -40,7 +40,7 @@ def merged_group(text: str, user: User) -> str:
 
 
 def merged_shadow(text: str, user: User) -> str:
-    """The image's shadow file without a lock on the user: sshd takes no key either where the password starts with ``!``.
+    """The image's shadow file without a lock on the user: sshd takes no key for a password that begins with ``!``.
 
     A user without a line there is not locked, so that an image's file usually stays as it is.
     """

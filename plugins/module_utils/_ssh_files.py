@@ -139,13 +139,16 @@ def login_path(path: str) -> str:
 
 
 def home_profile(user: str) -> str:
-    """A ``.profile`` for a home that has none: ``work@sub1:~$`` in bash and BusyBox, something like it elsewhere."""
+    """A ``.profile`` for a home that has none: ``work@sub1:~$`` in bash and BusyBox, something like it elsewhere.
+
+    These two read a backslash in a prompt, and have ``help`` built in; BusyBox does not always tell its name.
+    """
     return _lines(
         'if [ -n "${BASH_VERSION-}" ] && [ -r "$HOME/.bashrc" ]; then . "$HOME/.bashrc"; fi',
         "case $- in",
         "*i*)",
         "    PS1='%s@'\"$HOSTNAME\"':$PWD$ '" % user,
-        "    if [ -n \"${BASH_VERSION-}${BB_ASH_VERSION-}\" ]; then PS1='\\u@\\h:\\w\\$ '; fi",
+        "    if type help >/dev/null 2>&1; then PS1='\\u@\\h:\\w\\$ '; fi",
         "    ;;",
         "esac",
     )

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import io
 import ipaddress
+import os
+import pty
+import select
 import socket
 import subprocess
 import tarfile
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +39,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._reach import Door, reach
 
 AGENT = "agent1"
 PREFIX = "cluster-compute-test-"
@@ -54,7 +59,7 @@ def make_plan(
     identities = [str(uuid.uuid4()) for _ in range(size)]
     name = "lab-%s" % identities[0][:8]
     # A network of its own per session, far from what anything else here uses.
-    subnet = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.213.0.0")) + (uuid.uuid4().int % 2048) * 32, 27))
+    subnet = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.214.0.0")) + (uuid.uuid4().int % 2048) * 32, 27))
     labels = {LABEL_SESSION: identities[0]}
     containers = []
     for rank, identity in enumerate(identities):
@@ -90,8 +95,12 @@ class Lab:
 
     plan: Plan
     base: Path
-    image_path: str = ""
-    engine: Engine = field(default_factory=lambda: Engine("unix:///var/run/docker.sock", agent=AGENT))
+    docker_host: str = "unix:///var/run/docker.sock"
+    engine: Engine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.docker_host, agent=AGENT)
+        self.image_path = _path_of(self.engine, self.plan.session.image)
 
     @property
     def artifacts(self) -> Artifacts:
@@ -138,9 +147,19 @@ class Lab:
         return self
 
     def up(self) -> Lab:
+        """Everything at once; main1 answers."""
         self.create()
         self.equip()
-        return self.keep().start()
+        self.keep().start()
+        reach(self.door(), [], 30)
+        return self
+
+    def door(self, host: str = "main1") -> Door:
+        """Into main1, if it shows the host key of ``host``."""
+        key = self.identity.host(host).public
+        return Door(
+            "127.0.0.1", self.plan.main.ports[0].host_port, "work", self.artifacts.folder + "/id_container", key
+        )
 
     def ssh(self, host: str, *command: str, stdin: str = "", program: Sequence[str] = ("ssh",)) -> str:
         """What a command prints on a host, entered from the controller; its refusal is an error with its own words."""
@@ -158,6 +177,28 @@ class Lab:
         for network in self.engine.networks(self.plan.session.id):
             self.engine.remove_network(network["Id"])
         self.artifacts.remove()
+
+
+def _path_of(engine: Engine, image: str) -> str:
+    """The PATH that an image sets."""
+    entries = ((engine.image(image) or {}).get("Config") or {}).get("Env") or []
+    return next((entry[len("PATH=") :] for entry in entries if entry.startswith("PATH=")), "")
+
+
+def enter(lab: Lab, host: str) -> str:
+    """What a person sees who enters a host at a terminal, and leaves again."""
+    shown = b""
+    leader, follower = pty.openpty()
+    command = ["ssh", "-F", lab.config, "-o", "ConnectionAttempts=30", "-tt", host]
+    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, start_new_session=True) as process:
+        os.close(follower)
+        deadline = time.monotonic() + 20
+        while b"$ " not in shown and time.monotonic() < deadline:
+            if select.select([leader], [], [], 0.5)[0]:
+                shown += os.read(leader, 4096)
+        process.terminate()
+    os.close(leader)
+    return shown.decode("utf-8", "replace")
 
 
 def archive(members: Sequence[Member], links: dict[str, str] | None = None) -> bytes:

@@ -1,0 +1,362 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SSH between real containers of many kinds of image: strict, without a prompt, with the container's own environment.
+
+Needs an engine that was made an agent (playbooks/provision_agents.yml) and OpenSSH's clients. Removes all it makes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import paramiko
+import pytest
+from ssh_lab import PREFIX, Lab, archive, busybox, enter, make_plan
+
+from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._identity import Identity
+from ansible_collections.cluster.compute.plugins.module_utils._model import Mount
+from ansible_collections.cluster.compute.plugins.plugin_utils._reach import reach
+
+REFERENCE = "cluster-compute/reference:1"
+RUNTIME_PATH = "/opt/cluster-compute/bin"
+STRANGE = {
+    "QUOTES": 'it\'s "so"',
+    "BACKSLASH": "a\\b\\\\c\\",
+    "COMMENT": "#1 # 2",
+    "DOLLAR": "$HOME `id` ${X}",
+    "SPACES": "  two  ",
+    "TAB": "a\tb",
+    "UNICODE": "größe 容器",
+    "EMPTY": "",
+    "EQUALS": "a=b=c",
+    "PERCENT": "%h %%",
+    "BRACES": '{"cluster": {"worker": ["main1:12345"]}, "task": {"index": 0}}',
+}
+# What a login and the shell of a command set by themselves.
+LOGIN_ONLY = {"HOME", "USER", "LOGNAME", "SHELL", "MAIL", "SSH_CLIENT", "SSH_CONNECTION", "PWD", "SHLVL", "_", "OLDPWD"}
+
+Labs = Callable[..., Lab]
+
+
+@pytest.fixture(scope="module")
+def client(engine_host: str) -> Any:
+    sdk = docker.APIClient(base_url=engine_host, version="auto")
+    try:
+        sdk.inspect_volume(RUNTIME_VOLUME)
+        sdk.inspect_image(REFERENCE)
+    except docker.errors.NotFound as error:
+        pytest.skip(f"no agent to test on: {error}")
+    return sdk
+
+
+@pytest.fixture(scope="module")
+def busybox_binary(client: Any) -> bytes:
+    container = client.create_container(REFERENCE, ["true"], name=PREFIX + "busybox-source")["Id"]
+    try:
+        chunks, _stat = client.get_archive(container, RUNTIME_PATH + "/busybox")
+        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+            member = tar.extractfile("busybox")
+            return member.read() if member else b""
+    finally:
+        client.remove_container(container, force=True)
+
+
+@pytest.fixture(scope="module")
+def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
+    """Images that each lack something, or have what is in the way."""
+    passwd = b"root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000:Bob:/home/bob:/bin/sh\nsshd:x:22:22::/:/bin/false\n"
+    locked = b"root:x:0:0::/root:/bin/sh\nwork:x:500:500::/somewhere:/bin/false\n"
+    bare = [("etc", None, 0o755), *busybox(busybox_binary)]
+    many = {
+        "nothing": (archive([("etc", None, 0o755)]), []),
+        "busybox": (archive(busybox(busybox_binary)), []),
+        "nobody": (archive(bare), ["USER 65534", 'ENTRYPOINT ["/bin/false"]', "ENV HOME=/nowhere PATH=/bin:/own"]),
+        "uid1000": (archive([*bare, ("etc/passwd", passwd, 0o644)]), []),
+        "locked": (
+            archive([*bare, ("etc/passwd", locked, 0o644), ("etc/shadow", b"root:*:::::::\nwork:!:1:::::1:\n", 0o600)]),
+            [],
+        ),
+        "links": (
+            archive(
+                [*bare, ("data/users", None, 0o755), ("data/ssh", None, 0o755), ("data/passwd", passwd, 0o644)],
+                {"home": "data/users", "etc/ssh": "/data/ssh", "etc/passwd": "../data/passwd", "etc/mpi": "/lost/mpi"},
+            ),
+            [],
+        ),
+        "clients": (
+            archive([*bare, ("etc/ssh", None, 0o755), ("etc/ssh/ssh_config", b"Host other\n    Port 77\n", 0o644)]),
+            [],
+        ),
+    }
+    names = {}
+    for name, (content, changes) in many.items():
+        client.import_image_from_data(content, repository=PREFIX + name, tag="1", changes=changes)
+        names[name] = f"{PREFIX}{name}:1"
+    yield names
+    for name in names.values():
+        client.remove_image(name, force=True)
+
+
+@pytest.fixture
+def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
+    """Makes sessions, and removes them after the test."""
+    made: list[Lab] = []
+
+    def make(image: str, size: int = 2, **options: Any) -> Lab:
+        made.append(Lab(make_plan(image, size, **options), tmp_path / "artifacts", engine_host))
+        return made[-1]
+
+    yield make
+    for lab in made:
+        lab.remove()
+
+
+@pytest.fixture(scope="module")
+def pair(client: Any, engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A running session of two of the reference image, for tests that leave it as it is. Its folder has a space."""
+    lab = Lab(make_plan(REFERENCE, 2, environment=STRANGE), tmp_path_factory.mktemp("kept here") / "art", engine_host)
+    try:
+        yield lab.up()
+    finally:
+        lab.remove()
+
+
+def environment(text: str) -> dict[str, str]:
+    return dict(entry.split("=", 1) for entry in text.split("\0") if entry)
+
+
+def given(lab: Lab, rank: int) -> dict[str, str]:
+    """The container's own environment, as its first process has it."""
+    entries = (lab.engine.inspect(lab.plan.containers[rank].name) or {})["Config"]["Env"]
+    return {**dict(entry.split("=", 1) for entry in entries), "HOSTNAME": lab.plan.containers[rank].hostname}
+
+
+@pytest.mark.parametrize(
+    ("command", "rank"),
+    [(["main1", "env -0"], 0), (["sub1", "env -0"], 1), (["main1", "ssh sub1 env -0"], 1)],
+    ids=["main1", "by way of main1", "from main1"],
+)
+def test_a_login_has_exactly_the_container_s_environment(pair: Lab, command: list[str], rank: int) -> None:
+    found = environment(pair.ssh(*command))
+
+    wanted = given(pair, rank)
+    assert {name: value for name, value in found.items() if name not in LOGIN_ONLY} == wanted
+    assert {name: found[name] for name in STRANGE} == STRANGE
+    assert (found["HOME"], found["USER"]) == ("/home/work", "work")
+
+
+def test_a_login_shell_keeps_the_path(pair: Lab) -> None:
+    assert pair.ssh("main1", "bash -lc 'echo $PATH'").strip() == given(pair, 0)["PATH"]
+
+
+def test_everybody_reaches_everybody_and_themselves(pair: Lab) -> None:
+    address = pair.plan.containers[1].address
+    command = f"hostname; ssh main1 hostname; ssh sub1 'ssh main1 hostname; ssh sub1 hostname'; ssh {address} hostname"
+
+    assert pair.ssh("main1", command).split() == ["main1", "main1", "main1", "sub1", "sub1"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "scp -q /etc/mpi/hostfile sub1:copy",
+        "echo 'put /etc/mpi/hostfile copy' | sftp -q -b - sub1",
+        "scp -O -q /etc/mpi/hostfile sub1:copy",
+        "tar -C /etc/mpi -cf - hostfile | ssh sub1 'tar -xOf - >copy'",
+    ],
+)
+def test_files_are_copied_by_the_usual_tools(pair: Lab, command: str) -> None:
+    pair.ssh("main1", command)
+
+    assert pair.ssh("sub1", "cat copy; rm copy") == "main1 slots=2\nsub1 slots=2\n"
+
+
+@pytest.mark.parametrize("tool", ["scp", "sftp"])
+def test_the_controller_s_configuration_serves_every_tool(pair: Lab, tool: str, tmp_path: Path) -> None:
+    copied = tmp_path / "copied"
+    done = subprocess.run(
+        [tool, "-q", "-F", pair.config, "sub1:/etc/mpi/hostfile", str(copied)],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert copied.read_text() == "main1 slots=2\nsub1 slots=2\n"
+
+
+def test_tools_without_certificates_find_pinned_host_keys(pair: Lab, tmp_path: Path) -> None:
+    known = tmp_path / "known_hosts"
+    known.write_text(pair.ssh("sub1", "cat .ssh/known_hosts"))
+    keys = paramiko.HostKeys(str(known))
+
+    for container in pair.plan.containers:
+        public = pair.identity.host(container.hostname).public.split()[1]
+        for name in (container.hostname, container.address):
+            assert keys.lookup(name)["ssh-ed25519"].get_base64() == public
+
+
+def test_a_person_sees_a_prompt(pair: Lab) -> None:
+    assert "work@sub1:~$ " in enter(pair, "sub1")
+
+
+def test_nothing_secret_is_to_be_seen(pair: Lab) -> None:
+    identity = pair.identity
+    secrets = [key.splitlines()[2] for key in (identity.user.private, identity.cluster.private)]
+    secrets += [identity.host(one.hostname).private.splitlines()[2] for one in pair.plan.containers]
+    shown = json.dumps([pair.engine.inspect(one.name) for one in pair.plan.containers])
+    shown += pair.ssh("main1", "cat /proc/*/cmdline /proc/*/environ 2>/dev/null || true")
+    shown += json.dumps(pair.equip(["main1"]))
+
+    assert [secret for secret in secrets if secret in shown] == []
+
+
+def test_verify_reaches_all(pair: Lab) -> None:
+    assert reach(pair.door(), ["sub1"], 30) == ["main1", "sub1"]
+
+
+def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* shows a host key that is not its own"):
+        reach(pair.door("sub1"), ["sub1"], 600)
+
+
+def test_equipping_again_changes_nothing(pair: Lab) -> None:
+    everybody = [one.hostname for one in pair.plan.containers]
+
+    assert [pair.equip()["changed"], pair.equip(everybody)["changed"]] == [False, False]
+
+
+def test_another_controller_is_refused(pair: Lab) -> None:
+    with pytest.raises(StateError, match="runs on agent1 with an identity that this controller does not have"):
+        pair.equip(identity=Identity(b"\1" * 32, pair.plan.session.id))
+
+
+@pytest.mark.parametrize("name", ["nothing", "busybox", "nobody", "uid1000", "locked", "links", "clients"])
+def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
+    lab = labs(images[name]).up()
+
+    answer = lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 {RUNTIME_PATH}/id")
+    assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
+    assert lab.ssh("sub1", "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, 1)["PATH"]]
+    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+
+
+def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["links"]).up()
+
+    found = lab.ssh("sub1", "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work")
+    assert "/home -> data/users" in found
+    assert "/etc/ssh -> /data/ssh" in found
+    assert "work:" not in found.split("ssh_config")[0]  # written in place of the link, never through it
+    assert "ssh_known_hosts" in found
+    assert "hostfile" in found
+
+
+def test_an_image_s_own_client_configuration_goes_on_working(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["clients"]).up()
+
+    assert "port 77" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G other").splitlines()
+    assert "stricthostkeychecking true" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G sub1").splitlines()
+
+
+def test_a_person_sees_a_prompt_in_busybox(labs: Labs, images: dict[str, str]) -> None:
+    assert "work@main1:~$ " in enter(labs(images["busybox"], 1).up(), "main1")
+
+
+def test_a_mounted_home_is_left_alone(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    lab = labs(images["busybox"], mounts=[Mount(str(shared), "/home/work")]).up()
+
+    assert lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 hostname") == "sub1\n"
+    assert list(shared.iterdir()) == []
+
+
+def test_a_mount_over_what_ssh_needs_is_refused(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    lab = labs(images["links"], 1, mounts=[Mount(str(tmp_path), "/data/ssh")]).create()
+
+    with pytest.raises(ComputeError, match="/etc/ssh/ssh_config lies below the mount /data/ssh"):
+        lab.equip()
+
+
+def test_a_home_that_a_mount_made_belongs_to_the_user(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    lab = labs(images["busybox"], 1, mounts=[Mount(str(tmp_path), "/home/work/data")]).up()
+
+    assert lab.ssh("main1", "stat -c %U . .ssh").split() == ["work", "work"]
+
+
+def test_check_mode_tells_and_changes_nothing(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"])
+    planned = lab.equip(check=True)
+    lab.create()
+    created = lab.equip(check=True)
+
+    assert planned["installed"] == created["installed"] == ["main1", "sub1"]
+    assert planned["changed"]
+    assert "0600 0:0 /etc/cluster-compute/ssh_host_ed25519_key" in created["diff"]["after"]
+    assert not lab.engine.has_path(lab.plan.main.name, "/etc/cluster-compute")
+    assert [lab.equip()["changed"], lab.equip()["changed"]] == [True, False]
+
+
+def test_a_container_that_is_not_there_is_named(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).create(["main1"])
+
+    with pytest.raises(StateError, match="sub1: agent1 has no such container: create it first"):
+        lab.equip()
+    with pytest.raises(InputError, match="containers: 'sub7': must name containers"):
+        lab.equip(["sub7"])
+
+
+def test_a_container_brought_back_is_the_same_host(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).up()
+    lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 true")
+
+    lab.engine.remove(lab.plan.containers[1].name)
+    lab.create(["sub1"])
+    assert lab.equip()["installed"] == ["sub1"]
+    lab.start(["sub1"])
+
+    pinned = f"{RUNTIME_PATH}/ssh -F none -i .ssh/id_ed25519 -o StrictHostKeyChecking=yes -o ConnectionAttempts=30 "
+    only_pinned = "-o HostKeyAlgorithms=ssh-ed25519 -o GlobalKnownHostsFile=/dev/null sub1 hostname"
+    assert lab.ssh("main1", pinned + only_pinned) == "sub1\n"
+
+
+def test_ssh_works_after_a_restart(labs: Labs, images: dict[str, str], client: Any) -> None:
+    lab = labs(images["busybox"]).up()
+    for container in lab.plan.containers:
+        client.restart(container.name, timeout=1)
+
+    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+
+
+def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).create()
+    lab.equip(["main1"])
+    lab.equip(["sub1"], identity=Identity(b"\1" * 32, lab.plan.session.id))
+    lab.keep().start()
+
+    with pytest.raises(RuntimeError, match="Host key verification failed"):
+        lab.ssh("main1", f"{RUNTIME_PATH}/ssh -o ConnectionAttempts=30 sub1 true")
+    with pytest.raises(ComputeError, match="sub1 does not answer main1 by ssh: Host key verification failed"):
+        reach(lab.door(), ["sub1"], 30)
+
+
+def test_verify_names_who_does_not_answer(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"], 3).up()
+    lab.engine.stop(lab.plan.containers[2].name, 1)
+
+    with pytest.raises(ComputeError, match=r"sub2 does not answer main1 by ssh: .*sub2.*\.$"):
+        reach(lab.door(), ["sub1", "sub2"], 6)
+    lab.engine.stop(lab.plan.main.name, 1)
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not answer by ssh"):
+        reach(lab.door(), ["sub1", "sub2"], 1)
