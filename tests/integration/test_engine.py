@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine's door: files in and out of containers, refusals in one sentence, and the library that may be missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import docker
+import pytest
+from engine_lab import IMAGE, ROOT, archive, make_image
+
+from ansible_collections.cluster.compute.plugins.module_utils import _engine
+from ansible_collections.cluster.compute.plugins.module_utils._engine import AbsentError, Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, LibraryError
+
+
+@pytest.fixture(scope="module")
+def engine(engine_host: str) -> Iterator[Engine]:
+    sdk = docker.APIClient(base_url=engine_host, version="auto")
+    make_image(sdk)
+    yield Engine(engine_host, 30, "agent1")
+    sdk.remove_image(IMAGE, force=True)
+
+
+@pytest.fixture
+def container(engine: Engine) -> Iterator[str]:
+    """A container that was created and never started."""
+    identity = engine.create("cluster-compute-test-files", {"Image": IMAGE, "Cmd": ["sleep", "60"]})
+    yield identity
+    engine.remove(identity)
+
+
+def test_files_of_a_container_that_does_not_run(engine: Engine, container: str) -> None:
+    files = {"etc/motd": (b"hello\n", 0o644), "etc/empty": (b"", 0o600)}
+    links = {
+        "etc/link": "motd",
+        "etc/up": "../etc/link",
+        "etc/absolute": "/etc/motd",
+        "etc/loop": "loop",
+        "etc/dead": "no",
+    }
+    engine.put_archive(container, "/", archive(files, links))
+    assert engine.read_file(container, "/etc/motd") == b"hello\n"
+    assert engine.read_file(container, "/etc/empty") == b""
+    for name in ("link", "up", "absolute"):
+        assert engine.read_file(container, "/etc/" + name) == b"hello\n"
+    for name in ("none", "dead"):
+        assert engine.read_file(container, "/etc/" + name) is None
+    assert engine.read_file(container, "/no/such/folder") is None
+    assert engine.read_file(container, "/etc") is None
+    assert engine.has_path(container, "/etc/motd")
+    assert engine.has_path(container, "/bin")
+    assert not engine.has_path(container, "/bin/none")
+
+
+def test_a_folder_that_is_not_there(engine: Engine, container: str) -> None:
+    with pytest.raises(AbsentError, match=r"sub1: the engine of agent1 could not take files below /no/such: "):
+        engine.put_archive(container, "/no/such", archive({}), "sub1")
+
+
+def test_a_name_that_is_taken(engine: Engine, container: str) -> None:
+    with pytest.raises(ConflictError, match="is already in use by container"):
+        engine.create("cluster-compute-test-files", {"Image": IMAGE})
+
+
+def test_what_is_not_there(engine: Engine) -> None:
+    assert engine.image("cluster-compute-test/none") is None
+    assert engine.volume("cluster-compute-test-none") is None
+    assert engine.network("cluster-compute-test-none") is None
+    assert engine.inspect("cluster-compute-test-none") is None
+    engine.remove("cluster-compute-test-none")
+    engine.remove_network("cluster-compute-test-none")
+    with pytest.raises(AbsentError) as caught:
+        engine.start("cluster-compute-test-none", "sub2")
+    assert caught.value.message.startswith("sub2: the engine of agent1 could not start it: No such container")
+    assert caught.value.where == "agent1"
+
+
+def test_many_threads_share_it(engine: Engine) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        images = list(pool.map(lambda _number: engine.image(IMAGE), range(40)))
+    assert all(one is not None for one in images)
+
+
+def test_an_engine_that_is_not_there() -> None:
+    with pytest.raises(UnreachableError) as caught:
+        Engine("unix:///no/such.sock", 5).info()
+    assert caught.value.message == (
+        "The engine does not answer at unix:///no/such.sock: No such file or directory; start the engine."
+    )
+
+
+def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(LibraryError) as caught:
+        Engine("unix:///var/run/docker.sock")
+    assert caught.value.library == "docker"
+    assert "Traceback" in caught.value.trace
+
+
+def test_paramiko_is_not_loaded_for_nothing(engine_host: str) -> None:
+    code = (
+        "import sys\n"
+        f"from {_engine.__name__} import Engine\n"
+        f"Engine({engine_host!r}).info()\n"
+        "print('paramiko' in sys.modules)\n"
+        "try:\n    import paramiko\nexcept ImportError as error:\n    print(type(error).__name__, error)\n"
+    )
+    environment = {"PYTHONPATH": str(ROOT / "collections"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines()[0] == "False"
+    # Whoever wants it afterwards gets it, or learns truly that it is not installed.
+    assert "halted" not in done.stdout
+
+
+def test_logs(engine: Engine, engine_host: str) -> None:
+    sdk: Any = docker.APIClient(base_url=engine_host, version="auto")
+    body = {"Image": IMAGE, "Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo one; echo two >&2; echo three"]}
+    identity = engine.create("cluster-compute-test-logs", body)
+    try:
+        engine.start(identity)
+        sdk.wait(identity)
+        assert sorted(engine.logs(identity).splitlines()) == ["one", "three", "two"]
+        assert len(engine.logs(identity, tail=1).splitlines()) == 1
+        assert engine.logs(identity, tail=0) == ""
+        assert "T" in engine.logs(identity, tail=1, timestamps=True).split()[0]
+    finally:
+        engine.remove(identity)
