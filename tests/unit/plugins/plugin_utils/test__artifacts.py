@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path) -> Artifacts:
+    return Artifacts(str(tmp_path / "base"), "train")
+
+
+def mode(path: str) -> int:
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+def test_files_are_private_and_written_once(artifacts: Artifacts) -> None:
+    assert [artifacts.write("a", b"1"), artifacts.write("a", b"1"), artifacts.write("a", b"2")] == [True, False, True]
+    assert artifacts.read("a") == b"2"
+    assert [mode(artifacts.folder), mode(artifacts.folder + "/a")] == [0o700, 0o600]
+    assert os.listdir(artifacts.folder) == ["a"]
+
+
+def test_a_mode_that_was_changed_is_mended(artifacts: Artifacts) -> None:
+    artifacts.write("a", b"1")
+    os.chmod(artifacts.folder, 0o755)
+    os.chmod(artifacts.folder + "/a", 0o644)
+
+    assert artifacts.write("a", b"1")
+    assert [mode(artifacts.folder), mode(artifacts.folder + "/a")] == [0o700, 0o600]
+
+
+def test_many_at_once_agree_on_one_secret(artifacts: Artifacts) -> None:
+    together = threading.Barrier(16)
+
+    def derive(_number: int) -> str:
+        together.wait()
+        identity = artifacts.identity("session", create=True)
+        return identity.authority if identity else ""
+
+    with ThreadPoolExecutor(16) as pool:
+        assert len(set(pool.map(derive, range(16)))) == 1
+    assert os.listdir(artifacts.folder) == ["identity"]
+    assert mode(artifacts.folder + "/identity") == 0o600
+
+
+def test_nothing_is_made_unless_asked_for(artifacts: Artifacts) -> None:
+    assert artifacts.identity("session", create=False) is None
+    assert not os.path.exists(artifacts.base)
+
+
+def test_a_damaged_secret_is_told(artifacts: Artifacts) -> None:
+    artifacts.write("identity", b"rubbish\n")
+
+    with pytest.raises(ComputeError, match="identity is damaged"):
+        artifacts.identity("session", create=True)
+
+
+def test_no_symlink_is_followed(artifacts: Artifacts, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    artifacts.write("a", b"1")
+    os.unlink(artifacts.folder + "/a")
+    os.symlink(precious, artifacts.folder + "/a")
+
+    with pytest.raises(ComputeError, match="/train/a cannot be used"):
+        artifacts.write("a", b"2")
+    assert precious.read_text() == "mine"
+
+
+def test_a_folder_that_is_a_symlink_is_refused(artifacts: Artifacts, tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    os.symlink(tmp_path / "elsewhere", artifacts.folder)
+
+    with pytest.raises(ComputeError, match="/train cannot be used"):
+        artifacts.write("a", b"1")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b"])
+def test_only_plain_names(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Artifacts(str(tmp_path), name)
+
+
+def test_remove(artifacts: Artifacts) -> None:
+    artifacts.write_json("session.json", {"b": 1, "a": 2})
+
+    assert artifacts.read("session.json") == b'{\n  "a": 2,\n  "b": 1\n}\n'
+    assert [artifacts.remove(), artifacts.remove()] == [True, False]
+    assert not os.path.exists(artifacts.folder)
+    assert os.path.isdir(artifacts.base)
