@@ -56,7 +56,7 @@ def map_bounded(
         work()
         return outcomes
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        for done in [pool.submit(work) for _ in range(workers)]:
+        for done in [pool.submit(work) for _worker in range(workers)]:
             done.result()
     return outcomes
 
