@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import Iterable, List, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
 
 _SMALLEST = 27
+_POOL_RULE = "an address pool is an IPv4 network of at least /%d, as in 10.201.0.0/16" % _SMALLEST
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subn
             if found is not None:
                 return _layout(found, size)
     raise ConflictError(
-        "No free /%d is left in the address pool %s: end sessions, or widen session_network_pool." % (prefix, ", ".join(pools))
+        "No free /%d is left in the address pool %s: end sessions, or widen session_network_pool."
+        % (prefix, ", ".join(pools))
     )
 
 
@@ -65,9 +68,7 @@ def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -
     for port in range(first, last + 1):
         if port not in taken:
             return port
-    raise ConflictError(
-        "No port is free in %d-%d: end sessions, or widen session_port_range." % (first, last)
-    )
+    raise ConflictError("No port is free in %d-%d: end sessions, or widen session_port_range." % (first, last))
 
 
 def parse_port_range(text: object) -> Tuple[int, int]:
@@ -75,23 +76,28 @@ def parse_port_range(text: object) -> Tuple[int, int]:
     >>> parse_port_range("30000-31000")
     (30000, 31000)
     """
-    first, _dash, last = str(text).partition("-")
-    if first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535:
-        return int(first), int(last)
+    match = re.fullmatch(r"([0-9]{4,5})-([0-9]{4,5})", str(text))
+    first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+    if 1024 <= first <= last <= 65535:
+        return first, last
     raise InputError("session_port_range", text, "a range is FIRST-LAST with ports from 1024 to 65535")
 
 
 def check_pools(pools: Sequence[object]) -> List[str]:
-    """The address pools, each a private IPv4 network."""
+    """The address pools, each with room for the smallest session."""
+    if not pools:
+        raise InputError("session_network_pool", pools, _POOL_RULE)
     return [str(_pool(str(pool))) for pool in pools]
 
 
 def _pool(text: str) -> ipaddress.IPv4Network:
     try:
-        return ipaddress.IPv4Network(text)
+        network = ipaddress.IPv4Network(text)
     except ValueError:
-        rule = "an address pool is an IPv4 network as in 10.201.0.0/16"
-        raise InputError("session_network_pool", text, rule) from None
+        raise InputError("session_network_pool", text, _POOL_RULE) from None
+    if network.prefixlen > _SMALLEST:
+        raise InputError("session_network_pool", text, _POOL_RULE)
+    return network
 
 
 def _merged(taken: Iterable[str]) -> List[ipaddress.IPv4Network]:

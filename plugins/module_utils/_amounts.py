@@ -46,7 +46,7 @@ def parse_cpus(value: object, variable: str = "cpus") -> int:
 
 
 def show_bytes(amount: int) -> str:
-    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``; rounded down, so that nothing looks like more than it is.
+    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``; rounded down, so that nothing looks like more.
 
     >>> show_bytes(1610612736)
     '1.5g'
@@ -67,4 +67,4 @@ def show_cpus(millicpus: int) -> str:
 
 def _plain(number: Decimal) -> str:
     """A number without trailing zeros and without an exponent."""
-    return "{:f}".format(number.normalize())
+    return f"{number.normalize():f}"

@@ -56,7 +56,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, Free]) -> 
     refused = {agent.name: why for agent in agents for why in [_refusal(agent, demand)] if why}
     eligible = [agent for agent in agents if agent.name not in refused]
     if not eligible:
-        return Shortfall(_nobody(demand, refused))
+        return Shortfall(_nobody(refused))
     room = {agent.name: free[agent.name].room(demand.each) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
     if counts is None:
@@ -156,7 +156,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, Free])
     return Placed(tuple(agents), tuple(resources), SINGLE if len(counts) == 1 else MULTI)
 
 
-def _nobody(demand: Demand, refused: Mapping[str, str]) -> str:
+def _nobody(refused: Mapping[str, str]) -> str:
     lines = ["%s %s" % pair for pair in sorted(refused.items())]
     return "no agent may hold it: %s" % _listed(lines) if lines else "there is no agent in the inventory"
 

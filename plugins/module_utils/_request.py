@@ -144,7 +144,7 @@ def _check_together(request: Request) -> None:
         raise InputError("session_command_timeout", request.command_timeout, "it needs a session_command")
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "it needs session_agents")
-    targets = [mount.target.rstrip("/") for mount in request.mounts]
+    targets = [mount.target for mount in request.mounts]
     for target in targets:
         if targets.count(target) > 1:
             raise InputError("session_mounts", target, "two folders cannot have the same target")
@@ -261,7 +261,9 @@ def _environment(variable: str, value: Any) -> Dict[str, str]:
 
 def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
-        raise InputError(variable, value, "an entry has %s and may have %s" % (" and ".join(needed), ", ".join(known)))
+        more = ", ".join(name for name in known if name not in needed)
+        rule = "an entry has %s, and may have %s" % (" and ".join(needed), more) if needed else "it may have %s" % more
+        raise InputError(variable, value, rule)
     return value
 
 
@@ -271,27 +273,37 @@ def _mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
 
 def _mount(variable: str, value: Any) -> Mount:
     entry = _entry(variable, value, ("source", "target", "type", "mode", "options"), ("source", "target"))
-    source, target = _text(variable, entry["source"]), _text(variable, entry["target"])
+    source, target = _path(variable, entry["source"]), _path(variable, entry["target"])
     kind = _one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
     mode = _one_of("rw", "ro")(variable, entry.get("mode", "rw"))
-    options = {str(key): str(option) for key, option in (entry.get("options") or {}).items()}
+    options = entry.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise InputError("%s: options" % variable, options, "it maps names to values")
+    target = target.rstrip("/")
     parts = target.split("/")
-    if not target.startswith("/") or target == "/" or ".." in parts or _reserved(target):
-        rule = "a target is an absolute path, not / and not one that the session itself uses"
-        raise InputError(variable, target, rule)
+    if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
+        rule = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
+        raise InputError(variable, entry["target"], rule)
     if kind == "bind" and not source.startswith("/"):
         raise InputError(variable, source, "a folder of the host is an absolute path")
     if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
         raise InputError(variable, source, "an NFS source is server:/path")
     if kind == "volume" and not _VOLUME.fullmatch(source):
         raise InputError(variable, source, "a volume's name has letters, digits, '-', '_' or '.'")
-    return Mount(source, target.rstrip("/"), kind, mode, options)
+    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
+
+
+def _path(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
+        raise InputError(variable, value, "a path is a text without control characters")
+    return value
 
 
 def _reserved(target: str) -> bool:
+    """What a data folder would hide."""
     own = ("/opt/cluster-compute", "/etc", "/proc", "/sys", "/dev", "/run/sshd")
-    clean = "/" + target.strip("/")
-    return any(clean == path or clean.startswith(path + "/") for path in own) or clean in ("/opt", "/run")
+    inside = any(target == path or target.startswith(path + "/") for path in own)
+    return inside or any(path.startswith(target + "/") for path in own)
 
 
 def _apps(variable: str, value: Any) -> Tuple[App, ...]:
@@ -314,10 +326,6 @@ def _user(variable: str, value: Any) -> User:
     most = 2**31 - 1
     uid = _whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
     return User(uid=uid, gid=_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
-
-
-def _port_range(variable: str, value: Any) -> str:
-    return "%d-%d" % parse_port_range(value)
 
 
 _CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
@@ -346,5 +354,5 @@ _CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "user": ("user", _user),
     "network_encrypted": ("network_encrypted", _boolean),
     "network_pool": ("network_pool", lambda variable, value: tuple(check_pools(_list(variable, value)))),
-    "port_range": ("port_range", _port_range),
+    "port_range": ("port_range", lambda _variable, value: "%d-%d" % parse_port_range(value)),
 }

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import (
     parse_bytes,
     parse_cpus,
@@ -12,8 +15,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._amounts import (
     show_cpus,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
-from hypothesis import given
-from hypothesis import strategies as st
 
 GIB = 1 << 30
 

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import pytest
+from samples import GIB, agent
+
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, Free, free_of, parse_cpuset
 from ansible_collections.cluster.compute.plugins.module_utils._model import Gpu, Resources
-from samples import GIB, agent
 
 CPU = Each(1000, GIB)
 

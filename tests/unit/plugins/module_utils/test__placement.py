@@ -13,6 +13,10 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import GIB, agent, frees
+
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, Free, free_of, parse_cpuset
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Gpu
 from ansible_collections.cluster.compute.plugins.module_utils._placement import (
@@ -23,9 +27,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._placement import 
     Shortfall,
     place,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from samples import GIB, agent, frees
 
 CPU = Each(1000, GIB)
 

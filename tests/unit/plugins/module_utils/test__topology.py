@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.cluster.compute.plugins.module_utils._topology import local_ranks, members, replicas
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ansible_collections.cluster.compute.plugins.module_utils._topology import local_ranks, members, replicas
 
 
 def test_members_come_in_numeric_order() -> None:
