@@ -71,5 +71,13 @@ def container_name(owner: str, session: str, hostname: str) -> str:
 
 
 def network_name(owner: str, session: str, session_id: str) -> str:
-    """The engine's name of a network: never used twice, because a Swarm worker may still list the last one."""
-    return "%s.%s.%s" % (owner, session, session_id[:8])
+    """The engine's name of a network: never used twice, because a Swarm worker may still list the last one.
+
+    A Swarm takes a label of the DNS alone: no dot, 63 characters at most
+    (https://github.com/moby/swarmkit/blob/master/manager/controlapi/common.go).
+
+    >>> network_name("alice", "my.train", "3614fdf3-0e04-4a4b")
+    'alice-my-train-3614fdf3'
+    """
+    readable = ("%s-%s" % (owner, session)).replace(".", "-")[:54].rstrip("-_")
+    return "%s-%s" % (readable, session_id[:8])

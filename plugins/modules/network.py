@@ -71,7 +71,7 @@ network:
   type: dict
   sample:
     id: 6d1c…
-    name: alice.train.3614fdf3
+    name: alice-train-3614fdf3
     driver: bridge
     subnet: 10.201.0.0/27
 removed:
@@ -91,7 +91,7 @@ failure:
   type: dict
   sample:
     code: conflict
-    message: On agent1 a network named alice.train.3614fdf3 is there that is not this session's (0123456789ab);
+    message: On agent1 a network named alice-train-3614fdf3 is there that is not this session's (0123456789ab);
       remove or rename it.
     where: agent1
 """

@@ -88,7 +88,7 @@ class Shape:
             LABEL_SESSION + ".owner": session.owner,
             LABEL_LAUNCH: session.launch,
         }
-        name = f"tester.{self.name}.{session.id[:8]}"
+        name = f"tester-{self.name}-{session.id[:8]}"
         network = Network(name, self.driver, base + ".0/24", base + ".1", base + ".128/25", mtu=self.mtu, labels=labels)
         return Plan(session, network, tuple(self._container(session, rank, base, labels) for rank in range(self.size)))
 

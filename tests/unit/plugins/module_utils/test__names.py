@@ -136,4 +136,5 @@ def test_container_names_never_meet(owner: str, name: str, index: int, other: st
 
 def test_engine_names() -> None:
     assert container_name("alice", "train.v1", "sub3") == "alice.train.v1.sub3"
-    assert network_name("alice", "train", "3614fdf3-0e04-4a4b") == "alice.train.3614fdf3"
+    assert network_name("alice", "train", "3614fdf3-0e04-4a4b") == "alice-train-3614fdf3"
+    assert len(network_name("o" * 32, "s" * 64, "3614fdf3-0e04-4a4b")) <= 63

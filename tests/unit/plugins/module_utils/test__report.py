@@ -45,7 +45,7 @@ def test_container_entry() -> None:
     assert (entry["state"], entry["exit_code"], entry["oom_killed"]) == ("exited", 137, True)
     assert entry["started_at"] == 1767225600.5
     assert entry["address"] == "10.213.77.3"
-    assert entry["network"].startswith("tester.test-")
+    assert entry["network"].startswith("tester-test-")
     assert entry["ports"] == [30000]
     assert "somebody" not in entry["labels"]
     assert Live.from_json(entry).resources.millicpus == 500
