@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A controller of its own for every test file, and images that hold little; all of it is removed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from controller import Controller
+
+
+@pytest.fixture(scope="module")
+def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    """The commands of the README, run from a home of their own."""
+    made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
+    try:
+        yield made
+    finally:
+        made.clean()

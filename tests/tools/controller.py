@@ -1,0 +1,256 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A controller for tests: runs the playbooks as a user does, with a home, a store, names, addresses and ports of its own.
+
+All that it makes on the engine carries an owner of its own, so that tests run beside a user's sessions and each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import NotFound
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
+LABEL = "cluster.compute.session"
+# Small, so that many fit beside whatever else runs; what the engine has is overridden by far more.
+SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
+PATIENCE = 180
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    code: int
+    text: str
+
+    def check(self) -> Done:
+        assert self.code == 0, self.text
+        return self
+
+    @property
+    def changed(self) -> int:
+        """How many tasks of all hosts say that they changed something."""
+        return sum(int(count) for count in re.findall(r"^\S+ +: ok=\d+ +changed=(\d+)", self.text, re.MULTILINE))
+
+    @property
+    def message(self) -> str:
+        """The sentence of the last task that failed."""
+        told = re.findall(r"^\[ERROR\]: (.*)$", self.text, re.MULTILINE)
+        assert told, self.text
+        return re.sub(r"^Task failed: (Action failed: |Module failed: )?", "", str(told[-1]))
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session as its user has it in the hand."""
+
+    controller: Controller
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        return self.controller.artifacts / self.name
+
+    @property
+    def config(self) -> str:
+        return str(self.folder / "ssh_config")
+
+    @property
+    def document(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.folder / "session.json").read_text())
+        return loaded
+
+    @property
+    def id(self) -> str:
+        return str(self.document["session"]["id"])
+
+    @property
+    def addresses(self) -> list[str]:
+        return [one["address"] for one in self.document["containers"]]
+
+    def containers(self) -> dict[str, dict[str, Any]]:
+        """What the engine says of each container, by hostname, in rank order."""
+        client = self.controller.client
+        listed = client.containers(all=True, filters={"label": f"{LABEL}.name={self.name}"})
+        mine = [one for one in listed if one["Labels"][LABEL + ".owner"] == self.controller.owner]
+        mine.sort(key=lambda one: int(one["Labels"]["cluster.compute.container.rank"]))
+        found = [client.inspect_container(one["Id"]) for one in mine]
+        return {one["Config"]["Hostname"]: one for one in found}
+
+    def ssh(self, host: str, command: str, *options: str, input: str | None = None) -> Done:
+        return run(["ssh", "-F", self.config, *options, host, command], input=input)
+
+    def say(self, host: str, command: str) -> str:
+        """What a command in a container says; it must succeed."""
+        return self.ssh(host, command).check().text.strip()
+
+
+def run(command: Sequence[str], input: str | None = None, **options: Any) -> Done:
+    """Run a command to its end, both of its outputs as one."""
+    done = subprocess.run(
+        command,
+        input=input,
+        stdin=subprocess.DEVNULL if input is None else None,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=options.pop("timeout", PATIENCE),
+        **options,
+    )
+    return Done(done.returncode, done.stdout)
+
+
+@dataclass
+class Controller:
+    """Where the playbooks are run from."""
+
+    folder: Path
+    host: str
+    owner: str = field(default_factory=lambda: "test-" + uuid.uuid4().hex[:8])
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.client = docker.APIClient(base_url=self.host, version="auto", timeout=PATIENCE)
+        self.home, self.artifacts, self.state = (self.folder / name for name in ("home", "artifacts", "state"))
+        self.home.mkdir(parents=True)
+        block = random.SystemRandom().randrange(16 * 16)
+        self.ports = 20000 + 36 * block
+        self.variables: dict[str, Any] = {
+            "session_owner": self.owner,
+            "session_artifacts": str(self.artifacts),
+            "session_state_dir": str(self.state),
+            "session_network_pool": [f"10.{208 + block // 16}.{16 * (block % 16)}.0/20"],
+            "session_port_range": f"{self.ports}-{self.ports + 35}",
+            "agent_cpus": 64,
+            "agent_memory": "64g",
+            **self.extra,
+        }
+        self.common = self.folder / "common.json"
+        self.common.write_text(json.dumps(self.variables))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "XDG_"))}
+        own = {"HOME": str(self.home), "DOCKER_HOST": self.host, "PYTHONUNBUFFERED": "1", "COLUMNS": "400"}
+        return {**kept, **own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+
+    def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
+        """As it is typed: ``-e name=value``, and JSON for what is no plain word."""
+        typed = []
+        for name, value in variables.items():
+            plain = isinstance(value, (str, int, float)) and re.fullmatch(r"[A-Za-z0-9./:-]+", str(value))
+            typed += ["-e", f"{name}={value}" if plain else json.dumps({name: value})]
+        return [PLAYBOOK, f"playbooks/{playbook}.yml", *arguments, "-e", f"@{self.common}", *typed]
+
+    def play(self, playbook: str, *arguments: str, **variables: Any) -> Done:
+        return run(self.command(playbook, *arguments, **variables), cwd=ROOT, env=self.environment)
+
+    def launch(self, name: str, *arguments: str, **variables: Any) -> Done:
+        return self.play("cluster_session", *arguments, session_name=name, **{**SMALL, **variables})
+
+    def launched(self, name: str, **variables: Any) -> Session:
+        """A session that runs."""
+        self.launch(name, **variables).check()
+        return Session(self, name)
+
+    def terminate(self, name: str, *arguments: str) -> Done:
+        return self.play("terminate", *arguments, session_name=name)
+
+    def sessions(self, **variables: Any) -> list[dict[str, Any]]:
+        """What the store knows, asked as a program would."""
+        path = self.folder / "list.yml"
+        path.write_text(_LIST)
+        command = self.command("sessions", session_ended_too=True, **variables)
+        command[1] = str(path)
+        answer = run(command, cwd=ROOT, env=self.environment).check().text
+        found = re.search(r"^.*SESSIONS<<(.*)>>.*$", answer, re.MULTILINE)
+        assert found, answer
+        listed: list[dict[str, Any]] = json.loads(bytes.fromhex(found.group(1)).decode())
+        return listed
+
+    def rows(self) -> list[tuple[str, str, float, str]]:
+        """Name, state, lease and reason of every session in the store, oldest first."""
+        path = self.state / "sessions.db"
+        if not path.exists():
+            return []
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as store:
+            query = "SELECT name, state, lease, reason FROM session WHERE owner = ? ORDER BY created, rowid"
+            return list(store.execute(query, (self.owner,)))
+
+    # What is there
+
+    def engine(self) -> dict[str, str]:
+        """All of ours on the engine: containers with their start, networks, volumes."""
+        mine = {"label": f"{LABEL}.owner={self.owner}"}
+        found = {}
+        for one in self.client.containers(all=True, filters=mine):
+            inspected = self.client.inspect_container(one["Id"])
+            found[f"container {inspected['Name']}"] = f"{one['Id']} {inspected['State']['StartedAt']}"
+        found.update({f"network {one['Name']}": one["Id"] for one in self.client.networks(filters=mine)})
+        found.update({f"volume {one['Name']}": one["Mountpoint"] for one in self.client.volumes(filters=mine)["Volumes"] or []})
+        return found
+
+    def kept(self) -> dict[str, str]:
+        """Every file of the artifacts, with a digest of its content."""
+        files = (path for path in sorted(self.artifacts.rglob("*")) if path.is_file())
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    def holding(self) -> list[tuple[str, str, float, str]]:
+        """The sessions that hold something, or a lease."""
+        return [row for row in self.rows() if row[1] not in ("TERMINATED", "ERROR", "CANCELLED") or row[2]]
+
+    def everything(self) -> tuple[Any, ...]:
+        return self.engine(), self.kept(), self.holding()
+
+    def clean(self) -> None:
+        """Remove all of ours by its labels, whatever became of it."""
+        mine = {"label": f"{LABEL}.owner={self.owner}"}
+        found = self.client.containers(all=True, filters=mine)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda one: self._gone(self.client.remove_container, one["Id"], force=True, v=True), found))
+        for one in self.client.networks(filters=mine):
+            self._gone(self.client.remove_network, one["Id"])
+        for one in self.client.volumes(filters=mine)["Volumes"] or []:
+            self._gone(self.client.remove_volume, one["Name"])
+        self.client.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @staticmethod
+    def _gone(remove: Callable[..., Any], name: str, **options: Any) -> None:
+        """What is gone already is as good."""
+        with suppress(NotFound):
+            remove(name, **options)
+
+
+_LIST = """
+- hosts: agents
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: cluster.compute.session
+        tasks_from: list.yml
+    - ansible.builtin.debug:
+        msg: "SESSIONS<<{{ (session_listed.sessions | to_json).encode().hex() }}>>"
+"""
