@@ -19,6 +19,8 @@ class FilterModule:
             "session_summary": _document.summary,
             "session_end": _document.ending,
             "sessions_table": _document.sessions_table,
+            "session_result": _document.result,
+            "sessions_to_end": _document.to_end,
             "logs_view": _document.logs_view,
             "agents_table": _document.agents_table,
         }

@@ -123,11 +123,37 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
             one["mode"],
             "%s CPUs, %s" % (show_cpus(one["each"]["millicpus"]), show_bytes(one["each"]["memory"])),
             ", ".join(one["agents"]) or "-",
-            one["reason"],
+            what_happened(one),
         )
         for one in sessions
     ]
     return table(("session", "owner", "state", "size", "mode", "each", "agents", "reason"), rows)
+
+
+def what_happened(session: Json) -> str:
+    """The reason of the state; of a running session rather how its containers and its command ended, if they did."""
+    told = [_death(one) for one in session["containers"] if one["state"] != "running"]
+    command = session.get("command")
+    if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
+        told.append(show_exit(command))
+    return "; ".join(told) if session["state"] == "RUNNING" and told else session["reason"]
+
+
+def show_exit(command: Json) -> str:
+    """How a batch command ended, for the history and for people."""
+    if command["oom_killed"]:
+        return "the command ended with exit code %s, out of memory" % command["exit_code"]
+    if command["exit_code"] == 124:
+        return "the command took too long and was ended"
+    return "the command ended with exit code %s" % command["exit_code"]
+
+
+def _death(container: Json) -> str:
+    where = "%s on %s" % (container["hostname"], container["agent"])
+    if container["state"] in ("missing", "unknown"):
+        return "%s is %s" % (where, {"missing": "gone", "unknown": "out of reach"}[container["state"]])
+    memory = ", out of memory" if container.get("oom_killed") else ""
+    return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
 
 
 def agents_table(agents: Sequence[Json]) -> List[str]:
@@ -162,3 +188,31 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
         last = log["text"].splitlines()[-int(tail) :]
         lines += ["%s: %s" % (log["hostname"], line) for line in last] or ["%s: (nothing)" % log["hostname"]]
     return lines
+
+
+def result(rounds: Sequence[Json], on_failure: str) -> Json:
+    """What a look at all agents of a batch session means: ``result`` is empty while it goes on.
+
+    A dead container ends the session as a failure where its policy says so, and always when it was main1: the command died
+    with it.
+    """
+    ended = next((one for one in rounds if one.get("exit_code") is not None), None)
+    if ended:
+        return {"result": "FAILURE" if ended["exit_code"] else "SUCCESS", "reason": show_exit(ended)}
+    dead = [one for look in rounds for one in look.get("dead") or []]
+    if dead and (on_failure == "terminate" or any(one["hostname"] == "main1" for one in dead)):
+        return {"result": "FAILURE", "reason": "; ".join(_death(one) for one in dead)}
+    return {"result": "", "reason": ""}
+
+
+def to_end(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that asked to be ended: their command is done, or a container died, and their policy says so."""
+    return [one for one in sessions if one["state"] == "RUNNING" and _is_to_end(one)]
+
+
+def _is_to_end(session: Json) -> bool:
+    command = session.get("command") or {}
+    is_done = session["terminate_when_done"] and command.get("exit_code") is not None
+    # An agent out of reach may come back with its containers: only a death that was seen ends a session.
+    died = any(one["state"] not in ("running", "unknown") for one in session["containers"])
+    return bool(is_done or (session["on_failure"] == "terminate" and died))

@@ -26,6 +26,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import LABE
 from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism, first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._tree import Entry, Tree, described, pack
 
+SURVEYED = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", _ssh_files.KNOWN_HOSTS)
+
 
 @dataclass(frozen=True)
 class Target:
@@ -112,7 +114,7 @@ class Equipper:
         for target in targets:
             ground = grounds.get(target.ground_key) or survey(self.engine, target, user)
             grounds[target.ground_key] = ground
-            wanted = container_entries(self.bundle, target.container, user, target.environment, ground)
+            wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, ground)
             made.append(ground.tree.place(wanted))
         return made
 
@@ -127,26 +129,29 @@ class Equipper:
 
 
 def survey(engine: Engine, target: Target, user: User) -> Ground:
-    """One look at an image, through a container made from it."""
+    """One look at an image, through a container made from it: the engine takes its time for each file."""
+    subject = target.container.hostname
 
     def has(path: str) -> bool:
-        return engine.has_path(target.engine_id, path, target.container.hostname)
+        return engine.has_path(target.engine_id, path, subject)
 
-    def text(path: str) -> str:
-        found = engine.read_file(target.engine_id, path, target.container.hostname)
-        return (found or b"").decode("utf-8", "surrogateescape")
+    def read(path: str) -> str:
+        return (engine.read_file(target.engine_id, path, subject) or b"").decode("utf-8", "surrogateescape")
 
-    tree = Tree(
-        stat=lambda path: engine.path_stat(target.engine_id, path, target.container.hostname),
-        mounts=[mount.target for mount in target.container.mounts],
-    )
+    outcomes = map_bounded(read, SURVEYED, default_parallelism())
+    _raise_first(first_error(outcomes))
+    passwd, group, client_config, known_hosts = [outcome.value or "" for outcome in outcomes]
     return Ground(
-        tree=tree,
-        passwd=text("/etc/passwd"),
-        group=text("/etc/group"),
-        shadow=text("/etc/shadow"),
-        client_config=text("/etc/ssh/ssh_config"),
-        known_hosts=text(_ssh_files.KNOWN_HOSTS),
+        tree=Tree(
+            stat=lambda path: engine.path_stat(target.engine_id, path, subject),
+            mounts=[mount.target for mount in target.container.mounts],
+        ),
+        passwd=passwd,
+        group=group,
+        # Nobody has a password there without an account.
+        shadow=read("/etc/shadow") if "\n%s:" % user.name in "\n" + passwd else "",
+        client_config=client_config,
+        known_hosts=known_hosts,
         shell=next((shell for shell in SHELLS if has(shell)), _ssh_files.RUNTIME + "/bin/sh"),
         has_profile=has(user.home + "/.profile"),
     )

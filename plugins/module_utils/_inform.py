@@ -14,10 +14,11 @@ from typing import Any, Dict, List, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils import _host
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import parse_bytes, parse_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._batch import read_exit
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._launch import describe
-from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Gpu, Json
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_BATCH, LABEL_SESSION, Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._report import (
     architecture,
@@ -118,10 +119,17 @@ def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
         "networks": [network_entry(one) for one in engine.networks(everyone=True)],
         "ports": sorted(_host.listening_ports().union(*(published(one) for one in everyone))),
-        "containers": _ranked(describe(engine, ours, default_parallelism())),
+        "containers": [_with_batch(engine, one) for one in _ranked(describe(engine, ours, default_parallelism()))],
     }
     mtu = _host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
+
+
+def _with_batch(engine: Engine, entry: Json) -> Json:
+    """Main1 of a batch session also tells how its command stands."""
+    if LABEL_BATCH not in entry["labels"]:
+        return entry
+    return {**entry, "batch": read_exit(engine, entry["engine_id"])}
 
 
 def _cluster(info: Json) -> str:

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._body import (
     NO_LIMITS,
     RUNTIME_VOLUME,
@@ -87,6 +88,7 @@ class Launch:
     deadline: float
     limits: Limits = NO_LIMITS
     runtime: str = RUNTIME_VOLUME
+    bootstrap_timeout: float = 300.0
     check: bool = False
 
     @property
@@ -227,6 +229,8 @@ class Launch:
             error = first_error(map_bounded(self._must_run, waiting, self.parallelism))
         if error is not None:
             raise error
+        if self.plan.session.bootstrap:
+            wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, self.parallelism)
 
     def _start(self, pair: Tuple[Container, Json]) -> None:
         container, listed = pair

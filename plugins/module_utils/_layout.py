@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils import _accounts, _ssh_files
-from ansible_collections.cluster.compute.plugins.module_utils._model import Container, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._tree import Entry, Tree
 
 AUTHORITY = _ssh_files.FOLDER + "/ca.pub"
@@ -78,18 +78,29 @@ class Ground:
 
 
 def container_entries(
-    bundle: Bundle, container: Container, user: User, environment: Mapping[str, str], ground: Ground
+    bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str], ground: Ground
 ) -> List[Entry]:
     """Every file of one container, folders first where they need an owner or a mode."""
+    user = session.user
     return [
         *_server(bundle.hosts[container.hostname], bundle, environment, user),
         *_client(bundle, user, ground),
         *_accounts_of(user, ground),
         *_home(bundle, user, ground),
+        *_scripts(session, container),
         Entry("/etc/mpi/hostfile", _bytes(bundle.hostfile), optional=True),
         Entry(PROFILE, _bytes(_ssh_files.login_path(environment["PATH"])), optional=True),
         Entry(MARKER, _bytes(bundle.marker(container, user, environment))),
     ]
+
+
+def _scripts(session: Session, container: Container) -> List[Entry]:
+    """What PID 1 runs as the user: the bootstrap everywhere, the batch command on main1 (docs: roles/image/files/init.sh)."""
+    texts = {"bootstrap": session.bootstrap}
+    if container.rank == 0:
+        texts["command"] = session.command
+        texts["timeout"] = "%d\n" % session.command_timeout if session.command_timeout else ""
+    return [Entry("%s/%s" % (_ssh_files.FOLDER, name), _bytes(text), 0o755) for name, text in texts.items() if text]
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], user: User) -> List[Entry]:

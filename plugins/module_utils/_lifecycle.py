@@ -11,7 +11,7 @@ Each is safe to repeat: a change that has happened already is no error and chang
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, Iterable, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan
@@ -47,6 +47,16 @@ def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
     return before, row
 
 
+def _completed(store: Store, change: Change) -> Tuple[str, Row | None]:
+    """The batch command has ended: its result is known, and the session goes on until it is ended."""
+    row = store.need(change.id)
+    before = row.state
+    if (row.result, row.reason) != (change.result, change.reason):
+        row.result = change.result
+        store.note(row, change.now, change.reason)
+    return before, row
+
+
 def _error(store: Store, change: Change) -> Tuple[str, Row | None]:
     row = store.need(change.id)
     before = row.state
@@ -69,11 +79,22 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
         store.change(row, _states.CANCELLED, change.now, change.reason or "ended while it was waiting")
         return before, row
     row.holder, row.lease = change.holder, change.now + change.lease
+    row.result = row.result or _result_of(row, change.agents)
     if before == _states.TERMINATING:
         store.save(row)
     else:
         store.change(row, _states.TERMINATING, change.now, change.reason or "ended by %s" % change.holder.get("user"))
     return before, row
+
+
+def _result_of(row: Row, agents: Iterable[Agent]) -> str:
+    """The result of a batch session whose end nobody waited for, as main1 tells it."""
+    for agent in agents:
+        for live in agent.containers:
+            batch = live.data.get("batch")
+            if live.session == row.id and batch and batch["exit_code"] is not None:
+                return "FAILURE" if batch["exit_code"] else "SUCCESS"
+    return ""
 
 
 def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
@@ -93,6 +114,7 @@ def _agents_of(row: Row) -> List[str]:
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {
     "running": _running,
+    "completed": _completed,
     "error": _error,
     "terminating": _terminating,
     "terminated": _terminated,

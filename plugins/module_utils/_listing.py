@@ -38,6 +38,8 @@ def _session(row: Row, lives: Dict[str, Live], agents: Sequence[Agent]) -> Json:
         "agents": list(dict.fromkeys(one["agent"] for one in containers)),
         "containers": containers,
         "degraded": [one["hostname"] for one in lost] if row.state == _states.RUNNING else [],
+        "command": next((one["batch"] for one in containers if "batch" in one), None),
+        **_policies(row),
         "history": row.history,
         "request": row.request if row.state == _states.PENDING else None,
     }
@@ -68,9 +70,17 @@ def _condition(live: Live | None, gone: str) -> Json:
     if live is None:
         return {"state": gone}
     if live.state == "running":
-        return {"state": live.state}
+        batch = live.data.get("batch")
+        return {"state": live.state, "batch": batch} if batch else {"state": live.state}
     killed = bool(live.data.get("oom_killed"))
     return {"state": live.state, "exit_code": live.data.get("exit_code"), "oom_killed": killed}
+
+
+def _policies(row: Row) -> Json:
+    """What is to happen to it by itself, at the next pass of schedule.yml."""
+    session = (row.plan or {}).get("session") or {}
+    names = ("on_failure", "terminate_when_done")
+    return {name: session.get(name, default) for name, default in zip(names, ("keep", False))}
 
 
 def _shape(row: Row, lives: Dict[str, Live]) -> Json:

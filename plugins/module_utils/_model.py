@@ -20,6 +20,7 @@ LABEL = "cluster.compute."
 LABEL_SESSION = LABEL + "session"
 LABEL_LAUNCH = LABEL + "launch"
 LABEL_CONTAINER = LABEL + "container"
+LABEL_BATCH = LABEL_CONTAINER + ".batch"
 LABEL_RUNTIME = LABEL + "runtime"
 
 Json = Dict[str, Any]
@@ -118,7 +119,10 @@ class User:
 
 @dataclass(frozen=True)
 class Session:
-    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of what was asked."""
+    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of what was asked.
+
+    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit).
+    """
 
     id: str
     name: str
@@ -130,6 +134,11 @@ class Session:
     image: str
     request: str
     user: User = field(default_factory=User)
+    bootstrap: str = ""
+    command: str = ""
+    command_timeout: int = 0
+    on_failure: str = "keep"
+    terminate_when_done: bool = False
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
@@ -278,6 +287,7 @@ class Agent:
     containers: Tuple[Live, ...] = ()
     network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
+    lacks_image: bool = False
     paths: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -304,5 +314,6 @@ class Agent:
             containers=tuple(Live.from_json(one) for one in data.get("containers") or ()),
             network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
+            lacks_image=(data.get("image") or {}).get("present") is False,
             paths=dict(data.get("paths") or {}),
         )

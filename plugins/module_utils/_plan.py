@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._address import Su
 from ansible_collections.cluster.compute.plugins.module_utils._environment import standard_environment
 from ansible_collections.cluster.compute.plugins.module_utils._model import (
     LABEL,
+    LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
@@ -69,6 +70,11 @@ def build_plan(request: Request, ground: Ground) -> Plan:
         image=request.image,
         request=request.digest,
         user=request.user,
+        bootstrap=request.bootstrap,
+        command=request.command,
+        command_timeout=request.command_timeout,
+        on_failure=request.on_failure,
+        terminate_when_done=request.terminate_when_done,
     )
     labels = _session_labels(session, ground)
     network = _network(session, ground, labels, request.network_encrypted)
@@ -163,6 +169,8 @@ def _container(
         LABEL_CONTAINER + ".rank": str(member.rank),
         LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
     }
+    if member.rank == 0 and session.command:
+        own[LABEL_BATCH] = "true"
     if member.rank == 0:
         own[LABEL_CONTAINER + ".ports"] = json.dumps([asdict(port) for port in ground.ports], separators=(",", ":"))
     return Container(

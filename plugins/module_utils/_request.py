@@ -72,6 +72,7 @@ class Request:
     command_timeout: int = 0
     bootstrap: str = ""
     on_failure: str = "keep"
+    terminate_when_done: bool = False
     user: User = field(default_factory=User)
     network_encrypted: bool = False
     network_pool: Tuple[str, ...] = ("10.201.0.0/16",)
@@ -140,8 +141,9 @@ def _check_together(request: Request) -> None:
         raise InputError("session_shm", show_bytes(request.shm), rule)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "pinned CPUs are whole CPUs")
-    if request.command_timeout and not request.command:
-        raise InputError("session_command_timeout", request.command_timeout, "it needs a session_command")
+    for variable, value in (("command_timeout", request.command_timeout), ("terminate_when_done", request.terminate_when_done)):
+        if value and not request.command:
+            raise InputError("session_" + variable, value, "it needs a session_command")
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "it needs session_agents")
     targets = [mount.target for mount in request.mounts]
@@ -350,6 +352,7 @@ _CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "command": ("command", _text),
     "command_timeout": ("command_timeout", _within(0, 30 * 86400)),
     "bootstrap": ("bootstrap", _text),
+    "terminate_when_done": ("terminate_when_done", _boolean),
     "on_failure": ("on_failure", _one_of("keep", "terminate")),
     "user": ("user", _user),
     "network_encrypted": ("network_encrypted", _boolean),

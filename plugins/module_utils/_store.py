@@ -28,6 +28,7 @@ _FILE = "sessions.db"
 _PATIENCE = 30.0
 
 _SCHEMA = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS session (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
     result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
@@ -42,6 +43,7 @@ CREATE TABLE IF NOT EXISTS history (
     reason TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS history_of ON history (session, time);
+COMMIT;
 """
 _COLUMNS = (
     "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
@@ -86,27 +88,44 @@ class Store:
 
     def __init__(self, folder: str, read_only: bool = False) -> None:
         path = os.path.join(folder, _FILE)
-        if read_only and not os.path.exists(path):
-            path = ":memory:"
-        elif not read_only:
+        if not read_only:
             _make_private(folder, path)
-        self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-        if not read_only or path == ":memory:":
-            self._db.executescript(_SCHEMA)
+        elif not _is_filled(path):
+            path = ":memory:"
+        self._path = path
+        with self._errors():
+            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            if not read_only or path == ":memory:":
+                self._db.executescript(_SCHEMA)
 
     def close(self) -> None:
         self._db.close()
 
     @contextmanager
     def transaction(self, keep: bool = True) -> Iterator[Store]:
-        """One immediate transaction: no other writer comes between. ``keep=False`` computes and changes nothing."""
-        self._db.execute("BEGIN IMMEDIATE" if keep else "BEGIN")
+        """One immediate transaction: no other writer comes between. ``keep=False`` computes and changes nothing.
+
+        That one is immediate, too: SQLite does not wait for a reader's turn to write, it refuses.
+        """
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT" if keep else "ROLLBACK")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the file itself suffers from: locked too long, a full disk, not a database."""
         try:
-            yield self
-        except BaseException:
-            self._db.execute("ROLLBACK")
+            yield
+        except sqlite3.IntegrityError:
             raise
-        self._db.execute("COMMIT" if keep else "ROLLBACK")
+        except sqlite3.DatabaseError as error:
+            raise StateError("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
 
     def add(self, row: Row, now: float, reason: str) -> None:
         """A new session, in the state it starts with."""
@@ -123,6 +142,12 @@ class Store:
         row.state, row.reason, row.changed = state, reason, now
         if state not in _states.LAUNCHING and state != _states.TERMINATING:
             row.holder, row.lease = None, 0.0
+        self.save(row)
+
+    def note(self, row: Row, now: float, reason: str) -> None:
+        """Something worth its line in the history that does not change the state."""
+        self._note(row.id, now, row.state, row.state, reason)
+        row.reason, row.changed = reason, now
         self.save(row)
 
     def save(self, row: Row) -> None:
@@ -184,7 +209,8 @@ _LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(_stat
 
 def _values(row: Row) -> Any:
     return tuple(
-        json.dumps(getattr(row, name), sort_keys=True) if name in _DOCUMENTS else getattr(row, name) for name in _COLUMNS
+        json.dumps(getattr(row, name), sort_keys=True) if name in _DOCUMENTS else getattr(row, name)
+        for name in _COLUMNS
     )
 
 
@@ -221,15 +247,30 @@ def _make_private(folder: str, path: str) -> None:
     """Folder 0700 and file 0600, both ours and neither a link: root must not be led to write elsewhere."""
     _make_folder(folder)
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise StateError("The session store %s cannot be opened: %s." % (path, error.strerror), path) from error
+    with os.fdopen(handle):
+        if stat.S_IMODE(os.fstat(handle).st_mode) & 0o077:
+            os.fchmod(handle, 0o600)
+
+
+def _is_filled(path: str) -> bool:
+    """Whether there is a store with its tables: a process may have ended right after it made the file."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def _make_folder(folder: str) -> None:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StateError("The state folder %s cannot be made: %s." % (folder, error.strerror), folder) from error
     entry = os.lstat(folder)
     if not stat.S_ISDIR(entry.st_mode) or entry.st_uid != os.geteuid():
-        raise StateError("The state folder %s is a link or another user's: remove it, or set another one." % folder, folder)
+        raise StateError(
+            "The state folder %s is a link or another user's: remove it, or set another one." % folder, folder
+        )
     if stat.S_IMODE(entry.st_mode) & 0o077:
         os.chmod(folder, 0o700)

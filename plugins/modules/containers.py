@@ -57,6 +57,11 @@ options:
       - Seconds that a container has to end by itself, for O(state=stopped).
     type: int
     default: 10
+  bootstrap_timeout:
+    description:
+      - Seconds that the session's bootstrap script may take in each container, for O(state=started).
+    type: int
+    default: 300
   runtime_volume:
     description:
       - The volume that holds the SSH runtime.
@@ -177,6 +182,7 @@ def handle(module: AnsibleModule) -> Json:
         deadline=deadline,
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
+        bootstrap_timeout=params["bootstrap_timeout"],
         check=module.check_mode,
     )
     if params["state"] == "stopped":
@@ -196,6 +202,7 @@ def main() -> None:
             "parallelism": {"type": "int"},
             "deadline": {"type": "int", "default": 60},
             "stop_timeout": {"type": "int", "default": 10},
+            "bootstrap_timeout": {"type": "int", "default": 300},
             "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
             **engine_options(),
         },

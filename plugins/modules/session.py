@@ -17,11 +17,12 @@ options:
     description:
       - V(checked) checks O(request) and changes nothing.
       - V(running) records that every container of the session is verified, or that a repair is done.
+      - V(completed) records the result of the batch command; the session goes on.
       - V(error) records that a launch failed; everything it made has been removed.
       - V(terminating) takes the session over for its end; one that is V(PENDING) becomes V(CANCELLED) at once.
       - V(terminated) records its end.
     type: str
-    choices: [checked, running, error, terminating, terminated]
+    choices: [checked, running, completed, error, terminating, terminated]
     required: true
   request:
     description:
@@ -48,7 +49,7 @@ options:
     default: ''
   result:
     description:
-      - The session's result, for O(state=terminated).
+      - The session's result, for O(state=completed) and O(state=terminated).
     type: str
     choices: ['', SUCCESS, FAILURE]
     default: ''
@@ -220,7 +221,7 @@ def main() -> None:
             "state": {
                 "type": "str",
                 "required": True,
-                "choices": ["checked", "running", "error", "terminating", "terminated"],
+                "choices": ["checked", "running", "completed", "error", "terminating", "terminated"],
             },
             "request": {"type": "dict"},
             "id": {"type": "str"},
@@ -243,6 +244,7 @@ def main() -> None:
         required_if=[
             ("state", "checked", ["request"]),
             ("state", "running", ["id"]),
+            ("state", "completed", ["id"]),
             ("state", "error", ["id"]),
             ("state", "terminating", ["id", "name"], True),
             ("state", "terminated", ["id"]),

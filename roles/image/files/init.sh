@@ -8,7 +8,8 @@
 # container was started:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
-#   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`
+#   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
+#               with the word `oom` after it if memory ran out
 #   timeout     how many seconds the command may take; after that it is ended, and its exit code is 124
 #   user        the user's name, `work` if there is no such file
 
@@ -79,11 +80,20 @@ watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had 
     end_group "$1"
 }
 
+oom_kills() { # how often the kernel has ended a process of this container because its memory ran out (cgroup v2, then v1)
+    for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
+        while read -r key value; do
+            [ "$key" != oom_kill ] || echo "$value"
+        done 2>/dev/null <"$file"
+    done
+}
+
 batch() {
     while [ ! -f "$config/go" ]; do
         sleep 0.2
     done
     rm -f "$config/.timed_out"
+    before=$(oom_kills)
     as_user "$config/command" &
     command=$!
     watcher=
@@ -100,7 +110,12 @@ batch() {
     elif [ -n "$watcher" ]; then
         kill "$watcher"
     fi
-    echo "$code" >"$config/exit_code.new"
+    ran_out=
+    if [ "$(oom_kills)" != "$before" ]; then
+        say "memory ran out and the kernel ended a process of the command"
+        ran_out=" oom"
+    fi
+    echo "$code$ran_out" >"$config/exit_code.new"
     mv "$config/exit_code.new" "$config/exit_code"
 }
 

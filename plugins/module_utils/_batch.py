@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""A container's bootstrap and main1's batch command, as they show from outside: files that PID 1 keeps, and states.
+
+roles/image/files/init.sh writes what is read here.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+from dataclasses import dataclass
+from typing import Callable, List, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, NotFoundError
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_CONTAINER, Container, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
+
+FOLDER = "/etc/cluster-compute"
+_INTERVAL = 0.2
+_SLOWEST = 2.0
+
+Started = Tuple[Container, Json]
+
+
+def wait_bootstrapped(
+    engine: Engine, started: Sequence[Started], must_run: Callable[[Started], None], seconds: float, parallelism: int
+) -> None:
+    """Wait until every container's bootstrap script has ended well; one that failed has ended its container."""
+    deadline = time.monotonic() + seconds
+    waiting = list(started)
+    pause = _INTERVAL
+    while True:
+        error = first_error(map_bounded(must_run, waiting, parallelism))
+        if error is not None:
+            raise error
+        waiting = [one for one in waiting if not engine.has_path(one[1]["Id"], FOLDER + "/.bootstrapped", one[0].hostname)]
+        if not waiting:
+            return
+        if time.monotonic() >= deadline:
+            names = ", ".join(container.hostname for container, _listed in waiting)
+            raise EngineError("%s: the bootstrap script did not end within %g s; raise session_bootstrap_timeout." % (names, seconds))
+        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+        pause = min(_SLOWEST, pause * 1.5)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The batch command of a session, seen from one agent of it."""
+
+    engine: Engine
+    plan: Plan
+    agent: str
+
+    def start(self, *, check: bool) -> Json:
+        """Let main1's PID 1 begin the command: it waits for the file ``go``."""
+        main = self._main()
+        begun = self.engine.has_path(main["Id"], FOLDER + "/go", "main1")
+        if not begun and not check:
+            self.engine.put_archive(main["Id"], FOLDER, _empty_file("go"), "main1")
+        return {"changed": not begun, **self.status()}
+
+    def wait(self, seconds: float) -> Json:
+        """The status, as soon as the command has ended or a container here has died, and at the latest after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        pause = _INTERVAL
+        status = self.status()
+        while status["exit_code"] is None and not status["dead"] and time.monotonic() < deadline:
+            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+            pause = min(_SLOWEST, pause * 1.2)
+            status = self.status()
+        return {"changed": False, **status}
+
+    def status(self) -> Json:
+        """``exit_code`` (null while it runs, or where main1 is not), ``oom_killed``, and the containers that died here."""
+        listed = {one["Labels"].get(LABEL_CONTAINER): one for one in self.engine.containers(self.plan.session.id)}
+        mine = self.plan.on(self.agent)
+        dead = [_death(self.engine, one, listed.get(one.id)) for one in mine if not _runs(listed.get(one.id))]
+        main = listed.get(self.plan.main.id)
+        return {**read_exit(self.engine, main["Id"] if main else ""), "dead": dead}
+
+    def _main(self) -> Json:
+        for one in self.engine.containers(self.plan.session.id):
+            if one["Labels"].get(LABEL_CONTAINER) == self.plan.main.id:
+                return one
+        raise NotFoundError("main1: agent %s does not have it; launch the session again to repair it." % self.agent, self.agent)
+
+
+def read_exit(engine: Engine, main: str) -> Json:
+    """How a batch command ended, from the file that PID 1 wrote: an exit code, and ``oom`` if memory ran out."""
+    text = engine.read_file(main, FOLDER + "/exit_code", "main1") if main else None
+    words: List[str] = (text or b"").decode().split()
+    return {"exit_code": int(words[0]) if words else None, "oom_killed": "oom" in words[1:]}
+
+
+def _runs(listed: Json | None) -> bool:
+    return listed is not None and listed["State"] in ("running", "restarting", "paused")
+
+
+def _death(engine: Engine, container: Container, listed: Json | None) -> Json:
+    """How a container came to its end."""
+    state = ((engine.inspect(listed["Id"], container.hostname) if listed else None) or {}).get("State") or {}
+    return {
+        "hostname": container.hostname,
+        "agent": container.agent,
+        "state": str(state.get("Status", "missing")),
+        "exit_code": state.get("ExitCode"),
+        "oom_killed": bool(state.get("OOMKilled")),
+    }
+
+
+def _empty_file(name: str) -> bytes:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        entry = tarfile.TarInfo(name)
+        entry.mode, entry.mtime = 0o644, int(time.time())
+        tar.addfile(entry)
+    return archive.getvalue()
