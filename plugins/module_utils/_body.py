@@ -30,6 +30,9 @@ RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
 RUNTIME_PATH = "/opt/cluster-compute"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MTU_OPTION = "com.docker.network.driver.mtu"
+# An overlay's driver is told the MTU of what lies below it, and takes this off by itself:
+# https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/overlay.go
+OVERLAY_OVERHEAD = 50
 STOP_GRACE = 3
 
 
@@ -88,14 +91,16 @@ def network_body(network: Network) -> Json:
         "driver": network.driver,
         "attachable": network.driver == "overlay",
         "internal": False,
-        "options": _network_options(network),
+        "options": network_options(network),
         "labels": dict(network.labels),
         "ipam": {"Driver": "default", "Config": [{key: value for key, value in pool.items() if value}]},
     }
 
 
-def _network_options(network: Network) -> Dict[str, str]:
-    options = {MTU_OPTION: str(network.mtu)} if network.mtu else {}
+def network_options(network: Network) -> Dict[str, str]:
+    """The driver's options. The plan's MTU is the one that the containers' interfaces get."""
+    overhead = OVERLAY_OVERHEAD if network.driver == "overlay" else 0
+    options = {MTU_OPTION: str(network.mtu + overhead)} if network.mtu else {}
     if network.driver == "bridge":
         options["com.docker.network.bridge.enable_icc"] = "true"
     elif network.encrypted:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._body import MTU_OPTION, network_body
+from ansible_collections.cluster.compute.plugins.module_utils._body import (
+    MTU_OPTION,
+    network_body,
+    network_options,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json, Network, Plan
@@ -18,10 +22,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._removal import pe
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
     """The session's network is there as the plan has it."""
+    if plan.network.driver == "overlay":
+        _must_manage(engine)
     wanted = shape(plan.network)
     found = [one for one in engine.networks(everyone=True) if one["Name"] == plan.network.name]
     for network in found:
-        _check(network, plan, wanted)
+        _check(network, plan)
     identity = found[0]["Id"] if found else ""
     if not found and not check:
         identity = engine.create_network(plan.network.name, network_body(plan.network))
@@ -57,13 +63,13 @@ def shape(network: Network) -> Json:
     return {**{key: getattr(network, key) for key in shown}, "labels": dict(network.labels)}
 
 
-def _check(found: Json, plan: Plan, wanted: Json) -> None:
+def _check(found: Json, plan: Plan) -> None:
     """Refuse a stranger's network, and one of the session's that is not as planned: it may be in use."""
     owner = (found.get("Labels") or {}).get(LABEL_SESSION, "")
     if owner != plan.session.id:
         message = "On %s a network named %s is there that is not this session's (%s); remove or rename it."
         raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
-    wrong = [key for key, value in _observed(found).items() if value != wanted[key]]
+    wrong = [key for key, value in _wanted(plan.network).items() if value != _observed(found)[key]]
     if wrong:
         message = "Network %s has another %s than the plan; end the session before it is launched anew."
         raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
@@ -71,27 +77,48 @@ def _check(found: Json, plan: Plan, wanted: Json) -> None:
 
 def place_of(plan: Plan) -> str:
     """Where a plan's network is made: on its one agent, or in the Swarm of them all."""
-    return plan.agents[0] if len(plan.agents) == 1 else "the Swarm"
+    return "the Swarm" if plan.network.driver == "overlay" else plan.main.agent
+
+
+def _wanted(network: Network) -> Dict[str, object]:
+    options = network_options(network)
+    return {
+        "driver": network.driver,
+        "subnet": network.subnet,
+        "mtu": options.get(MTU_OPTION),
+        "encrypted": "encrypted" in options,
+    }
 
 
 def _observed(found: Json) -> Dict[str, object]:
     pools = (found.get("IPAM") or {}).get("Config") or [{}]
     options = found.get("Options") or {}
-    mtu = options.get(MTU_OPTION)
     return {
         "driver": found.get("Driver", ""),
         "subnet": pools[0].get("Subnet", ""),
-        "mtu": int(mtu) if mtu else None,
+        "mtu": options.get(MTU_OPTION),
         "encrypted": "encrypted" in options,
     }
 
 
+def _manages(engine: Engine) -> bool:
+    swarm = engine.info().get("Swarm") or {}
+    return bool(swarm.get("ControlAvailable"))
+
+
+def _must_manage(engine: Engine) -> None:
+    """A worker could list an overlay that is gone already, and could make none."""
+    if not _manages(engine):
+        message = (
+            "An overlay network needs %s to be a manager of a Swarm; run provision_agents.yml, or run this on one."
+        )
+        raise StateError(message % engine.where, engine.agent)
+
+
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     """Without the overlays that a worker sees while it uses them: a manager removes those, for every node."""
-    if any(one.get("Scope") == "swarm" for one in networks):
-        swarm = engine.info().get("Swarm") or {}
-        if not swarm.get("ControlAvailable"):
-            return [one for one in networks if one.get("Scope") != "swarm"]
+    if any(one.get("Scope") == "swarm" for one in networks) and not _manages(engine):
+        return [one for one in networks if one.get("Scope") != "swarm"]
     return networks
 
 

@@ -109,7 +109,8 @@ def handle(module: AnsibleModule) -> Json:
     params = module.params
     at_least(module, deadline=0, timeout=1)
     plan = read_plan(params["plan"]) if params["plan"] is not None else None
-    engine = Engine(params["docker_host"], params["timeout"], place_of(plan) if plan else "")
+    place = place_of(plan) if plan and plan.network.driver == "bridge" else ""
+    engine = Engine(params["docker_host"], params["timeout"], place)
     if params["state"] == "present" and plan:
         return present(engine, plan, module.check_mode)
     sessions = [plan.session.id] if plan else params["sessions"]

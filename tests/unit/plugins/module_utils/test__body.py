@@ -141,7 +141,7 @@ def test_overlay() -> None:
     made = network_body(network)
     assert made["driver"] == "overlay"
     assert made["attachable"] is True
-    assert made["options"] == {"com.docker.network.driver.mtu": "1450", "encrypted": ""}
+    assert made["options"] == {"com.docker.network.driver.mtu": "1500", "encrypted": ""}
     assert "Gateway" not in made["ipam"]["Config"][0]
 
 
