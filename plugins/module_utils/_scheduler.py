@@ -45,6 +45,7 @@ class Context:
     policy: Policy = field(default_factory=Policy)
     lease: float = 600.0
     takeover: str = ""
+    check: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def adopt(store: Store, context: Context) -> None:
 def _forget(store: Store, context: Context) -> None:
     """Sessions known from nothing but their labels end with the last of them: another store's user has ended those."""
     there = {live.session for agent in context.agents for live in agent.containers}
-    if all(agent.reachable for agent in context.agents):
+    if context.agents and all(agent.reachable for agent in context.agents):
         for row in store.live():
             if row.state == _states.RUNNING and row.request is None and row.id not in there:
                 store.change(row, _states.TERMINATING, context.now, "nothing of it is left on any agent")
@@ -219,6 +220,8 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
         store.save(row)
         return Outcome("pending", row, reason=placed.reason, remove=remove)
     _check_folders(request, placed, context.agents)
+    if not context.check:
+        _check_image(request, placed, context.agents)
     plan = _planned(store, row, request, placed, context)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
@@ -232,6 +235,14 @@ def _check_folders(request: Request, placed: Placed, agents: Iterable[Agent]) ->
         lacking = [one.name for one in agents if one.name in placed.agents and one.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:
             raise InputError("session_mounts", mount.source, "the folder must be there; it is not on %s" % ", ".join(lacking))
+
+
+def _check_image(request: Request, placed: Placed, agents: Iterable[Agent]) -> None:
+    """The image is there already, or it is told before anything is made. In check mode it may still be provisioned."""
+    lacking = [one.name for one in agents if one.name in placed.agents and one.lacks_image]
+    if lacking:
+        rule = "the image must be there; it is not on %s: build or pull it there" % ", ".join(lacking)
+        raise InputError("session_image", request.image, rule)
 
 
 def _waiting(row: Row) -> Waiting:

@@ -142,6 +142,7 @@ def schedule(params: Json, check_mode: bool) -> Json:
         policy=Policy(params["queue_policy"], float(params["queue_age_bound"])),
         lease=float(params["lease"]),
         takeover=params["takeover"],
+        check=check_mode,
     )
     store = Store(state_dir(params["state_dir"]), read_only=check_mode)
     try:
