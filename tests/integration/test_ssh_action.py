@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role ``ssh`` and the module ``verify`` as a playbook runs them, on a real engine."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from ssh_lab import AGENT, Lab, make_plan
+
+from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
+
+REFERENCE = "cluster-compute/reference:1"
+PLAYBOOK = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: cluster.compute.ssh
+      vars:
+        ssh_plan: "{{ plan }}"
+        ssh_artifacts: "{{ folder }}"
+    - cluster.compute.verify:
+        plan: "{{ plan }}"
+        artifacts: "{{ folder }}"
+        timeout: 30
+      register: verified
+      when: started
+    - ansible.builtin.debug:
+        msg: "reached={{ verified.reached | default('nobody') | to_json }}"
+"""
+
+
+@pytest.fixture
+def lab(engine_host: str, tmp_path: Path) -> Iterator[Lab]:
+    client = docker.APIClient(base_url=engine_host, version="auto")
+    try:
+        client.inspect_volume(RUNTIME_VOLUME)
+        client.inspect_image(REFERENCE)
+    except docker.errors.NotFound as error:
+        pytest.skip(f"no agent to test on: {error}")
+    made = Lab(make_plan(REFERENCE, 2), tmp_path / "kept here", engine_host)
+    yield made
+    made.remove()
+
+
+def play(
+    lab: Lab, checkout: Path, tmp_path: Path, *options: str, started: bool = False
+) -> subprocess.CompletedProcess[str]:
+    playbook = tmp_path / "playbook.yml"
+    playbook.write_text(PLAYBOOK)
+    values: dict[str, Any] = {"plan": lab.plan.to_json(), "folder": str(lab.base), "started": started}
+    values["ansible_python_interpreter"] = sys.executable
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", AGENT + ",", "-c", "local", str(playbook), *options]
+    return subprocess.run(
+        [*command, "-e", json.dumps(values)],
+        cwd=checkout,
+        env={**os.environ, "DOCKER_HOST": lab.docker_host, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_from_a_plan_to_everybody_reached(lab: Lab, checkout: Path, tmp_path: Path) -> None:
+    planned = play(lab, checkout, tmp_path, "--check", "--diff", started=True)
+    assert planned.returncode == 0, planned.stdout
+    assert "changed=1" in planned.stdout
+    assert "main1, sub1:" in planned.stdout
+    assert not lab.base.exists()
+
+    lab.create()
+    equipped = play(lab, checkout, tmp_path, "-vvv", "--diff")
+    assert "changed=1" in equipped.stdout, equipped.stdout
+    assert sorted(os.listdir(lab.artifacts.folder)) == ["id_container", "identity", "known_hosts", "ssh_config"]
+
+    lab.start()
+    again = play(lab, checkout, tmp_path, "--diff", started=True)
+    assert "changed=0" in again.stdout, again.stdout
+    assert 'reached=["main1", "sub1"]' in again.stdout
+    assert lab.ssh("sub1", "hostname") == "sub1\n"
+
+    secret = (lab.artifacts.read("identity") or b"").decode().strip()
+    shown = planned.stdout + equipped.stdout + again.stdout
+    assert '"bundle": "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"' in shown
+    bundle = base64.b64encode(b'{"authority"').decode()
+    assert [word for word in (secret, "OPENSSH PRIVATE", "b3BlbnNzaC1rZXk", bundle) if word in shown] == []
+
+
+def test_another_controller_is_told_so(lab: Lab, checkout: Path, tmp_path: Path) -> None:
+    lab.create(["main1"])
+    lab.equip(["main1"])
+    lab.start(["main1"])
+    lab.artifacts.remove()
+    lab.create(["sub1"])
+
+    refused = play(lab, checkout, tmp_path)
+    assert refused.returncode != 0
+    assert "runs on agent1 with an identity that this controller does not have" in refused.stdout
+    assert not os.path.exists(lab.config)
