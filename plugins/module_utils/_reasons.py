@@ -43,7 +43,8 @@ _ADVICE = (
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
     (r"timed out|timeout", "look at the load of that host, or raise the option timeout"),
     (r"network \S+ not found", "run the same command again: it makes the network anew"),
-    (r"active endpoints|in use by task", "remove the containers that are still on it"),
+    (r"active endpoints", "remove the containers that are still on it"),
+    (r"in use by task", "some agent still has containers on it: end the session again once that agent answers"),
 )
 
 
