@@ -14,8 +14,8 @@ import subprocess
 import tarfile
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator
 
 import docker
 import pytest
@@ -32,16 +32,16 @@ PREFIX = "cluster-compute-test-"
 DEADLINE = 30.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/bin" % RUNTIME
 
-SSHD_CONFIG = """
+SSHD_CONFIG = f"""
 HostKey /etc/cluster-compute/ssh_host_ed25519_key
 HostCertificate /etc/cluster-compute/ssh_host_ed25519_key-cert.pub
 AuthorizedKeysFile /etc/cluster-compute/authorized_keys
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PidFile none
-SetEnv PATH={path}
-Subsystem sftp {runtime}/libexec/sftp-server
-""".format(runtime=RUNTIME, path=PATH)
+SetEnv PATH={PATH}
+Subsystem sftp {RUNTIME}/libexec/sftp-server
+"""
 
 SSH_CONFIG = """
 StrictHostKeyChecking yes
@@ -61,9 +61,9 @@ class Folder:
 
     def __init__(self) -> None:
         self._buffer = io.BytesIO()
-        self._tar = tarfile.open(fileobj=self._buffer, mode="w")
+        self._tar = tarfile.TarFile(fileobj=self._buffer, mode="w")
 
-    def add(self, path: str, content: bytes | str | None, mode: int = 0o644, owner: int = 0) -> "Folder":
+    def add(self, path: str, content: bytes | str | None, mode: int = 0o644, owner: int = 0) -> Folder:
         data = content.encode() if isinstance(content, str) else content
         member = tarfile.TarInfo(path.lstrip("/"))
         member.mode, member.uid, member.gid = mode, owner, owner
@@ -140,7 +140,7 @@ def busybox_of(engine: docker.DockerClient) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def images(engine: docker.DockerClient) -> Iterator[Dict[str, str]]:
+def images(engine: docker.DockerClient) -> Iterator[dict[str, str]]:
     """By name: one with nothing but BusyBox, one with nothing at all, and the reference image."""
     busybox = Folder().add("bin", None, 0o755).add("bin/busybox", busybox_of(engine), 0o755)
     made = {
@@ -160,7 +160,7 @@ class Lab:
         self.engine = engine
         self.keys = keys
         self.network: Network = engine.networks.create(PREFIX + uuid.uuid4().hex, driver="bridge")
-        self.containers: Dict[str, Container] = {}
+        self.containers: dict[str, Container] = {}
 
     def files(self, hostname: str, shell: str) -> Folder:
         key = self.keys.host(hostname)
@@ -174,7 +174,7 @@ class Lab:
         folder.add("home/work", None, 0o700, 1000).add("home/work/.ssh", None, 0o700, 1000)
         return folder.add("home/work/.ssh/id_ed25519", self.keys.read("user"), 0o600, 1000)
 
-    def start(self, hostname: str, image: str, scripts: Dict[str, str] | None = None) -> Container:
+    def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None) -> Container:
         """A container made as a session's are: created, given its files, started."""
         container = self.engine.containers.create(
             image,
@@ -211,7 +211,9 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 def run(container: Container, script: str, user: str = "work") -> str:
     """What a script says that runs in a container with the environment of a login."""
     setting = {"HOME": "/home/work", "PATH": PATH}
-    result = container.exec_run(["%s/bin/sh" % RUNTIME, "-c", script], user=user, environment=setting, workdir="/home/work")
+    result = container.exec_run(
+        ["%s/bin/sh" % RUNTIME, "-c", script], user=user, environment=setting, workdir="/home/work"
+    )
     output: str = result.output.decode()
     if result.exit_code != 0:
         raise AssertionError("%r ended with %d: %s" % (script, result.exit_code, output))
@@ -239,7 +241,7 @@ def exit_code(container: Container) -> str:
 
 
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])
-def test_ssh_scp_and_sftp_without_an_option_or_a_prompt(lab: Lab, images: Dict[str, str], image: str) -> None:
+def test_ssh_scp_and_sftp_without_an_option_or_a_prompt(lab: Lab, images: dict[str, str], image: str) -> None:
     main = lab.start("main1", images[image])
     sub = lab.start("sub1", images[image])
     wait_for_sshd(main)
@@ -252,7 +254,7 @@ def test_ssh_scp_and_sftp_without_an_option_or_a_prompt(lab: Lab, images: Dict[s
 
 
 @pytest.mark.parametrize("image", ["nothing", "reference"])
-def test_works_again_after_a_restart(lab: Lab, images: Dict[str, str], image: str) -> None:
+def test_works_again_after_a_restart(lab: Lab, images: dict[str, str], image: str) -> None:
     bootstrap = {"bootstrap": "echo once >>~/times; id -un; pwd; echo heard >/dev/stdout\n"}
     main = lab.start("main1", images[image], bootstrap)
     wait_for_sshd(main)
@@ -263,19 +265,20 @@ def test_works_again_after_a_restart(lab: Lab, images: Dict[str, str], image: st
     assert run(main, "ssh main1 cat times").split() == ["once"]
 
 
-def test_prompt_of_the_reference_image(lab: Lab, images: Dict[str, str]) -> None:
+def test_prompt_of_the_reference_image(lab: Lab, images: dict[str, str]) -> None:
     sub = lab.start("sub1", images["reference"])
     wait_for_sshd(sub)
     assert "work@sub1:~$ " in run(sub, "echo exit | ssh -tt sub1")
 
 
-def test_a_failed_bootstrap_ends_the_container(lab: Lab, images: Dict[str, str]) -> None:
+def test_a_failed_bootstrap_ends_the_container(lab: Lab, images: dict[str, str]) -> None:
     main = lab.start("main1", images["nothing"], {"bootstrap": "echo trouble >&2; exit 7\n"})
     assert main.wait(timeout=DEADLINE)["StatusCode"] == 1
-    assert main.logs().decode().splitlines() == ["trouble", "cluster-compute: the bootstrap script failed with exit code 7"]
+    said = main.logs().decode()
+    assert said == "trouble\ncluster-compute: the bootstrap script failed with exit code 7\n"
 
 
-def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: Dict[str, str]) -> None:
+def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]) -> None:
     command = "#!%s/bin/sh\necho once >>~/times; echo said; exit 3\n" % RUNTIME
     main = lab.start("main1", images["nothing"], {"command": command})
     wait_for_sshd(main)
@@ -290,7 +293,7 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: Dict[str, str]
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
-def test_a_command_that_takes_too_long_is_ended_with_its_children(lab: Lab, images: Dict[str, str], trap: str) -> None:
+def test_a_command_that_takes_too_long_is_ended_with_its_children(lab: Lab, images: dict[str, str], trap: str) -> None:
     command = "%ssleep 1000 & while true; do sleep 100; done\n" % trap
     main = lab.start("main1", images["nothing"], {"command": command, "timeout": "1", "go": ""})
     wait_for_sshd(main)
@@ -298,7 +301,7 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children(lab: Lab, imag
     assert "sleep 100" not in run(main, "ps -o args", user="root")
 
 
-def test_stops_at_once_during_the_bootstrap(lab: Lab, images: Dict[str, str]) -> None:
+def test_stops_at_once_during_the_bootstrap(lab: Lab, images: dict[str, str]) -> None:
     main = lab.start("main1", images["nothing"], {"bootstrap": "echo begun; sleep 1000\n"})
     until(lambda: b"begun" in main.logs(), "the bootstrap runs")
     main.stop(timeout=100)

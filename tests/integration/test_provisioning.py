@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A bare host, reached by SSH, becomes an agent and an ordinary host again.
+
+The host is a container of the reference image (a Debian or Ubuntu with Python and sshd, without systemd, Docker or the
+SDK), in which an engine of its own is installed. Needs an engine that was made an agent itself. Removes all it makes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import DockerException, ImageNotFound
+from docker.models.containers import Container
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = "cluster-compute/reference:1"
+RUNTIME = "cluster-compute-runtime-1"
+NAME = "cluster-compute-test-host"
+DEADLINE = 30.0
+
+# What a host inside a container needs for an engine of its own, on a kernel where --privileged may be refused.
+HOST = (
+    "--cap-add ALL --cap-drop SYS_RESOURCE --device-cgroup-rule 'a *:* rwm' --cgroupns host "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined "
+    "--volume /sys/fs/cgroup:/sys/fs/cgroup:rw --volume /var/lib/docker --tmpfs /run --tmpfs /tmp"
+)
+
+START = """
+mount -o remount,rw /sys
+rm -rf /opt/cluster-compute
+mkdir -p /run/sshd /root/.ssh /home/alice/.ssh
+useradd --shell /bin/bash alice
+echo "$KEY" | tee /root/.ssh/authorized_keys >/home/alice/.ssh/authorized_keys
+chown -R alice: /home/alice
+ssh-keygen -A
+exec /usr/sbin/sshd -D -e
+"""
+
+INVENTORY = """
+agents:
+  hosts:
+    bare:
+      ansible_host: {address}
+      ansible_user: root
+      ansible_python_interpreter: /usr/bin/python3
+      ansible_ssh_private_key_file: {key}
+      ansible_ssh_common_args: -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null
+      agent_engine_options:
+        cgroup-parent: /docker-agents/{name}
+"""
+
+
+class Host:
+    """The bare host, and the playbook that is run against it."""
+
+    def __init__(self, container: Container, inventory: Path) -> None:
+        self.container = container
+        self._inventory = inventory
+
+    def run(self, script: str) -> str:
+        result = self.container.exec_run(["sh", "-c", script])
+        output: str = result.output.decode()
+        if result.exit_code != 0:
+            raise AssertionError("%r ended with %d: %s" % (script, result.exit_code, output))
+        return output
+
+    def has(self, script: str) -> bool:
+        return bool(self.container.exec_run(["sh", "-c", script]).exit_code == 0)
+
+    def play(self, *arguments: str) -> Outcome:
+        return provision("-i", str(self._inventory), *arguments)
+
+
+class Outcome:
+    """What a run of the playbook came to."""
+
+    def __init__(self, result: subprocess.CompletedProcess[str]) -> None:
+        self.output = result.stdout + result.stderr
+        self.code = result.returncode
+
+    def counts(self) -> dict[str, int]:
+        recap = re.search(r"^bare +: (.*)$", self.output, re.MULTILINE)
+        if self.code != 0 or recap is None:
+            raise AssertionError("the playbook ended with %d: %s" % (self.code, self.output))
+        return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", recap.group(1))}
+
+    @property
+    def changed(self) -> int:
+        return self.counts()["changed"]
+
+
+def provision(*arguments: str) -> Outcome:
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/provision_agents.yml", *arguments]
+    return Outcome(
+        subprocess.run(
+            command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def engine() -> docker.DockerClient:
+    try:
+        client = docker.from_env()
+        client.images.get(REFERENCE)
+    except (DockerException, ImageNotFound) as error:
+        pytest.skip("no agent to test on: %s" % error)
+    return client
+
+
+def wait_for_sshd(container: Container) -> None:
+    end = time.monotonic() + DEADLINE
+    while b"Server listening" not in container.logs():
+        if time.monotonic() > end:
+            raise AssertionError("the host does not come up: %s" % container.logs().decode())
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def host(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("host")
+    key = folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    name = "%s-%s" % (NAME, uuid.uuid4().hex[:8])
+    network = engine.networks.create(name, driver="bridge")
+    public = "KEY=" + key.with_suffix(".pub").read_text()
+    options = ["--name", name, "--hostname", "bare", "--network", name, "--env", public, *shlex.split(HOST)]
+    try:
+        subprocess.run(["docker", "create", *options, REFERENCE, "sh", "-c", START], check=True, capture_output=True)
+        container = engine.containers.get(name)
+        try:
+            container.start()
+            wait_for_sshd(container)
+            container.reload()
+            address = container.attrs["NetworkSettings"]["Networks"][network.name]["IPAddress"]
+            inventory = folder / "hosts.yml"
+            inventory.write_text(INVENTORY.format(address=address, key=key, name=name))
+            yield Host(container, inventory)
+        finally:
+            container.remove(force=True, v=True)
+    finally:
+        network.remove()
+
+
+def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> None:
+    foretold = host.play("--check")
+    assert foretold.changed > 0
+    assert "The Docker Engine would be made ready." in foretold.output
+    assert not host.has("command -v dockerd || test -e /var/lib/cluster-compute || test -e /etc/docker")
+
+    refused = host.play("-e", "ansible_user=alice")
+    assert refused.code != 0
+    assert "alice can neither use the Docker Engine nor become root" in " ".join(refused.output.split())
+
+    assert host.play().changed > 0
+    assert host.play().changed == 0
+    assert host.run("docker volume ls -q --filter label=cluster.compute.runtime=1").strip() == RUNTIME
+    assert host.run("docker container ls -aq") == ""
+    assert host.run("stat -c '%a %U' /var/lib/cluster-compute").split() == ["700", "root"]
+    assert host.run("docker run --rm %s /opt/cluster-compute/bin/ssh -V" % REFERENCE).startswith("OpenSSH")
+    assert not host.has("ls -d /var/lib/cluster-compute-* /var/tmp/cluster-compute-*")
+
+    host.run("usermod -aG docker alice")
+    assert host.play("-e", "ansible_user=alice").changed == 1, "only the folder of her own session store"
+
+    host.run("docker create --name busy --label cluster.compute.session=1 %s true" % REFERENCE)
+    busy = host.play("-e", "agent_state=absent")
+    assert busy.code != 0
+    assert "1 containers of sessions are still on this agent" in " ".join(busy.output.split())
+    host.run("docker rm busy")
+
+    assert host.play("-e", "agent_state=absent", "--check").changed > 0
+    assert host.play("-e", "agent_state=absent").changed > 0
+    assert host.run("docker volume ls -q; docker image ls -q") == ""
+    assert not host.has("test -e /var/lib/cluster-compute")
+
+    assert host.play("-e", "agent_state=absent", "-e", "agent_remove_engine=true").changed > 0
+    assert not host.has("command -v dockerd")
+    assert host.play("-e", "agent_state=absent", "-e", "agent_remove_engine=true").changed == 0
+
+
+def test_a_foreign_volume_of_the_same_name_is_refused(engine: docker.DockerClient) -> None:
+    """Only looked at: the engine is the tests' own, and the name is one that no version will have."""
+    volume = engine.volumes.create("cluster-compute-runtime-foreign")
+    try:
+        refused = provision("--check", "-e", "agent_version=foreign")
+        assert refused.code != 0
+        assert "is not the SSH runtime; remove or rename it" in " ".join(refused.output.split())
+    finally:
+        volume.remove()
