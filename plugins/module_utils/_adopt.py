@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import json
-from typing import Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._address import subnet_layout
-from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, Free, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._ground import free_ports
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, Agent, Live, Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Placed
 from ansible_collections.cluster.compute.plugins.module_utils._plan import Ground, build_plan, mtu_for, read_placement
@@ -22,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._store import Row
 from ansible_collections.cluster.compute.plugins.module_utils._topology import members
 
 _TOLD = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
+OR_ELSE = "end it with terminate.yml, or take another name"
 
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
@@ -45,17 +47,31 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     return sorted(rows, key=lambda row: (row.created, row.id))
 
 
-def rebuilt_plan(row: Row, request: Request, agents: Sequence[Agent]) -> Plan:
-    """The plan of an adopted session; the request must be the one that the labels carry the digest of."""
+def rebuilt_plan(
+    row: Row,
+    request: Request,
+    agents: Sequence[Agent],
+    booked: Mapping[str, Sequence[Resources]],
+    plans: Sequence[Plan],
+) -> Plan:
+    """The plan of an adopted session; the request must be the one that the labels carry the digest of.
+
+    ``booked`` and ``plans`` are what others hold: what a lost container had is chosen again beside it.
+    """
     lives = {live.hostname: live for agent in agents for live in agent.containers if live.session == row.id}
-    some = next(iter(lives.values()))
+    some = next(iter(lives.values()), None)
+    if some is None:
+        raise ConflictError(
+            "Session %s is known from its labels alone, and no agent that answers has a container of it: bring its "
+            "agents back and run this again, or end the session with terminate.yml." % row.name, row.name)  # fmt: skip
     if _label(some, "session.request") != request.digest:
-        rule = "it is in use by a running session of another request: end it with terminate.yml, or take another name"
+        rule = "the name is in use by a running session with other settings: %s" % OR_ELSE
         raise InputError("session_name", row.name, rule)
     placement = read_placement(_label(some, "session.placement"))
+    free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     hostnames = [member.hostname for member in members(request.size)]
     resources = tuple(
-        lives[hostname].resources if hostname in lives else _again(request, agent, agents)
+        lives[hostname].resources if hostname in lives else _again(hostname, request, free.get(agent))
         for hostname, agent in zip(hostnames, placement)
     )
     ground = Ground(
@@ -63,7 +79,7 @@ def rebuilt_plan(row: Row, request: Request, agents: Sequence[Agent]) -> Plan:
         launch=_label(some, "launch"),
         placed=Placed(placement, resources, _label(some, "session.mode")),
         subnet=subnet_layout(_label(some, "session.subnet"), request.size),
-        ports=_ports(lives),
+        ports=_ports(lives) or free_ports(request, placement[0], plans, agents),
         mtu=mtu_for(_label(some, "session.mode"), agents, placement),
     )
     return build_plan(request, ground)
@@ -74,15 +90,18 @@ def _label(live: Live, name: str) -> str:
 
 
 def _ports(lives: Dict[str, Live]) -> Tuple[Port, ...]:
-    """What main1 publishes; without main1 nothing is known, and the repair publishes nothing but what it can."""
+    """What main1 publishes; without main1 nothing is known."""
     text = _label(lives["main1"], "container.ports") if "main1" in lives else ""
     return tuple(Port.from_json(port) for port in json.loads(text or "[]"))
 
 
-def _again(request: Request, name: str, agents: Sequence[Agent]) -> Resources:
-    """What a container that is gone held: the same amounts; its devices and CPUs from what is free there."""
+def _again(hostname: str, request: Request, free: Free | None) -> Resources:
+    """What a container that is gone held: the same amounts; its devices and CPUs from what is free where it was."""
     each: Each = request.demand().each
-    for agent in agents:
-        if agent.name == name:
-            return free_of(agent, [live.resources for live in agent.containers]).take(each)
-    return Resources(each.millicpus, each.memory, each.shm)
+    if free is None:
+        return Resources(each.millicpus, each.memory, each.shm)
+    if not free.room(each):
+        raise ConflictError(
+            "Session %s has lost %s, and %s has no room for it any more (%s): make room, or end the session with "
+            "terminate.yml." % (request.name, hostname, free.agent, free.shortfall(each, 1)), free.agent)  # fmt: skip
+    return free.take(each)

@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE to the collection: may change in any release.
 
-"""Whose turn it is: priority first, then first come; backfill, with an age bound so that a big session is not starved."""
+"""Whose turn it is: priority, then first come; backfill, with an age bound so that a big session is not starved."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free
+from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Demand, Placed, Shortfall, place
 
@@ -52,8 +52,9 @@ def take_turn(
 ) -> Placed | Shortfall:
     """Place ``mine`` behind all who come before it in its resource group.
 
-    One before it that fits keeps its room (``free`` is booked for it) although another run launches it; one that does not
-    fit is passed by under ``backfill`` until it has waited longer than the age bound, and never under ``strict``.
+    One before it that fits keeps its room (``free`` is booked for it) although another run launches it; one that does
+    not fit is passed by under ``backfill`` until it has waited longer than the age bound, and never under ``strict``.
+    One that would not fit on empty agents either holds nobody back.
     """
     for other in in_order(one for one in queue if one.demand.group == mine.demand.group):
         if other.id == mine.id:
@@ -62,6 +63,11 @@ def take_turn(
         if isinstance(placed, Placed):
             for agent in placed.agents:
                 free[agent].take(other.demand.each)
-        elif policy.name == STRICT or now - other.since > policy.age_bound:
-            return Shortfall("waits behind %s, which came first: %s" % (other.name, placed.reason))
+        elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
+            return Shortfall("waits behind %s, whose turn is first: %s" % (other.name, placed.reason))
     return place(mine.demand, agents, free)
+
+
+def _could_fit(demand: Demand, agents: Sequence[Agent]) -> bool:
+    """Whether a session fits once everybody else has ended."""
+    return isinstance(place(demand, agents, {agent.name: free_of(agent, ()) for agent in agents}), Placed)

@@ -12,27 +12,24 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
-from ansible_collections.cluster.compute.plugins.module_utils._address import (
-    Subnet,
-    choose_port,
-    choose_subnet,
-    parse_port_range,
-)
 from ansible_collections.cluster.compute.plugins.module_utils._adopt import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._ground import (
+    check_folders,
+    check_image,
+    free_ports,
+    free_subnet,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Placed, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._plan import SSH_PORT, Ground, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._plan import Ground, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy, Waiting, take_turn
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
-
-LOOPBACK = "127.0.0.1"
-EVERYWHERE = "0.0.0.0"
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,6 @@ class Outcome:
 
 def show_session(row: Row) -> Json:
     """A session's row as results show it; the request and the plan are documents of their own."""
-    plan = row.plan or {}
     return {
         "id": row.id,
         "name": row.name,
@@ -73,7 +69,7 @@ def show_session(row: Row) -> Json:
         "result": row.result,
         "reason": row.reason,
         "priority": row.priority,
-        "launch": (plan.get("session") or {}).get("launch", ""),
+        "launch": _launch_of(row),
         "holder": row.holder,
         "created": row.created,
         "changed": row.changed,
@@ -108,13 +104,15 @@ def adopt(store: Store, context: Context) -> None:
 
 
 def _forget(store: Store, context: Context) -> None:
-    """Sessions known from nothing but their labels end with the last of them: another store's user has ended those."""
+    """Sessions known from nothing but their labels are known as long as those are seen: their own store has the rest.
+
+    Their end is none of this store's: what it calls ended is removed wherever it is met.
+    """
     there = {live.session for agent in context.agents for live in agent.containers}
     if context.agents and all(agent.reachable for agent in context.agents):
         for row in store.live():
             if row.state == _states.RUNNING and row.request is None and row.id not in there:
-                store.change(row, _states.TERMINATING, context.now, "nothing of it is left on any agent")
-                store.change(row, _states.TERMINATED, context.now, "nothing of it is left on any agent")
+                store.forget(row)
 
 
 def expire(store: Store, context: Context) -> None:
@@ -125,9 +123,6 @@ def expire(store: Store, context: Context) -> None:
         elif row.state == _states.TERMINATING and _is_lost(row, context):
             row.holder, row.lease = None, 0.0
             store.save(row)
-        elif row.state == _states.RUNNING and not row.plan and _is_nowhere(row.id, context.agents):
-            store.change(row, _states.TERMINATING, context.now, "no engine holds it any more")
-            store.change(row, _states.TERMINATED, context.now, "no engine holds it any more")
 
 
 def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
@@ -146,11 +141,15 @@ def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]
         for live in agent.containers:
             if states.get(live.session) not in _states.ENDED:
                 booked[agent.name][live.id] = live.resources
-    for row in store.live():
-        if row.state in _states.HOLDING and row.plan:
-            for container in Plan.from_json(row.plan).containers:
-                booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
+    for plan in _held_plans(store):
+        for container in plan.containers:
+            booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
     return {name: list(one.values()) for name, one in booked.items()}
+
+
+def _held_plans(store: Store) -> List[Plan]:
+    """The plans of all sessions that hold what they were placed on."""
+    return [Plan.from_json(row.plan) for row in store.live() if row.plan and row.state in _states.HOLDING]
 
 
 def _existing(store: Store, row: Row, request: Request, context: Context) -> Outcome | None:
@@ -160,13 +159,15 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Out
             store.change(row, _states.TERMINATED, context.now, "what was left of it is cleared away")
             return None
         return Outcome("held", row, reason=_held(row))
-    plan = _plan_of(row, request, context)
-    missing = tuple(one.hostname for one in plan.containers if not _is_up(one.agent, one.id, context.agents))
+    plan = _plan_of(store, row, request, context)
+    up = {(agent.name, live.id) for agent in context.agents for live in agent.containers if live.state == "running"}
+    missing = tuple(one.hostname for one in plan.containers if (one.agent, one.id) not in up)
     if not missing:
         return Outcome("running", row, plan, remove=removable(store, context.agents))
     if row.holder and not _is_lost(row, context):
         return Outcome("held", row, reason=_held(row))
-    lost = sorted({one.agent for one in plan.containers if one.hostname in missing} & _unreachable(context.agents, plan))
+    needed = {one.agent for one in plan.containers if one.hostname in missing}
+    lost = sorted(needed - {agent.name for agent in context.agents if agent.reachable})
     if lost:
         raise ConflictError(
             "Session %s is degraded: %s cannot be reached; bring it back and run this again, or end the session with "
@@ -177,11 +178,12 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Out
     return Outcome("repair", row, plan, missing=missing, remove=removable(store, context.agents))
 
 
-def _plan_of(row: Row, request: Request, context: Context) -> Plan:
+def _plan_of(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """A running session's plan, after making sure that the request is the one it was made from."""
     if row.request is None:
-        plan = rebuilt_plan(row, request, context.agents)
+        plan = rebuilt_plan(row, request, context.agents, bookings(store, context.agents), _held_plans(store))
         row.request, row.plan = request.to_json(), plan.to_json()
+        store.save(row)
         return plan
     stored = Request.from_json(row.request)
     if stored.differences(request):
@@ -191,7 +193,9 @@ def _plan_of(row: Row, request: Request, context: Context) -> Plan:
 
 def _other_settings(row: Row, stored: Request, request: Request) -> InputError:
     names = ", ".join(stored.differences(request))
-    rule = "the name is in use by a %s session with other settings (%s): end it with terminate.yml, or take another name"
+    rule = (
+        "the name is in use by a %s session with other settings (%s): end it with terminate.yml, or take another name"
+    )
     return InputError("session_name", row.name, rule % (row.state, names))
 
 
@@ -219,9 +223,10 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
         row.reason = placed.reason
         store.save(row)
         return Outcome("pending", row, reason=placed.reason, remove=remove)
-    _check_folders(request, placed, context.agents)
+    check_folders(request, placed, context.agents)
+    # In check mode the image may still be provisioned.
     if not context.check:
-        _check_image(request, placed, context.agents)
+        check_image(request, placed, context.agents)
     plan = _planned(store, row, request, placed, context)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
@@ -229,63 +234,21 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
     return Outcome("placed", row, plan, remove=remove)
 
 
-def _check_folders(request: Request, placed: Placed, agents: Iterable[Agent]) -> None:
-    """A data folder is there already: the engine would make an empty one of root's in its place."""
-    for mount in request.mounts:
-        lacking = [one.name for one in agents if one.name in placed.agents and one.paths.get(mount.source) is False]
-        if mount.type == "bind" and lacking:
-            raise InputError("session_mounts", mount.source, "the folder must be there; it is not on %s" % ", ".join(lacking))
-
-
-def _check_image(request: Request, placed: Placed, agents: Iterable[Agent]) -> None:
-    """The image is there already, or it is told before anything is made. In check mode it may still be provisioned."""
-    lacking = [one.name for one in agents if one.name in placed.agents and one.lacks_image]
-    if lacking:
-        rule = "the image must be there; it is not on %s: build or pull it there" % ", ".join(lacking)
-        raise InputError("session_image", request.image, rule)
-
-
 def _waiting(row: Row) -> Waiting:
     return Waiting(row.id, row.name, row.priority, row.created, Request.from_json(row.request).demand())
 
 
 def _planned(store: Store, row: Row, request: Request, placed: Placed, context: Context) -> Plan:
-    plans = [Plan.from_json(one.plan) for one in store.live() if one.plan and one.state in _states.HOLDING]
+    plans = _held_plans(store)
     ground = Ground(
         session_id=row.id,
         launch=str(uuid.uuid4()),
         placed=placed,
-        subnet=_subnet(request, placed, plans, context.agents),
-        ports=_ports(request, placed, plans, context.agents),
+        subnet=free_subnet(request, plans, context.agents),
+        ports=free_ports(request, placed.agents[0], plans, context.agents),
         mtu=mtu_for(placed.mode, context.agents, placed.agents),
     )
     return build_plan(request, ground)
-
-
-def _subnet(request: Request, placed: Placed, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:
-    taken = {plan.network.subnet for plan in plans}
-    for agent in agents:
-        taken.update(agent.routes)
-        taken.update(agent.subnets)
-    return choose_subnet(max(request.size, len(set(placed.agents))), request.network_pool, taken)
-
-
-def _ports(request: Request, placed: Placed, plans: Iterable[Plan], agents: Sequence[Agent]) -> Tuple[Port, ...]:
-    """Where ``main1``'s ssh and apps are published on its agent."""
-    agent = next(one for one in agents if one.name == placed.agents[0])
-    taken: Set[int] = set(agent.ports)
-    for plan in plans:
-        if plan.main.agent == agent.name:
-            taken.update(port.host_port for port in plan.main.ports)
-    first, last = parse_port_range(request.port_range)
-    ports = []
-    wanted = [("ssh", SSH_PORT, 0, agent.publish)]
-    wanted += [(app.name, app.port, app.preferred_port, EVERYWHERE if app.public else LOOPBACK) for app in request.apps]
-    for name, container_port, preferred, host_ip in wanted:
-        host_port = choose_port(preferred, first, last, taken)
-        taken.add(host_port)
-        ports.append(Port(name, container_port, host_ip, host_port))
-    return tuple(ports)
 
 
 def _relaunched(plan: Plan) -> Plan:
@@ -298,30 +261,14 @@ def _relaunched(plan: Plan) -> Plan:
     return Plan.from_json(document)
 
 
-def _is_up(agent: str, container_id: str, agents: Iterable[Agent]) -> bool:
-    return any(
-        live.id == container_id and live.state == "running"
-        for one in agents
-        if one.name == agent
-        for live in one.containers
-    )
-
-
-def _is_nowhere(session: str, agents: Sequence[Agent]) -> bool:
-    """Whether every agent has answered, and none of them holds a container of an adopted session."""
-    return bool(agents) and not any(
-        not agent.reachable or any(live.session == session for live in agent.containers) for agent in agents
-    )
-
-
-def _unreachable(agents: Iterable[Agent], plan: Plan) -> Set[str]:
-    """The plan's agents that did not answer, or are no longer in the inventory."""
-    return set(plan.agents) - {agent.name for agent in agents if agent.reachable}
-
-
 def _is_lost(row: Row, context: Context) -> bool:
-    launch_id = ((row.plan or {}).get("session") or {}).get("launch")
-    return row.lease < context.now or (bool(context.takeover) and context.takeover == launch_id)
+    return row.lease < context.now or (bool(context.takeover) and context.takeover == _launch_of(row))
+
+
+def _launch_of(row: Row) -> str:
+    """What a lost controller is named by: its launch; of a session known from its labels alone, the session."""
+    plan = row.plan or {}
+    return str((plan.get("session") or {}).get("launch") or row.id)
 
 
 def _held(row: Row) -> str:

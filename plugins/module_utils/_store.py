@@ -155,6 +155,11 @@ class Store:
         pairs = ", ".join("%s = ?" % name for name in _COLUMNS)
         self._db.execute("UPDATE session SET %s WHERE id = ?" % pairs, (*_values(row), row.id))
 
+    def forget(self, row: Row) -> None:
+        """Drop a session with its history, as if it had never been known."""
+        self._db.execute("DELETE FROM history WHERE session = ?", (row.id,))
+        self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
+
     def get(self, session_id: str) -> Row | None:
         rows = self._select("id = ?", (session_id,))
         return rows[0] if rows else None
