@@ -18,7 +18,7 @@ import io
 import posixpath
 import tarfile
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
@@ -27,7 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 _GO_STICKY = 1 << 20
 _PERMISSIONS = 0o777
 
-Stat = Callable[[str], "Json | None"]
+Stat = Callable[[str], Optional[Json]]
 
 
 @dataclass(frozen=True)
