@@ -19,7 +19,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 ## Use
 
-.PHONY: session terminate sessions bench
+.PHONY: session terminate sessions logs bench
 session: .venv  ## Launch the session "demo" of three containers on this machine (ARGS='-e session_name=train …')
 	@$(PLAY) playbooks/cluster_session.yml $(DEMO) -e session_cluster_size=3 -e session_cpus=0.5 -e session_memory=512m $(ARGS)
 
@@ -28,6 +28,9 @@ terminate: .venv  ## End the session "demo" and leave nothing behind (ARGS='-e s
 
 sessions: .venv  ## List sessions and resources
 	@$(PLAY) playbooks/sessions.yml $(ARGS)
+
+logs: .venv  ## Show what each container of the session "demo" has written
+	@$(PLAY) playbooks/session_logs.yml $(DEMO) $(ARGS)
 
 bench: .venv/.tested  ## Measure: the engine's floor, this collection, and a playbook of loops, side by side
 	@tests/tools/with_engine.py python tests/bench/bench.py $(ARGS)
