@@ -68,6 +68,20 @@ def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -
     return next((mtu for mtu in (_number(read("%s/class/net/%s/mtu" % (sys, name))) for name in names) if mtu), 0)
 
 
+def own_address(wanted: List[str]) -> str:
+    """The first of the addresses that an interface here holds, else the one that the default route begins at."""
+    held = {address for _name, address in _interfaces()}
+    for address in wanted:
+        if address in held and not address.startswith("127."):
+            return address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))  # nothing is sent: https://www.rfc-editor.org/rfc/rfc5737
+        except OSError:
+            return ""
+        return str(asking.getsockname()[0])
+
+
 def gpu_ids(proc: str = "/proc") -> List[str]:
     """The UUIDs of the NVIDIA devices whose driver is loaded."""
     files = sorted(glob.glob("%s/driver/nvidia/gpus/*/information" % proc))

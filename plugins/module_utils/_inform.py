@@ -78,7 +78,7 @@ def report(options: Json) -> Json:
 
 def _known(options: Json) -> Json:
     """What needs no engine; with all the keys that an engine's answers will replace."""
-    inactive = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "address": ""}
+    inactive = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
     return {
         "name": options["name"],
         "reachable": True,

@@ -281,6 +281,8 @@ class Agent:
     publish: str = "127.0.0.1"
     mtu: int = 1500
     swarm: str = ""
+    node: str = ""
+    managers: Tuple[str, ...] = ()
     routes: Tuple[str, ...] = ()
     subnets: Tuple[str, ...] = ()
     ports: Tuple[int, ...] = ()
@@ -308,6 +310,8 @@ class Agent:
             publish=str(data.get("publish") or "127.0.0.1"),
             mtu=int(data.get("mtu") or 1500),
             swarm=str(swarm.get("cluster_id") or "") if swarm.get("state") == "active" else "",
+            node=str(swarm.get("node_id") or ""),
+            managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
             routes=tuple(data.get("routes") or ()),
             subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
             ports=tuple(data.get("ports") or ()),

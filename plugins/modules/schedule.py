@@ -126,7 +126,8 @@ session:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._membership import read_agents
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
@@ -136,7 +137,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._store import Stor
 
 def schedule(params: Json, check_mode: bool) -> Json:
     context = Context(
-        agents=tuple(Agent.from_json(report) for report in params["agents"]),
+        agents=read_agents(params["agents"]),
         holder=params["holder"],
         now=time.time(),
         policy=Policy(params["queue_policy"], float(params["queue_age_bound"])),
