@@ -99,7 +99,7 @@ class Equipper:
             seen: Any = self.engine.inspect(engine_id, container.hostname) or {}
             environment = _ssh_files.login_environment(seen.get("Config", {}).get("Env") or [], container)
             marker = self.engine.read_file(engine_id, MARKER, container.hostname)
-            if marker == self.bundle.marker(container, self.plan.session.user, environment).encode():
+            if marker == self.bundle.marker(container, self.plan.session, environment).encode():
                 return None
             return Target(container, engine_id, seen.get("Image", ""), environment)
 

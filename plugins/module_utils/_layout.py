@@ -57,10 +57,12 @@ class Bundle:
         hosts = {name: HostIdentity(**values) for name, values in data.pop("hosts").items()}
         return cls(hosts=hosts, **data)
 
-    def marker(self, container: Container, user: User, environment: Mapping[str, str]) -> str:
+    def marker(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
         """A digest of what a container is given, without its secrets: equal digests, nothing to do."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
-        return digest([public, container.id, container.hostname, container.address, asdict(user), dict(environment)])
+        scripts = [session.bootstrap, session.command, session.command_timeout]
+        own = [container.id, container.hostname, container.address]
+        return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,12 @@ def container_entries(
         *_scripts(session, container),
         Entry("/etc/mpi/hostfile", _bytes(bundle.hostfile), optional=True),
         Entry(PROFILE, _bytes(_ssh_files.login_path(environment["PATH"])), optional=True),
-        Entry(MARKER, _bytes(bundle.marker(container, user, environment))),
+        Entry(MARKER, _bytes(bundle.marker(container, session, environment))),
     ]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
-    """What PID 1 runs as the user: the bootstrap everywhere, the batch command on main1 (docs: roles/image/files/init.sh)."""
+    """What PID 1 runs as the user: the bootstrap everywhere, the batch command on main1 (see init.sh)."""
     texts = {"bootstrap": session.bootstrap}
     if container.rank == 0:
         texts["command"] = session.command
