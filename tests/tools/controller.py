@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -168,7 +169,7 @@ class Controller:
         return run(self.command(playbook, *arguments, **variables), cwd=ROOT, env=self.environment)
 
     def launch(self, name: str, *arguments: str, **variables: Any) -> Done:
-        return self.play("cluster_session", *arguments, session_name=name, **{**SMALL, **variables})
+        return self.play("cluster_session", *arguments, **{"session_name": name, **SMALL, **variables})
 
     def launched(self, name: str, **variables: Any) -> Session:
         """A session that runs."""
@@ -177,6 +178,25 @@ class Controller:
 
     def terminate(self, name: str, *arguments: str) -> Done:
         return self.play("terminate", *arguments, session_name=name)
+
+    def killed(self, playbook: str, task: str, *, alone: bool = False, **variables: Any) -> None:
+        """Run a playbook, and kill it as soon as this task is done: with all that it has started, or ``alone``."""
+        command = self.command(playbook, **variables)
+        options: dict[str, Any] = {"cwd": ROOT, "env": self.environment, "text": True, "start_new_session": True}
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options) as process:
+            assert process.stdout is not None
+            is_it, said = False, []
+            for line in process.stdout:
+                said.append(line)
+                if line.startswith("TASK ["):
+                    is_it = line.startswith(f"TASK [{task}]") or f" : {task}]" in line
+                elif is_it and line.startswith(("ok: ", "changed: ")):
+                    break
+            else:
+                raise AssertionError("".join(said))
+            for pid in [process.pid] if alone else _family(process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
         """What the store knows, asked as a program would."""
@@ -201,15 +221,17 @@ class Controller:
 
     # What is there
 
-    def engine(self) -> dict[str, str]:
-        """All of ours on the engine: containers with their start, networks, volumes."""
-        mine = {"label": f"{LABEL}.owner={self.owner}"}
+    def engine(self, name: str = "") -> dict[str, str]:
+        """All of ours on the engine, or of one session: containers with their start, networks, volumes."""
+        mine = {"label": [f"{LABEL}.owner={self.owner}"] + ([f"{LABEL}.name={name}"] if name else [])}
         found = {}
         for one in self.client.containers(all=True, filters=mine):
             inspected = self.client.inspect_container(one["Id"])
             found[f"container {inspected['Name']}"] = f"{one['Id']} {inspected['State']['StartedAt']}"
         found.update({f"network {one['Name']}": one["Id"] for one in self.client.networks(filters=mine)})
-        found.update({f"volume {one['Name']}": one["Mountpoint"] for one in self.client.volumes(filters=mine)["Volumes"] or []})
+        found.update(
+            {f"volume {one['Name']}": one["Mountpoint"] for one in self.client.volumes(filters=mine)["Volumes"] or []}
+        )
         return found
 
     def kept(self) -> dict[str, str]:
@@ -229,7 +251,9 @@ class Controller:
         mine = {"label": f"{LABEL}.owner={self.owner}"}
         found = self.client.containers(all=True, filters=mine)
         with ThreadPoolExecutor(4) as threads:
-            list(threads.map(lambda one: self._gone(self.client.remove_container, one["Id"], force=True, v=True), found))
+            list(
+                threads.map(lambda one: self._gone(self.client.remove_container, one["Id"], force=True, v=True), found)
+            )
         for one in self.client.networks(filters=mine):
             self._gone(self.client.remove_network, one["Id"])
         for one in self.client.volumes(filters=mine)["Volumes"] or []:
@@ -242,6 +266,18 @@ class Controller:
         """What is gone already is as good."""
         with suppress(NotFound):
             remove(name, **options)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that descend from it, the process first."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            children.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+    family = [pid]
+    for one in family:
+        family += children.get(one, [])
+    return family
 
 
 _LIST = """

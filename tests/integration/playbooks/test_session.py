@@ -121,7 +121,9 @@ def test_addresses_names_and_ports(session: Session) -> None:
         assert inspected["Config"]["Labels"]["cluster.compute.container"] == one["id"]
         published = inspected["HostConfig"]["PortBindings"] or {}
         assert list(published) == (["22/tcp"] if one["hostname"] == "main1" else [])
-    assert {binding["HostIp"] for binding in containers["main1"]["HostConfig"]["PortBindings"]["22/tcp"]} == {"127.0.0.1"}
+    assert {binding["HostIp"] for binding in containers["main1"]["HostConfig"]["PortBindings"]["22/tcp"]} == {
+        "127.0.0.1"
+    }
 
 
 def test_summary_and_documents(controller: Controller, first: Done, trio: Session) -> None:
@@ -161,7 +163,9 @@ def test_ssh_scp_sftp_from_the_controller(trio: Session, tmp_path: Path) -> None
 
 
 def test_ssh_scp_sftp_between_containers(trio: Session) -> None:
-    script = "echo one >a; scp -q a sub1:b; scp -q sub1:b sub2:c; echo 'get c d' | sftp -q -b - sub2; ssh sub2 cat c; cat d"
+    script = (
+        "echo one >a; scp -q a sub1:b; scp -q sub1:b sub2:c; echo 'get c d' | sftp -q -b - sub2; ssh sub2 cat c; cat d"
+    )
     assert trio.say("main1", script).split()[-2:] == ["one", "one"]
     assert trio.say("sub2", "ssh main1 ssh sub1 ssh sub2 hostname") == "sub2"
     assert trio.say("main1", "ssh main1 hostname") == "main1"
@@ -172,7 +176,10 @@ def test_ssh_to_itself_in_a_session_of_one(session: Session) -> None:
 
 
 def test_prompt(trio: Session) -> None:
-    for command in (["ssh", "-tt", "-F", trio.config, "sub1"], ["ssh", "-tt", "-F", trio.config, "main1", "ssh -tt sub1"]):
+    for command in (
+        ["ssh", "-tt", "-F", trio.config, "sub1"],
+        ["ssh", "-tt", "-F", trio.config, "main1", "ssh -tt sub1"],
+    ):
         assert "work@sub1:" in run(command, input="exit\n").text
 
 
@@ -192,7 +199,9 @@ def test_resources_from_inside(trio: Session) -> None:
 
 
 def test_cpu_pinning(controller: Controller) -> None:
-    pinned = controller.launched("pinned", session_cluster_size=CPUS, session_cpus=1, session_cpu_pinning=True, agent_cpus=CPUS + 60)
+    pinned = controller.launched(
+        "pinned", session_cluster_size=CPUS, session_cpus=1, session_cpu_pinning=True, agent_cpus=CPUS + 60
+    )
     allowed = pinned.say("main1", f"for host in {' '.join(hosts_of(pinned))}; do ssh $host cat /proc/self/status; done")
     cpus = [line.split()[1] for line in allowed.splitlines() if line.startswith("Cpus_allowed_list")]
     assert len(set(cpus)) == CPUS
@@ -243,7 +252,11 @@ def test_check_mode_with_no_session(controller: Controller) -> None:
     before = controller.everything(), controller.rows()
     checked = controller.launch("unborn", "--check", "--diff", session_cluster_size=4).check()
     assert "Session unborn: would be launched (cluster session, single-node)" in checked.text
-    for wanted in ("BACKENDAI_CLUSTER_HOSTS: main1,sub1,sub2,sub3", f"name: {controller.owner}.unborn.sub3", "driver: bridge"):
+    for wanted in (
+        "BACKENDAI_CLUSTER_HOSTS: main1,sub1,sub2,sub3",
+        f"name: {controller.owner}.unborn.sub3",
+        "driver: bridge",
+    ):
         assert wanted in checked.text
     assert (controller.everything(), controller.rows()) == before
 

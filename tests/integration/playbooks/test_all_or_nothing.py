@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launch that cannot be ends with one sentence, and leaves containers, networks, leases and artifacts as they were."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from controller import Controller, Session
+
+REFERENCE = "cluster-compute/reference:1"
+
+# What is asked for, and what the sentence tells.
+FAILURES: dict[str, tuple[dict[str, Any], str]] = {
+    "device": (
+        {"session_gpus": 1, "agent_gpus": [{"id": "GPU-0"}, {"id": "GPU-1"}, {"id": "GPU-2"}]},
+        r"not launched: (main1|sub[12]): .*localhost could not (create|start) it: .*device.*; .+\.$",
+    ),
+    "container that ends": (
+        {"session_bootstrap": "[ $BACKENDAI_CLUSTER_HOST != sub2 ] || { echo no luck; exit 3; }"},
+        r"not launched: sub2: .*ended with exit code 1 .*no luck.*exit code 3",
+    ),
+    "image": (
+        {"session_image": "nowhere/none:1"},
+        r"^session_image: 'nowhere/none:1': .*not on localhost: build or pull it there\.$",
+    ),
+    "memory": (
+        {
+            "session_memory": "6m",
+            "session_shm": "1m",
+            "session_bootstrap": "x=$(head -c 60000000 /dev/zero | tail -c 60000000)",
+        },
+        r"not launched: (main1|sub[12]): ",
+    ),
+}
+
+
+@pytest.fixture
+def stranger(controller: Controller) -> Iterator[dict[str, Any]]:
+    """Somebody else's container, with the name that sub2 of the session would have."""
+    client = controller.client
+    name = f"{controller.owner}.taken.sub2"
+    made = client.create_container(REFERENCE, ["sleep", "600"], name=name)
+    try:
+        client.start(made["Id"])
+        yield client.inspect_container(made["Id"])
+    finally:
+        client.remove_container(made["Id"], force=True)
+
+
+@pytest.fixture(scope="module")
+def neighbour(controller: Controller) -> Session:
+    """A session that runs, and is not to be touched by the failures of others."""
+    return controller.launched("neighbour")
+
+
+@pytest.mark.usefixtures("neighbour")
+@pytest.mark.parametrize("case", FAILURES)
+def test_nothing_is_left(controller: Controller, case: str) -> None:
+    asked, sentence = FAILURES[case]
+    before = controller.everything()
+    failed = controller.launch("fails", session_cluster_size=3, **asked)
+    print(failed.message)
+    assert failed.code == 2
+    assert re.search(sentence, failed.message)
+    assert controller.everything() == before
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_name_taken_by_a_stranger(controller: Controller, stranger: dict[str, Any]) -> None:
+    before = controller.everything()
+    failed = controller.launch("taken", session_cluster_size=3)
+    print(failed.message)
+    assert failed.code == 2
+    told = f"sub2: on localhost the name {stranger['Name'][1:]} is held by a container that is not this session's"
+    assert told in failed.message
+    assert controller.everything() == before
+    after = controller.client.inspect_container(stranger["Id"])
+    assert (after["State"], after["Config"]) == (stranger["State"], stranger["Config"])
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_port_pool_exhausted(controller: Controller) -> None:
+    """A range of one port, on which somebody listens: told before anything is made, and not even recorded."""
+    before = controller.everything(), controller.rows()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        failed = controller.launch("portless", session_port_range=f"{port}-{port}")
+    assert failed.code == 2
+    assert failed.message == f"No port is free in {port}-{port}: end sessions, or widen session_port_range."
+    assert (controller.everything(), controller.rows()) == before
+
+
+def test_address_pool_exhausted(controller: Controller, neighbour: Session) -> None:
+    before = controller.everything(), controller.rows()
+    pool = neighbour.document["network"]["subnet"]
+    failed = controller.launch("homeless", session_network_pool=[pool])
+    assert failed.code == 2
+    assert (
+        failed.message
+        == f"No free /27 is left in the address pool {pool}: end sessions, or widen session_network_pool."
+    )
+    assert (controller.everything(), controller.rows()) == before
+
+
+def test_what_failed_is_told_by_the_history(controller: Controller) -> None:
+    rows = {row[0]: row for row in controller.rows()}
+    name, state, lease, reason = rows["taken"]
+    assert (state, lease) == ("ERROR", 0)
+    assert "is held by a container that is not this session's" in reason

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a session, and the queue: nothing is left, the history tells; what does not fit waits, and is launched later."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from controller import Controller
+
+STATES = ["PENDING", "SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"]
+
+
+def test_nothing_is_left_but_logs_and_history(controller: Controller) -> None:
+    described = {
+        "source": f"{controller.owner}-data",
+        "target": "/data",
+        "type": "volume",
+        "options": {"type": "tmpfs", "device": "tmpfs"},
+    }
+    session = controller.launched(
+        "ends",
+        session_cluster_size=2,
+        session_mounts=[described],
+        session_bootstrap="echo hello from $BACKENDAI_CLUSTER_HOST",
+    )
+    identity = session.id
+    assert any(name.startswith("volume ") for name in controller.engine())
+    done = controller.terminate("ends").check()
+    assert "Session ends: TERMINATED" in done.text
+    assert controller.everything() == ({}, {}, [])
+    assert not session.folder.exists()
+    logs = {path.name: path.read_text() for path in (controller.state / identity).iterdir()}
+    assert {name: "hello from " + name[: -len(".log")] in text for name, text in logs.items()} == {
+        "main1.log": True,
+        "sub1.log": True,
+    }
+    [listed] = controller.sessions(session_name="ends")
+    _told(listed["history"])
+    table = controller.play("sessions", session_ended_too=True).check()
+    assert re.search(rf"ends +{controller.owner} +TERMINATED .*every container is removed", table.text)
+
+
+def _told(history: list[dict[str, Any]]) -> None:
+    """Every state with its time and reason."""
+    assert [one["after"] for one in history] == STATES
+    assert [one["before"] for one in history] == ["", *STATES[:-1]]
+    times = [one["time"] for one in history]
+    assert times == sorted(times)
+    assert times[-1] - times[0] > 0
+    assert all(one["reason"] for one in history)
+
+
+def test_the_name_is_free_again(controller: Controller) -> None:
+    controller.launched("ends")
+    controller.terminate("ends").check()
+    assert [row[1] for row in controller.rows() if row[0] == "ends"] == ["TERMINATED", "TERMINATED"]
+    assert controller.engine() == {}
+
+
+def test_terminate_in_check_mode_and_of_nothing(controller: Controller) -> None:
+    nothing = controller.terminate("never-was").check()
+    assert nothing.changed == 0
+    assert "There is no live session never-was: nothing to end." in nothing.text
+    controller.launched("stays")
+    before = controller.everything()
+    controller.terminate("stays", "--check", "--diff").check()
+    assert controller.everything() == before
+    controller.terminate("stays").check()
+    again = controller.terminate("stays").check()
+    assert again.changed == 0
+
+
+def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
+    controller.launched("large", session_memory="40g")
+    waiting = controller.launch("waits", session_cluster_size=2, session_memory="20g").check()
+    assert re.search(r"Session waits is PENDING: localhost: needs 40g memory, \S+ free", waiting.text)
+    assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
+    assert controller.play("schedule").check().changed == 0
+    controller.terminate("large").check()
+    launched = controller.play("schedule").check()
+    assert "Session waits: RUNNING" in launched.text
+    assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
+    controller.terminate("waits").check()
+    assert controller.everything() == ({}, {}, [])
+
+
+def test_too_large(controller: Controller) -> None:
+    """PENDING is a result; only one who waits for more is told by the exit code."""
+    first = controller.launch("giant", session_cluster_size=3, session_cpus=30).check()
+    assert re.search(r"Session giant is PENDING: localhost: needs 90 CPUs, \S+ free", first.text)
+    waited = controller.launch("giant", session_cluster_size=3, session_cpus=30, session_wait=1)
+    assert waited.code == 2
+    assert re.match(r"Session giant is still PENDING after 1 s: localhost: needs 90 CPUs, \S+ free\.$", waited.message)
+    assert controller.engine() == {}
+    ended = controller.terminate("giant").check()
+    assert "Session giant: CANCELLED" in ended.text
+    assert controller.everything() == ({}, {}, [])
