@@ -11,6 +11,7 @@ What a step writes is shown in one piece when it ends. All steps run, whatever f
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -41,6 +42,7 @@ def run(name: str) -> Step:
     try:
         done = subprocess.run(
             ["make", "--no-print-directory", name],
+            env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a command with a Docker Engine at hand: the one that answers, else one started for the command and stopped after it.
+"""Run a command with a Docker Engine at hand: the one that answers, else one started for it and stopped after it.
 
 Usage: with_engine.py COMMAND [ARGUMENT ...]
 """
@@ -52,7 +52,7 @@ def _start(host: str, log: Path) -> subprocess.Popen[bytes]:
     if host != DEFAULT_HOST:
         raise EngineError(f"No Docker Engine answers at DOCKER_HOST={host}: start it, or unset DOCKER_HOST.")
     if shutil.which("dockerd") is None:
-        raise EngineError("No Docker Engine answers and dockerd is not installed: apt-get install -y docker.io iptables")
+        raise EngineError("No Docker Engine answers and dockerd is not installed: apt-get install -y docker.io")
     if os.geteuid() != 0:
         raise EngineError("No Docker Engine answers and only root can start one: start the docker service first.")
     with log.open("wb") as sink:
@@ -65,7 +65,7 @@ def _await(process: subprocess.Popen[bytes], host: str, log: Path) -> None:
     while not answers(host):
         if process.poll() is not None or time.monotonic() > deadline:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            raise EngineError(f"The Docker Engine that was started for this run does not answer; its last lines:\n{tail}")
+            raise EngineError(f"The Docker Engine started for this run does not answer; its last lines:\n{tail}")
         time.sleep(0.2)
 
 
