@@ -25,10 +25,11 @@ from docker.models.images import Image
 from docker.models.networks import Network
 from docker.types import Mount
 
+ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = "/opt/cluster-compute"
 VOLUME = "cluster-compute-runtime-1"
 REFERENCE = "cluster-compute/reference:1"
-PREFIX = "cluster-compute-test-"
+PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/bin" % RUNTIME
 
@@ -127,13 +128,14 @@ def import_image(engine: docker.DockerClient, name: str, files: Folder) -> str:
     return reference
 
 
-def busybox_of(engine: docker.DockerClient) -> bytes:
-    """The static BusyBox of the reference image."""
-    container = engine.containers.create(REFERENCE, name=PREFIX + uuid.uuid4().hex)
+def read_program(engine: docker.DockerClient, name: str) -> bytes:
+    """A program of the SSH runtime, as the volume has it."""
+    mount = Mount(RUNTIME, VOLUME, type="volume", read_only=True)
+    container = engine.containers.create(REFERENCE, name=PREFIX + uuid.uuid4().hex, mounts=[mount])
     try:
-        chunks, _facts = container.get_archive("%s/bin/busybox" % RUNTIME)
+        chunks, _facts = container.get_archive("%s/bin/%s" % (RUNTIME, name))
         with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-            member = archive.extractfile("busybox")
+            member = archive.extractfile(name)
             return member.read() if member else b""
     finally:
         container.remove(force=True)
@@ -142,7 +144,7 @@ def busybox_of(engine: docker.DockerClient) -> bytes:
 @pytest.fixture(scope="module")
 def images(engine: docker.DockerClient) -> Iterator[dict[str, str]]:
     """By name: one with nothing but BusyBox, one with nothing at all, and the reference image."""
-    busybox = Folder().add("bin", None, 0o755).add("bin/busybox", busybox_of(engine), 0o755)
+    busybox = Folder().add("bin", None, 0o755).add("bin/busybox", read_program(engine, "busybox"), 0o755)
     made = {
         "busybox": import_image(engine, "busybox", busybox),
         "nothing": import_image(engine, "nothing", Folder().add("unused", "")),
@@ -238,6 +240,13 @@ def exit_code(container: Container) -> str:
     path = "/etc/cluster-compute/exit_code"
     until(lambda: container.exec_run(["%s/bin/test" % RUNTIME, "-f", path]).exit_code == 0, "the command's exit code")
     return run(container, "cat %s" % path, user="root").strip()
+
+
+def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
+    source = (ROOT / "roles/image/files/init.sh").read_bytes().partition(b"\n")[2]
+    made = read_program(engine, "init").partition(b"\n")[2]
+    advice = "this agent's SSH runtime is another one: run provision_agents.yml with agent_state=absent, then without"
+    assert made == source, advice
 
 
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])
