@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 
+from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._template import render_environment
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError, StateError
 
 # Seconds between two looks at the queue.
 _INTERVAL = 2.0
@@ -26,6 +26,8 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
         wait = _seconds(args.pop("wait", 0))
+        if self._task.check_mode:
+            wait = 0.0
         args["agents"] = [report["agent"] for report in args.get("agents") or []]
         result = self._until_placed(args, wait, task_vars)
         if result.get("plan"):
@@ -42,7 +44,7 @@ class ActionModule(ComputeAction):
         while result.get("outcome") == "pending" and time.monotonic() < deadline:
             time.sleep(min(_INTERVAL, max(0.0, deadline - time.monotonic())))
             result = self._ask(args, task_vars)
-        if result.get("outcome") == "pending" and wait and not self._task.check_mode:
+        if result.get("outcome") == "pending" and wait:
             name = result["session"]["name"]
             message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
             return dict(result, failed=True, msg=message)
@@ -53,7 +55,8 @@ class ActionModule(ComputeAction):
         if result.get("outcome") == "held" and is_gone(result["session"].get("holder") or {}):
             result = self.module("schedule", dict(args, takeover=result["session"]["launch"]), task_vars)
         if result.get("outcome") == "held":
-            raise StateError("%s: wait for it, or end it with terminate.yml." % result["reason"].capitalize())
+            reason = str(result["reason"])
+            raise StateError("%s: wait for it, or end it with terminate.yml." % (reason[:1].upper() + reason[1:]))
         return result
 
 

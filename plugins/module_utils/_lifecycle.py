@@ -64,7 +64,8 @@ def _error(store: Store, change: Change) -> Tuple[str, Row | None]:
         # A repair failed: the session is as degraded as it was.
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
-    elif before not in _states.ENDED:
+    # Whoever ends it meanwhile clears away what the launch leaves.
+    elif before != _states.TERMINATING and before not in _states.ENDED:
         store.change(row, _states.ERROR, change.now, change.reason)
     return before, row
 
@@ -102,14 +103,17 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
     before = row.state
     if before not in _states.ENDED:
         row.result = change.result or row.result
-        left = [agent for agent in _agents_of(row) if agent in change.unreached]
+        left = _left_on(row, change)
         note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
         store.change(row, _states.TERMINATED, change.now, change.reason or note or "every container is removed")
     return before, row
 
 
-def _agents_of(row: Row) -> List[str]:
-    return Plan.from_json(row.plan).agents if row.plan else []
+def _left_on(row: Row, change: Change) -> List[str]:
+    """The agents that were not reached and hold some of it; of a session without a plan, any of them may."""
+    if not row.plan:
+        return list(change.unreached)
+    return [agent for agent in Plan.from_json(row.plan).agents if agent in change.unreached]
 
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {

@@ -5,19 +5,22 @@
 
 """A user's variables that refer to the container: ``<% rank %>`` in sandboxed Jinja2.
 
-Ansible renders ``{{ }}`` in every variable before a task sees it, so the container's own values have marks of their own.
+Ansible renders ``{{ }}`` in every variable before a task sees it, so the container's values have marks of their own.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._topology import members
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from ansible_collections.cluster.compute.plugins.module_utils._topology import Member, members
 
 _MARKS = {
     "variable_start_string": "<%",
@@ -27,43 +30,79 @@ _MARKS = {
     "comment_start_string": "<%#",
     "comment_end_string": "#%>",
 }
+_NAMES = "rank, local_rank, role, index, hostname, size, hosts, gpu_ids"
+
+_FAILURES = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+
+Compiled = Dict[str, Tuple[str, Template]]
 
 
 def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
     """The user's variables of every container of a plan, in rank order."""
-    return [_render(request.environment, _values(plan, container)) for container in plan.containers]
+    templates = _compiled(request.environment)
+    hosts = [one.hostname for one in plan.containers]
+    return [
+        _rendered(templates, _values(one, one.local_rank, hosts, [gpu.id for gpu in one.resources.gpus]))
+        for one in plan.containers
+    ]
 
 
 def check_environment(request: Request) -> None:
-    """Refuse a template that is broken or names what there is not, before there is a plan."""
-    hosts = [member.hostname for member in members(request.size)]
+    """Refuse a template that is broken, or fails in any of the containers, before there is a plan."""
+    templates = _compiled(request.environment)
+    everyone = members(request.size)
+    hosts = [member.hostname for member in everyone]
     gpus = ["GPU-%d" % number for number in range(int(request.gpus) or bool(request.gpus))]
-    for member in members(request.size)[:2]:
-        values = {"rank": member.rank, "local_rank": 0, "role": member.role, "index": member.index}
-        _render(request.environment, {**values, "hostname": member.hostname, "size": request.size, "hosts": hosts, "gpu_ids": gpus})
+    for member in everyone:
+        _rendered(templates, _values(member, member.rank, hosts, gpus))
 
 
-def _values(plan: Plan, container: Container) -> Dict[str, Any]:
+def _values(one: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:
     return {
-        "rank": container.rank,
-        "local_rank": container.local_rank,
-        "role": container.role,
-        "index": container.index,
-        "hostname": container.hostname,
-        "size": plan.session.size,
-        "hosts": [one.hostname for one in plan.containers],
-        "gpu_ids": [gpu.id for gpu in container.resources.gpus],
+        "rank": one.rank,
+        "local_rank": local_rank,
+        "role": one.role,
+        "index": one.index,
+        "hostname": one.hostname,
+        "size": len(hosts),
+        "hosts": hosts,
+        "gpu_ids": gpus,
     }
 
 
-def _render(environment: Mapping[str, str], values: Mapping[str, Any]) -> Dict[str, str]:
-    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, **_MARKS)
-    rendered = {}
+def _compiled(environment: Mapping[str, str]) -> Compiled:
+    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, **_MARKS)
+    templates = {}
     for name, text in environment.items():
-        try:
-            rendered[name] = sandbox.from_string(text).render(values)
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            rule = "a value between <%% and %%> is an expression over %s; this one fails: %s"
-            names = ", ".join(values)
-            raise InputError("session_environment: %s" % name, text, rule % (names, error)) from error
+        with _refused(name, text):
+            templates[name] = (text, sandbox.from_string(text))
+    return templates
+
+
+def _rendered(templates: Compiled, values: Mapping[str, Any]) -> Dict[str, str]:
+    rendered = {}
+    for name, (text, template) in templates.items():
+        with _refused(name, text):
+            rendered[name] = template.render(values)
+            # What a request may not say in plain letters, it may not say by a template either.
+            if re.search(r"[\x00-\x08\x0a-\x1f]", rendered[name]):
+                raise ValueError("it gives a newline or control character")
     return rendered
+
+
+@contextmanager
+def _refused(name: str, text: str) -> Iterator[None]:
+    """Whatever a template does wrong is the user's to mend: the variable, its value, and what failed."""
+    try:
+        yield
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        rule = "a value between <%% and %%> is an expression over %s; this one fails: %s" % (_NAMES, error)
+        raise InputError("session_environment: %s" % name, text, rule) from error

@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every change of state, once and again, over a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import agent, carried_out, context, exactly, request
+
+from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._errors import NotFoundError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
+
+BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
+# The way to every state, from PENDING on.
+PATHS = {
+    "PENDING": (),
+    "SCHEDULED": ("SCHEDULED",),
+    "PREPARING": ("SCHEDULED", "PREPARING"),
+    "RUNNING": ("SCHEDULED", "PREPARING", "RUNNING"),
+    "TERMINATING": ("SCHEDULED", "PREPARING", "RUNNING", "TERMINATING"),
+    "TERMINATED": ("SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"),
+    "ERROR": ("SCHEDULED", "ERROR"),
+    "CANCELLED": ("CANCELLED",),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(str(tmp_path / "state"))
+    yield opened
+    opened.close()
+
+
+def session(store: Store, state: str) -> Row:
+    row = Row("id", "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
+    store.add(row, 1000.0, "requested")
+    for after in PATHS[state]:
+        store.change(row, after, 1001.0, "on its way")
+    return row
+
+
+def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
+    blank = Change(id="id", name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
+    return CHANGES[what](store, replace(blank, **fields))
+
+
+ERROR = "It did not answer."
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after"),
+    [
+        ("running", "PREPARING", "RUNNING"),
+        ("running", "RUNNING", "RUNNING"),
+        ("error", "PENDING", "ERROR"),
+        ("error", "SCHEDULED", "ERROR"),
+        ("error", "PREPARING", "ERROR"),
+        ("error", "RUNNING", "RUNNING"),
+        ("error", "TERMINATING", "TERMINATING"),
+        ("error", "TERMINATED", "TERMINATED"),
+        ("error", "ERROR", "ERROR"),
+        ("error", "CANCELLED", "CANCELLED"),
+        ("terminating", "PENDING", "CANCELLED"),
+        ("terminating", "SCHEDULED", "TERMINATING"),
+        ("terminating", "PREPARING", "TERMINATING"),
+        ("terminating", "RUNNING", "TERMINATING"),
+        ("terminating", "TERMINATING", "TERMINATING"),
+        ("terminating", "TERMINATED", "TERMINATED"),
+        ("terminating", "ERROR", "ERROR"),
+        ("terminating", "CANCELLED", "CANCELLED"),
+        ("terminated", "TERMINATING", "TERMINATED"),
+        ("terminated", "TERMINATED", "TERMINATED"),
+        ("terminated", "ERROR", "ERROR"),
+        ("terminated", "CANCELLED", "CANCELLED"),
+        ("completed", "RUNNING", "RUNNING"),
+    ],
+)
+def test_every_change_and_its_repetition(store: Store, what: str, before: str, after: str) -> None:
+    session(store, before)
+    told, row = change(store, what, reason="because")
+    assert row is not None
+    assert (told, row.state, store.need("id").state) == (before, after, after)
+    notes = store.history("id")
+    told, row = change(store, what, reason="because", now=2001.0)
+    assert row is not None
+    assert (told, row.state) == (after, after)
+    assert store.history("id") == notes
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after"),
+    [
+        ("running", "PENDING", "RUNNING"),
+        ("running", "SCHEDULED", "RUNNING"),
+        ("running", "TERMINATING", "RUNNING"),
+        ("running", "TERMINATED", "RUNNING"),
+        ("running", "ERROR", "RUNNING"),
+        ("terminated", "PENDING", "TERMINATED"),
+        ("terminated", "PREPARING", "TERMINATED"),
+        ("terminated", "RUNNING", "TERMINATED"),
+    ],
+)
+def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before: str, after: str) -> None:
+    session(store, before)
+    message = "Session train is %s and cannot become %s." % (before, after)
+    with pytest.raises(StateError, match=exactly(message)):
+        change(store, what)
+    assert store.need("id").state == before
+
+
+@pytest.mark.parametrize("what", ["running", "error", "terminated", "completed"])
+def test_a_session_that_is_not_there(store: Store, what: str) -> None:
+    with pytest.raises(NotFoundError):
+        change(store, what, id="nobody")
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "reason"),
+    [
+        ("running", "PREPARING", "every container is verified"),
+        ("terminating", "PENDING", "ended while it was waiting"),
+        ("terminating", "RUNNING", "ended by bob"),
+        ("terminated", "TERMINATING", "every container is removed"),
+    ],
+)
+def test_reasons(store: Store, what: str, before: str, reason: str) -> None:
+    session(store, before)
+    _before, row = change(store, what)
+    assert row is not None
+    assert row.reason == reason
+    assert store.history("id")[-1]["reason"] == reason
+
+
+def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
+    row = session(store, "PREPARING")
+    change(store, "running")
+    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
+    row = store.need("id")
+    row.holder, row.lease = BOB, 9000.0
+    store.save(row)
+    change(store, "running")
+    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
+
+
+def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
+    row = session(store, "RUNNING")
+    row.holder, row.lease = BOB, 9000.0
+    store.save(row)
+    change(store, "error", reason=ERROR)
+    row = store.need("id")
+    assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
+
+
+def test_whoever_ends_a_session_takes_it_over(store: Store) -> None:
+    session(store, "PREPARING")
+    change(store, "terminating")
+    row = store.need("id")
+    assert (row.holder, row.lease) == (BOB, 2600.0)
+    change(store, "terminating", now=3000.0, holder={"user": "carol"})
+    row = store.need("id")
+    assert (row.holder, row.lease) == ({"user": "carol"}, 3600.0)
+
+
+def test_a_session_is_ended_by_name_and_owner(store: Store) -> None:
+    session(store, "RUNNING")
+    assert change(store, "terminating", id="", name="train", owner="bob") == ("", None)
+    assert change(store, "terminating", id="", name="trail", owner="alice") == ("", None)
+    _before, row = change(store, "terminating", id="", name="train", owner="alice")
+    assert row is not None
+    assert row.state == "TERMINATING"
+
+
+@pytest.mark.parametrize(("told", "kept"), [("SUCCESS", "SUCCESS"), ("", "FAILURE")])
+def test_the_result_is_kept(store: Store, told: str, kept: str) -> None:
+    row = session(store, "TERMINATING")
+    row.result = "FAILURE"
+    store.save(row)
+    change(store, "terminated", result=told)
+    assert store.need("id").result == kept
+
+
+def test_a_completed_command_is_noted(store: Store) -> None:
+    session(store, "RUNNING")
+    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    row = store.need("id")
+    assert (row.state, row.result, row.reason) == ("RUNNING", "FAILURE", "the command ended with exit code 3")
+    note = store.history("id")[-1]
+    assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
+
+
+A, B = agent("a"), agent("b")
+WIDE = request(cluster_size=6, cluster_mode="multi-node")
+
+
+def test_agents_that_were_not_reached_are_named(store: Store) -> None:
+    row = launch(store, WIDE, context(A, B)).session
+    change(store, "terminating", id=row.id)
+    change(store, "terminated", id=row.id, unreached=("b", "z"))
+    assert store.need(row.id).reason == "not reached: b; what it holds is removed when it is back"
+
+
+def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
+    lost = Store(str(tmp_path / "lost"))
+    outcome = launch(lost, WIDE, context(A, B))
+    lost.close()
+    assert isinstance(outcome.plan, Plan)
+    there = carried_out([A, B], outcome.plan)
+    adopt(store, context(*there))
+    return store.need(outcome.session.id), there
+
+
+def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_path: Path) -> None:
+    row, there = adopted(store, tmp_path)
+    store.forget(row)
+    before, ended = change(store, "terminating", id="", name="train", owner="alice", agents=there)
+    assert ended is not None
+    assert (before, ended.id, ended.state) == (_states.RUNNING, row.id, "TERMINATING")
+
+
+def test_what_an_adopted_session_may_have_left_is_named(store: Store, tmp_path: Path) -> None:
+    row, there = adopted(store, tmp_path)
+    change(store, "terminating", id=row.id, agents=there)
+    change(store, "terminated", id=row.id, unreached=("b",))
+    assert store.need(row.id).reason == "not reached: b; what it holds is removed when it is back"
