@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a session costs, side by side in one run: the engine's own floor, this collection, and a playbook of loops.
+
+The floor of N is N parallel create and start (and then remove) of the same image on a bridge by the bare SDK. The
+budget is docs/architecture.md §9: 1.2 times the floor and 4 seconds.
+
+Usage: bench.py [--sizes 4,16,32] [--runs 3] [--no-loops]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import docker
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = "cluster-compute/reference:1"
+NAME = f"bench-{uuid.uuid4().hex[:6]}"
+BUNDLE = "ansible==12.3.0"
+COLLECTIONS = ("community/docker/", "community/library_inventory_filtering_v1/")
+THREADS = 8
+
+
+def main() -> int:
+    """Measure every size and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="4,16,32")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--no-loops", action="store_true", help="leave out the playbook of loops, which is slow")
+    options = parser.parse_args()
+    subprocess.run([sys.executable, str(ROOT / "tests/bench/placement.py")], check=True)
+    _play("playbooks/provision_agents.yml")
+    print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
+    print(f"{'N':>4}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")
+    for size in (int(text) for text in options.sizes.split(",")):
+        floor = _median(lambda size=size: _floor(size), options.runs)
+        ours = _median(lambda size=size: _ours(size), options.runs)
+        loops = None if options.no_loops else _loops(size)
+        for index, what in enumerate(("launch", "end")):
+            _print_row(size, what, floor[index], ours[index], loops[index] if loops else None)
+    return 0
+
+
+def _print_row(size: int, what: str, floor: float, ours: float, loops: float | None) -> None:
+    budget = 1.2 * floor + 4
+    other = f"{loops:8.1f}{loops / ours:11.1f}x" if loops else f"{'-':>8}{'-':>12}"
+    print(f"{size:4d}  {what:8}{floor:8.2f}{ours:8.2f}{budget:8.2f}{ours / budget:13.2f}{other}", flush=True)
+
+
+def _median(measure: Callable[[], tuple[float, float]], runs: int) -> tuple[float, float]:
+    rows = [measure() for _ in range(runs)]
+    return statistics.median(row[0] for row in rows), statistics.median(row[1] for row in rows)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun
+
+
+def _floor(size: int) -> tuple[float, float]:
+    """The bare SDK: a client for each thread, nothing but create, start and remove."""
+    client = docker.APIClient(base_url=os.environ.get("DOCKER_HOST"), version="auto", max_pool_size=THREADS)
+    network = client.create_network(f"{NAME}-floor", driver="bridge", labels={"cluster.compute.bench": NAME})["Id"]
+    made: list[str] = []
+
+    def create_and_start(_number: int) -> None:
+        host = client.create_host_config(network_mode=network, mem_limit="64m", nano_cpus=50_000_000)
+        one = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
+        made.append(one)
+        client.start(one)
+
+    def remove(index: int) -> None:
+        client.remove_container(made[index], force=True)
+
+    def everywhere(function: Callable[[int], None], items: list[int]) -> None:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(function, items))
+
+    try:
+        launch = _timed(lambda: everywhere(create_and_start, list(range(size))))
+    finally:
+        end = _timed(
+            lambda: everywhere(lambda index: client.remove_container(made[index], force=True), list(range(len(made))))
+        )
+        client.remove_network(network)
+    return launch, end
+
+
+def _ours(size: int) -> tuple[float, float]:
+    """The commands that a user types."""
+    launch = ("playbooks/cluster_session.yml", "-e", f"session_name={NAME}", "-e", f"session_cluster_size={size}")
+    each = ("-e", "session_cpus=0.05", "-e", "session_memory=64m", "-e", "session_shm=16m")
+    begun = _timed(lambda: _play(*launch, *each))
+    return begun, _timed(lambda: _play("playbooks/terminate.yml", "-e", f"session_name={NAME}"))
+
+
+def _loops(size: int) -> tuple[float, float]:
+    """The same by community.docker's modules in loops; once, it is slow enough to be told apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = ("-e", f"size={size}", "-e", f"cluster={NAME}-loops", "-e", f"image={IMAGE}", "-e", f"folder={folder}")
+        path = str(_bundled())
+        try:
+            launch = _timed(lambda: _play("tests/bench/loops.yml", *state, "-e", "state=present", collections=path))
+        finally:
+            end = _timed(lambda: _play("tests/bench/loops.yml", *state, "-e", "state=absent", collections=path))
+    return launch, end
+
+
+def _bundled() -> Path:
+    """community.docker, cut out of the community bundle once and kept in .cache/."""
+    target = ROOT / ".cache" / "bench"
+    if not (target / "ansible_collections/community/docker").is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, BUNDLE]
+            subprocess.run(download, check=True)
+            with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+                wanted = tuple(f"ansible_collections/{part}" for part in COLLECTIONS)
+                wheel.extractall(target, [name for name in wheel.namelist() if name.startswith(wanted)])
+    return target
+
+
+def _play(playbook: str, *arguments: str, collections: str = "") -> None:
+    environment = dict(os.environ, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_PYTHON_INTERPRETER=sys.executable)
+    if collections:
+        environment["ANSIBLE_COLLECTIONS_PATH"] = collections
+    program = str(Path(sys.executable).parent / "ansible-playbook")
+    done = subprocess.run(
+        [program, playbook, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{playbook} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
