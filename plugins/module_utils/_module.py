@@ -27,6 +27,11 @@ def engine_options() -> Dict[str, Any]:
     }
 
 
+def store_options() -> Dict[str, Any]:
+    """The option of the documentation fragment C(cluster.compute.store)."""
+    return {"state_dir": {"type": "path"}}
+
+
 def at_least(module: AnsibleModule, **floors: int) -> None:
     """Refuse integer options below their floor."""
     for name, floor in floors.items():

@@ -50,11 +50,6 @@ options:
       - With 0 a PENDING session is a result and no failure.
     type: float
     default: 0
-  state_dir:
-    description:
-      - The store's folder on the head.
-      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
-    type: path
   holder:
     description:
       - Who asks; set by the action half.
@@ -68,6 +63,7 @@ options:
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.store
 attributes:
   check_mode:
     support: full
@@ -126,9 +122,10 @@ session:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._membership import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, launch, show_session
@@ -171,7 +168,7 @@ def main() -> None:
             "queue_age_bound": {"type": "int", "default": 3600},
             "lease": {"type": "int", "default": 600},
             "wait": {"type": "float", "default": 0},
-            "state_dir": {"type": "path"},
+            **store_options(),
             "holder": {"type": "dict", "default": {}},
             "takeover": {"type": "str", "default": ""},
         },

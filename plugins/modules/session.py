@@ -97,11 +97,6 @@ options:
     description:
       - Seconds that each phase took, for C(session.json).
     type: dict
-  state_dir:
-    description:
-      - The store's folder on the head.
-      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
-    type: path
   holder:
     description:
       - Who asks; set by the action half.
@@ -110,6 +105,7 @@ options:
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.store
 attributes:
   check_mode:
     support: full
@@ -175,9 +171,10 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import removable, show_session
 from ansible_collections.cluster.compute.plugins.module_utils._store import Store, keep_logs, state_dir
 
@@ -238,7 +235,7 @@ def main() -> None:
             "plan": {"type": "dict"},
             "address": {"type": "str"},
             "timings": {"type": "dict"},
-            "state_dir": {"type": "path"},
+            **store_options(),
             "holder": {"type": "dict", "default": {}},
         },
         required_if=[

@@ -36,14 +36,11 @@ options:
     type: list
     elements: dict
     default: []
-  state_dir:
-    description:
-      - The store's folder on the head.
-      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
-    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.store
   - cluster.compute.attributes.info
+  - cluster.compute.attributes.action
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
@@ -80,9 +77,10 @@ agents:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._store import Store, kept_logs, state_dir
 
@@ -112,7 +110,7 @@ def main() -> None:
             "ended": {"type": "bool", "default": False},
             "logs": {"type": "bool", "default": False},
             "agents": {"type": "list", "elements": "dict", "default": []},
-            "state_dir": {"type": "path"},
+            **store_options(),
         },
         supports_check_mode=True,
     )

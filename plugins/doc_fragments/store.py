@@ -1,0 +1,19 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a module reaches the Docker Engine. Private to this collection."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The option of every module that opens the session store."""
+
+    DOCUMENTATION = r"""
+options:
+  state_dir:
+    description:
+      - The store's folder on the head.
+      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
+    type: path
+"""
