@@ -39,12 +39,16 @@ def wait_bootstrapped(
         error = first_error(map_bounded(must_run, waiting, parallelism))
         if error is not None:
             raise error
-        waiting = [one for one in waiting if not engine.has_path(one[1]["Id"], FOLDER + "/.bootstrapped", one[0].hostname)]
+        waiting = [
+            one for one in waiting if not engine.has_path(one[1]["Id"], FOLDER + "/.bootstrapped", one[0].hostname)
+        ]
         if not waiting:
             return
         if time.monotonic() >= deadline:
             names = ", ".join(container.hostname for container, _listed in waiting)
-            raise EngineError("%s: the bootstrap script did not end within %g s; raise session_bootstrap_timeout." % (names, seconds))
+            raise EngineError(
+                "%s: the bootstrap script did not end within %g s; raise session_bootstrap_timeout." % (names, seconds)
+            )
         time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
         pause = min(_SLOWEST, pause * 1.5)
 
@@ -88,7 +92,9 @@ class Batch:
         for one in self.engine.containers(self.plan.session.id):
             if one["Labels"].get(LABEL_CONTAINER) == self.plan.main.id:
                 return one
-        raise NotFoundError("main1: agent %s does not have it; launch the session again to repair it." % self.agent, self.agent)
+        raise NotFoundError(
+            "main1: agent %s does not have it; launch the session again to repair it." % self.agent, self.agent
+        )
 
 
 def read_exit(engine: Engine, main: str) -> Json:

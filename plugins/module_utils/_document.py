@@ -99,7 +99,11 @@ def _state(scheduled: Json, check_mode: bool) -> str:
         return "RUNNING, nothing to do"
     if scheduled["outcome"] == "repair":
         missing = ", ".join(scheduled["missing"])
-        return "RUNNING without %s, which would be brought back" % missing if check_mode else "RUNNING, %s brought back" % missing
+        return (
+            "RUNNING without %s, which would be brought back" % missing
+            if check_mode
+            else "RUNNING, %s brought back" % missing
+        )
     return "would be launched" if check_mode else "RUNNING"
 
 

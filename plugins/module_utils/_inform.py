@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _host
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._batch import read_exit
+from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._launch import describe

@@ -141,7 +141,10 @@ def _check_together(request: Request) -> None:
         raise InputError("session_shm", show_bytes(request.shm), rule)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "pinned CPUs are whole CPUs")
-    for variable, value in (("command_timeout", request.command_timeout), ("terminate_when_done", request.terminate_when_done)):
+    for variable, value in (
+        ("command_timeout", request.command_timeout),
+        ("terminate_when_done", request.terminate_when_done),
+    ):
         if value and not request.command:
             raise InputError("session_" + variable, value, "it needs a session_command")
     if request.agents_policy == "strict" and not request.agents:

@@ -112,6 +112,6 @@ def test_address_pool_exhausted(controller: Controller, neighbour: Session) -> N
 
 def test_what_failed_is_told_by_the_history(controller: Controller) -> None:
     rows = {row[0]: row for row in controller.rows()}
-    name, state, lease, reason = rows["taken"]
+    _name, state, lease, reason = rows["taken"]
     assert (state, lease) == ("ERROR", 0)
     assert "is held by a container that is not this session's" in reason
