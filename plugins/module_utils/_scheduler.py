@@ -110,17 +110,19 @@ def _forget(store: Store, context: Context) -> None:
     """
     there = {live.session for agent in context.agents for live in agent.containers}
     if context.agents and all(agent.reachable for agent in context.agents):
-        for row in store.live():
-            if row.state == _states.RUNNING and row.request is None and row.id not in there:
+        for row in store.adopted():
+            if row.id not in there:
                 store.forget(row)
 
 
 def expire(store: Store, context: Context) -> None:
     """Launches whose controller was lost: their lease has run out, or their controller is known to be gone."""
-    for row in store.live():
-        if row.state in _states.LAUNCHING and _is_lost(row, context):
+    for row in store.live(_states.LAUNCHING | {_states.TERMINATING}):
+        if not _is_lost(row, context):
+            continue
+        if row.state in _states.LAUNCHING:
             store.change(row, _states.ERROR, context.now, "its controller was lost while it was %s" % row.state)
-        elif row.state == _states.TERMINATING and _is_lost(row, context):
+        else:
             row.holder, row.lease = None, 0.0
             store.save(row)
 
@@ -135,13 +137,16 @@ def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
 def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
     """What is booked on each agent: every labelled container of a session that has not ended, and what the store has
     placed but no engine shows yet."""
-    states = store.states()
+    return _booked(agents, store.states(), _held_plans(store))
+
+
+def _booked(agents: Sequence[Agent], states: Mapping[str, str], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
     booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
     for agent in agents:
         for live in agent.containers:
             if states.get(live.session) not in _states.ENDED:
                 booked[agent.name][live.id] = live.resources
-    for plan in _held_plans(store):
+    for plan in plans:
         for container in plan.containers:
             booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
     return {name: list(one.values()) for name, one in booked.items()}
@@ -149,7 +154,7 @@ def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]
 
 def _held_plans(store: Store) -> List[Plan]:
     """The plans of all sessions that hold what they were placed on."""
-    return [Plan.from_json(row.plan) for row in store.live() if row.plan and row.state in _states.HOLDING]
+    return [Plan.from_json(row.plan) for row in store.live(_states.HOLDING) if row.plan]
 
 
 def _existing(store: Store, row: Row, request: Request, context: Context) -> Outcome | None:
@@ -181,7 +186,8 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Out
 def _plan_of(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """A running session's plan, after making sure that the request is the one it was made from."""
     if row.request is None:
-        plan = rebuilt_plan(row, request, context.agents, bookings(store, context.agents), _held_plans(store))
+        plans = _held_plans(store)
+        plan = rebuilt_plan(row, request, context.agents, _booked(context.agents, store.states(), plans), plans)
         row.request, row.plan = request.to_json(), plan.to_json()
         store.save(row)
         return plan
@@ -215,9 +221,10 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 
 def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Outcome:
     remove = removable(store, context.agents)
-    booked = bookings(store, context.agents)
+    plans = _held_plans(store)
+    booked = _booked(context.agents, store.states(), plans)
     free: Dict[str, Free] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
-    queue = [_waiting(one) for one in store.live() if one.state == _states.PENDING]
+    queue = [_waiting(one) for one in store.live({_states.PENDING})]
     placed = take_turn(_waiting(row), queue, context.agents, free, context.policy, context.now)
     if isinstance(placed, Shortfall):
         row.reason = placed.reason
@@ -227,7 +234,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
     # In check mode the image may still be provisioned.
     if not context.check:
         check_image(request, placed, context.agents)
-    plan = _planned(store, row, request, placed, context)
+    plan = _planned(row, request, placed, plans, context)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
     store.change(row, _states.PREPARING, context.now, "launch %s" % plan.session.launch)
@@ -238,8 +245,7 @@ def _waiting(row: Row) -> Waiting:
     return Waiting(row.id, row.name, row.priority, row.created, Request.from_json(row.request).demand())
 
 
-def _planned(store: Store, row: Row, request: Request, placed: Placed, context: Context) -> Plan:
-    plans = _held_plans(store)
+def _planned(row: Row, request: Request, placed: Placed, plans: Sequence[Plan], context: Context) -> Plan:
     ground = Ground(
         session_id=row.id,
         launch=str(uuid.uuid4()),

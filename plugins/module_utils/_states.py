@@ -33,6 +33,7 @@ FOLLOWS: Dict[str, FrozenSet[str]] = {
     CANCELLED: frozenset(),
 }
 ENDED = frozenset(state for state, after in FOLLOWS.items() if not after)
+LIVE = frozenset(FOLLOWS) - ENDED - {""}
 # Being launched by a controller, which holds a lease on what was placed.
 LAUNCHING = frozenset({SCHEDULED, PREPARING})
 # Holds what it was placed on.

@@ -16,7 +16,7 @@ import sqlite3
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._errors import NotFoundError, StateError
@@ -175,9 +175,14 @@ class Store:
             raise NotFoundError("There is no session %s in the store." % session_id, session_id)
         return row
 
-    def live(self) -> List[Row]:
-        """Every session that has not ended, oldest first."""
-        return self._select(_LIVE, ())
+    def live(self, states: Iterable[str] = _states.LIVE) -> List[Row]:
+        """The sessions in these states, which is all that have not ended; oldest first."""
+        wanted = tuple(states)
+        return self._select("state IN (%s)" % ", ".join("?" for _ in wanted), wanted)
+
+    def adopted(self) -> List[Row]:
+        """Running sessions of which nothing is known but their labels."""
+        return self._select("state = ? AND request = 'null'", (_states.RUNNING,))
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
