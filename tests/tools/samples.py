@@ -61,7 +61,8 @@ def context(*agents: Agent, now: float = 1000.0, holder: Json | None = None, **f
 def plan(asked: Request, placement: str = "") -> Plan:
     """The plan of a request on the named agents, one letter per rank: ``aabb``."""
     names = tuple(placement or "a" * asked.size)
-    agents = {name: agent(name, cpus=64, gpus=["%s-GPU-%d" % (name, number) for number in range(8)]) for name in names}
+    gpus = {name: [Gpu("%s-GPU-%d" % (name, number), 4.0) for number in range(8)] for name in names}
+    agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
     left = frees(*agents.values())
     mode = SINGLE if len(agents) == 1 else MULTI
     ground = Ground(
