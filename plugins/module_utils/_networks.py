@@ -15,9 +15,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._body import (
     network_options,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json, Network, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._removal import persist
+
+HELD = "in use by task"
 
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
@@ -45,14 +47,13 @@ def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool
     listed = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
     ours = [one for one in listed if (one.get("Labels") or {}).get(LABEL_SESSION) in sessions]
     removable = _removable(engine, ours)
-    if not check:
-        for network in removable:
-            _remove(engine, network, deadline)
-    names = [network["Name"] for network in removable]
+    left = [] if check else [one["Name"] for one in removable if not _remove(engine, one, deadline)]
+    names = [one["Name"] for one in removable if one["Name"] not in left]
     return {
         "changed": bool(names),
         "network": {},
         "removed": names,
+        "left": left,
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
 
@@ -122,8 +123,14 @@ def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     return networks
 
 
-def _remove(engine: Engine, network: Json, deadline: float) -> None:
+def _remove(engine: Engine, network: Json, deadline: float) -> bool:
+    """Whether it is gone. A manager keeps an overlay on which an agent that is lost had containers, until it is back."""
     try:
         persist(lambda: engine.remove_network(network["Id"], network["Name"]), deadline)
     except ConflictError as error:
         raise StateError(error.message, error.where) from error
+    except EngineError as error:
+        if network.get("Scope") != "swarm" or HELD not in error.message:
+            raise
+        return False
+    return True

@@ -36,6 +36,7 @@ options:
     default: 0
 extends_documentation_fragment:
   - cluster.compute.attributes
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.engine
 attributes:
@@ -88,6 +89,7 @@ duration:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._batch import Batch
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json

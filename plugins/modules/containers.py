@@ -70,6 +70,7 @@ options:
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 notes:
   - Containers have the restart policy C(no). One that ends stays ended, so that its exit code and a kill for lack of

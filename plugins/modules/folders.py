@@ -63,6 +63,7 @@ options:
     default: 5
 extends_documentation_fragment:
   - cluster.compute.attributes
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 attributes:
   check_mode:
@@ -102,6 +103,7 @@ marks:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.cluster.compute.plugins.module_utils._folders import (
     clear_marks,
     find_marks,

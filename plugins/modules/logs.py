@@ -39,6 +39,7 @@ options:
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 attributes:
   check_mode:

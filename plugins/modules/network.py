@@ -36,6 +36,7 @@ options:
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 attributes:
   check_mode:
@@ -77,6 +78,14 @@ network:
 removed:
   description: The names of the networks that were removed.
   returned: success
+  type: list
+  elements: str
+  sample: []
+left:
+  description:
+    - The names of overlays that a manager would not remove, because an agent that is lost had containers on them.
+    - They can be removed once that agent answers, or is off the Swarm's list of nodes.
+  returned: for O(state=absent)
   type: list
   elements: str
   sample: []

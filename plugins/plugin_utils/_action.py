@@ -13,7 +13,9 @@ import socket
 from abc import abstractmethod
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._names import owner_from_login
@@ -31,7 +33,15 @@ class ComputeAction(ActionBase):
         except ComputeError as error:
             failure = {"code": error.code, "message": error.message, "where": error.where}
             result.update(failed=True, msg=error.message, failure=failure)
+        except AnsibleConnectionFailure as error:
+            result.update(self._unreachable(str(error), task_vars or {}))
         return result
+
+    def _unreachable(self, reason: str, task_vars: Json) -> Json:
+        """A host that is lost on the way is a failure: Ansible's rescue, which undoes a launch, knows no other."""
+        where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
+        message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip("."))
+        return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:
@@ -41,6 +51,13 @@ class ComputeAction(ActionBase):
         """Run a module of this collection where the task runs."""
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
         return result
+
+
+class RemoteAction(ComputeAction):
+    """The module and nothing else, where the task runs."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        return self.module(self._task.action.rpartition(".")[2], args, task_vars)
 
 
 def login() -> str:
