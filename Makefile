@@ -51,7 +51,7 @@ ruff: .venv/.tested
 	@ruff format --check --diff .
 
 mypy: .venv/.tested
-	@mypy -p $(COLLECTION).module_utils
+	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils
 
 shellcheck: .venv/.tested
 	@shellcheck $$(git ls-files | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"

@@ -42,7 +42,7 @@ EXAMPLES = r"""
 plugin: cluster.compute.sessions
 keyed_groups:
   - key: cluster_compute.agent
-    prefix: on
+    prefix: agent
 """
 
 import json
