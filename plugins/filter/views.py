@@ -6,9 +6,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _document
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+
+
+def findings_table(findings: Sequence[Json]) -> List[str]:
+    """A line for every finding."""
+    columns = ("status", "check", "where", "found", "remedy")
+    return _document.table(columns, [[one[column] for column in columns] for one in findings])
 
 
 class FilterModule:
@@ -24,6 +31,5 @@ class FilterModule:
             "sessions_to_end": _document.to_end,
             "logs_view": _document.logs_view,
             "agents_table": _document.agents_table,
+            "findings_table": findings_table,
         }
-
-

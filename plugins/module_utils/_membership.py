@@ -78,7 +78,7 @@ def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
 
 def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
     """What makes one Swarm of them: the head's, or one that this collection made and the head is to come back to."""
-    nodes = sorted(_resolved(nodes), key=lambda node: node.name != head)
+    nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
     cluster = lead.cluster if lead.state == "active" else ""
     refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster)] if why}
@@ -90,7 +90,8 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
     return Steps(lead.name, cluster, lead.address, steps, managers, refused)
 
 
-def _resolved(nodes: Sequence[Node]) -> List[Node]:
+def resolved(nodes: Sequence[Node]) -> List[Node]:
+    """With the Swarm of each that is known by its managers alone: a worker's user may not read its certificate."""
     by_manager = {node.node_id: node.cluster for node in nodes if node.manager and node.node_id}
     return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
 
@@ -131,7 +132,7 @@ def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:
 def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
     """For each host that leaves: the manager that stays and lets it go, and who may not leave, and why."""
     gone = {node.name for node in leaving}
-    nodes = [node for node in _resolved([*leaving, *staying]) if node.state == "active"]
+    nodes = [node for node in resolved([*leaving, *staying]) if node.state == "active"]
     stay = [node for node in nodes if node.name not in gone]
     keepers: Dict[str, str] = {}
     refused: Dict[str, str] = {}
