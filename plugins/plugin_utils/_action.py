@@ -76,6 +76,9 @@ def is_gone(other: Json) -> bool:
     if not other or other.get("host") != socket.gethostname():
         return False
     pid = int(other.get("pid") or 0)
+    # Other numbers mean groups of processes.
+    if pid < 1:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

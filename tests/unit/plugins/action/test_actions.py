@@ -1,0 +1,321 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's halves. What the module on the host answers is played from a script; everything else is real."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from samples import agent, context, exactly, plan, request
+
+from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+
+Answer = Json | Exception
+
+
+def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
+    """An action whose module gives these answers, one after the other, the last one for ever; ``asked`` are its calls."""
+
+    class Played(action):  # type: ignore[misc, valid-type]
+        def module(self, name: str, args: Json, task_vars: Json) -> Json:
+            asked.append(json.loads(json.dumps(args)))
+            answer = answers[min(len(asked), len(answers)) - 1]
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer)
+
+    asked: list[Json] = []
+    task = SimpleNamespace(check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None)
+    made = Played(task, None, None, None, None, None)
+    made.asked = asked
+    return made
+
+
+# agent_info
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (AnsibleConnectionFailure("Failed to connect:\n  no route  to host"), "Failed to connect: no route to host"),
+        ({"failed": True, "msg": "Docker SDK is missing", "failure": {"code": "library"}}, "Docker SDK is missing"),
+        ({"failed": True, "msg": "", "module_stderr": "python3: not found"}, "python3: not found"),
+        ({"failed": True}, "the module failed"),
+        ({"failed": True, "msg": "x" * 500}, "x" * 300),
+    ],
+)
+def test_an_agent_that_cannot_be_asked_is_a_report_that_says_so(answer: Answer, reason: str) -> None:
+    result = played(agent_info.ActionModule, answer).act({"name": "a", "group": "gpu"}, {})
+    assert result["agent"] == {"name": "a", "group": "gpu", "reachable": False, "reason": reason}
+    assert not result.get("failed")
+
+
+def test_wrong_options_are_the_users_to_mend() -> None:
+    answer = {"failed": True, "msg": "cpus: …", "failure": {"code": "input"}}
+    assert played(agent_info.ActionModule, answer).act({"name": "a"}, {})["failed"]
+
+
+# session: checked
+
+
+def check(count: object = 1, **variables: Any) -> Json:
+    action = played(session.ActionModule)
+    given = {"name": "train", "owner": "alice", "image": "reference", **variables}
+    result: Json = action.act({"state": "checked", "request": given, "count": count}, {})
+    assert action.asked == []
+    return result
+
+
+def test_a_checked_request_is_in_its_normal_form() -> None:
+    mounts = [{"source": "/data", "target": "/d"}, {"source": "cache", "target": "/c"}]
+    result = check(cluster_size="3", mounts=mounts)
+    assert result["requests"] == [request(cluster_size=3, mounts=mounts).to_json()]
+    assert result["paths"] == ["/data"]
+    assert result["changed"] is False
+
+
+def test_what_is_left_out_or_empty_has_its_default() -> None:
+    (checked,) = check(name="", owner=None, command="", memory="")["requests"]
+    assert checked["owner"] == login()
+    assert checked["memory"] == 1 << 30
+
+
+def test_several_sessions_have_numbers() -> None:
+    assert [one["name"] for one in check(count="3")["requests"]] == ["train-1", "train-2", "train-3"]
+    assert [one["name"] for one in check(count=1)["requests"]] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "count", "message"),
+    [
+        ({"cluster_size": 0}, 1, r"^session_cluster_size: 0: "),
+        ({"name": "n" * 64}, 2, r"^session_name: .*a name has 4 to 64 letters"),
+        ({}, 0, r"^session_count: 0: "),
+        ({"environment": {"A": "<% nope %>"}}, 1, r"^session_environment: A: .*'nope' is undefined"),
+    ],
+)
+def test_bad_input_is_refused_on_the_controller(variables: Json, count: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check(count=count, **variables)
+
+
+# session: artifacts
+
+
+def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
+    made = plan(request(cluster_size=2))
+    row = show_session(Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made.to_json(), changed=5.0))
+    args = {
+        "state": "running",
+        "id": made.session.id,
+        "artifacts": str(tmp_path),
+        "plan": made.to_json(),
+        "address": "::1",
+    }
+    folder = tmp_path / "train"
+    played(session.ActionModule, {"session": row}, check=True).act(dict(args), {})
+    assert not folder.exists()
+    action = played(session.ActionModule, {"session": row})
+    result = action.act({**args, "timings": {"create": 0.5}}, {})
+    assert json.loads((folder / "session.json").read_text()) == result["document"]
+    assert (result["document"]["session"]["running"], result["document"]["timings"]) == (5.0, {"create": 0.5})
+    assert {name for call in action.asked for name in call} == {"state", "id", "agents", "holder"}
+    played(session.ActionModule, {"session": dict(row, state="TERMINATED")}).act(dict(args), {})
+    assert not folder.exists()
+
+
+def test_a_refusal_keeps_nothing(tmp_path: Path) -> None:
+    answer = {"failed": True, "msg": "no"}
+    assert played(session.ActionModule, answer).act({"state": "running", "artifacts": str(tmp_path)}, {})["failed"]
+    assert list(tmp_path.iterdir()) == []
+
+
+# schedule
+
+ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
+
+
+def answer(outcome: str, **fields: Any) -> Json:
+    made = plan(ASKED)
+    row = show_session(Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made.to_json()))
+    told = {
+        "outcome": outcome,
+        "session": {**row, "holder": fields.pop("holder", None)},
+        "reason": "because",
+        "plan": None,
+    }
+    return {**told, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
+
+
+def ask(action: Any, **args: Any) -> Json:
+    result: Json = action.act({"request": ASKED.to_json(), "agents": [{"agent": {"name": "a"}}], **args}, {})
+    return result
+
+
+@pytest.mark.parametrize("outcome", ["placed", "repair", "running"])
+def test_a_plan_has_the_users_variables(outcome: str) -> None:
+    action = played(schedule.ActionModule, answer(outcome), diff=True)
+    result = ask(action)
+    made = Plan.from_json(result["plan"])
+    assert [one.environment["A"] for one in made.containers] == ["0", "1"]
+    assert ("diff" in result) == (outcome != "running")
+    (call,) = action.asked
+    assert call["agents"] == [{"name": "a"}]
+    assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "_INTERVAL", 0.0)
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_a_session_waits_for_its_turn() -> None:
+    action = played(schedule.ActionModule, answer("pending"), answer("pending"), answer("placed"))
+    assert ask(action, wait="60")["outcome"] == "placed"
+    assert len(action.asked) == 3
+
+
+def test_a_session_that_does_not_wait_is_pending_and_no_failure() -> None:
+    action = played(schedule.ActionModule, answer("pending"))
+    result = ask(action)
+    assert (result["outcome"], result.get("failed", False), len(action.asked)) == ("pending", False, 1)
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_a_session_that_has_waited_in_vain_says_so() -> None:
+    result = ask(played(schedule.ActionModule, answer("pending")), wait=0.05)
+    assert result["failed"]
+    assert result["msg"] == "Session Train-X is still PENDING after 0.05 s: because."
+
+
+def test_check_mode_does_not_wait() -> None:
+    action = played(schedule.ActionModule, answer("pending"), check=True)
+    assert not ask(action, wait=3600).get("failed")
+    assert len(action.asked) == 1
+
+
+@pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9, None])
+def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
+    with pytest.raises(InputError, match=r"^session_wait: .*it is a number of seconds from 0 to 604800\.$"):
+        ask(played(schedule.ActionModule, answer("placed")), wait=wait)
+
+
+def ended_process() -> Json:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return {"host": socket.gethostname(), "user": "alice", "pid": process.pid, "start": "1"}
+
+
+def test_a_controller_that_is_gone_is_taken_over_at_once() -> None:
+    action = played(schedule.ActionModule, answer("held", holder=ended_process()), answer("placed"))
+    assert ask(action)["outcome"] == "placed"
+    assert action.asked[1]["takeover"] == plan(ASKED).session.launch
+
+
+@pytest.mark.parametrize("holder", [{"host": "elsewhere", "pid": 1}, None])
+def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> None:
+    action = played(
+        schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")
+    )
+    message = "Session Train-X is being launched by bob: wait for it, or end it with terminate.yml."
+    with pytest.raises(StateError, match=exactly(message)):
+        ask(action)
+    assert len(action.asked) == 1
+
+
+# All of them
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (InputError("x", 1, "no"), {"code": "input", "message": "x: 1: no.", "where": "x"}),
+        (ComputeError("It broke.", "a"), {"code": "failed", "message": "It broke.", "where": "a"}),
+    ],
+)
+def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
+    monkeypatch: pytest.MonkeyPatch, error: ComputeError, failure: Json
+) -> None:
+    monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda *_args, **_kwargs: {})
+    action = played(schedule.ActionModule, error)
+    action._task.args = {"request": ASKED.to_json()}
+    result = action.run(None, {})
+    assert (result["failed"], result["msg"], result["failure"]) == (True, failure["message"], failure)
+
+
+def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
+    """From a checked request to the end, through the modules' own functions and a store in a folder."""
+    from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
+    from ansible_collections.cluster.compute.plugins.modules import session as session_module
+    from ansible_collections.cluster.compute.plugins.modules import session_info
+
+    (checked,) = check(cluster_size=2)["requests"]
+    report = {
+        "name": "a",
+        "reachable": True,
+        "capacity": {"millicpus": 4000, "memory": 16 << 30, "cpu_ids": [0, 1, 2, 3]},
+        "image": {"present": True, "architecture": "x86_64"},
+        "architecture": "x86_64",
+        "ports": [22],
+        "routes": ["10.0.0.0/24"],
+    }
+    holder = dict(context(agent("a")).holder)
+    folder = str(tmp_path / "state")
+    common = {"agents": [report], "holder": holder, "lease": 600, "state_dir": folder}
+    asked = {**common, "request": checked, "queue_policy": "backfill", "queue_age_bound": 3600, "takeover": ""}
+
+    def decide(check_mode: bool = False) -> Json:
+        result: Json = json.loads(json.dumps(schedule_module.schedule(asked, check_mode)))
+        return result
+
+    def move(state: str, **fields: Any) -> Json:
+        blank = {"id": None, "name": None, "owner": None, "reason": "", "result": "", "unreached": [], "logs": []}
+        return session_module.session({**common, **blank, "state": state, **fields}, False)
+
+    _through_its_life(decide, move, tmp_path / "state")
+    listed = session_info.session_info(
+        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
+    )
+    assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
+    assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
+
+
+def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+    planned = decide(check_mode=True)
+    assert (planned["outcome"], planned["changed"], folder.exists()) == ("placed", True, False)
+    placed = decide()
+    assert (placed["outcome"], placed["changed"], placed["session"]["state"]) == ("placed", True, "PREPARING")
+    identity = placed["session"]["id"]
+    assert decide()["outcome"] == "held"
+    running = move("running", id=identity)
+    assert (running["changed"], running["diff"]) == (
+        True,
+        {"before": {"state": "PREPARING"}, "after": {"state": "RUNNING"}},
+    )
+    assert not move("running", id=identity)["changed"]
+    ending = move("terminating", name="train", owner="alice")
+    assert (ending["session"]["state"], ending["remove"], ending["plan"]["session"]["id"]) == (
+        "TERMINATING",
+        [],
+        identity,
+    )
+    logs = [{"logs": [{"hostname": "main1", "text": "bye"}]}]
+    assert move("terminated", id=identity, logs=logs)["session"]["state"] == "TERMINATED"
+    assert not move("terminating", name="train", owner="alice")["changed"]
