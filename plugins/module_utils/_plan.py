@@ -113,7 +113,7 @@ def read_placement(text: str) -> Tuple[str, ...]:
     >>> read_placement('[["a",2],["b",1]]')
     ('a', 'a', 'b')
     """
-    return tuple(agent for agent, count in json.loads(text) for _ in range(count))
+    return tuple(agent for agent, count in json.loads(text) for dummy in range(count))
 
 
 def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | None:

@@ -131,7 +131,7 @@ class Store:
         """A new session, in the state it starts with."""
         _states.check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
-        marks = ", ".join("?" for _ in _COLUMNS)
+        marks = ", ".join("?" * len(_COLUMNS))
         self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(_COLUMNS), marks), _values(row))
         self._note(row.id, now, "", row.state, reason)
 
@@ -178,7 +178,7 @@ class Store:
     def live(self, states: Iterable[str] = _states.LIVE) -> List[Row]:
         """The sessions in these states, which is all that have not ended; oldest first."""
         wanted = tuple(states)
-        return self._select("state IN (%s)" % ", ".join("?" for _ in wanted), wanted)
+        return self._select("state IN (%s)" % ", ".join("?" * len(wanted)), wanted)
 
     def adopted(self) -> List[Row]:
         """Running sessions of which nothing is known but their labels."""
