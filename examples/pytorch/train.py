@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""DistributedDataParallel on the CPU, over gloo. Ordinary PyTorch: it knows nothing of sessions.
+
+It needs WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has, or torchrun, which sets its own.
+"""
+
+import hashlib
+import os
+import socket
+import sys
+
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+FEATURES, SAMPLES, BATCH, EPOCHS, WORKERS = 1024, 1536, 64, 3, 2
+
+
+def make_data():
+    """Points and a linear function of them, the same for every rank."""
+    generator = torch.Generator().manual_seed(7)
+    points = torch.randn(SAMPLES, FEATURES, generator=generator)
+    truth = torch.randn(FEATURES, 1, generator=generator) / FEATURES**0.5
+    return TensorDataset(points, points @ truth)
+
+
+def shared_memory_used():
+    """Bytes that lie in /dev/shm now: the batches on their way from the workers."""
+    found = os.statvfs("/dev/shm")
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def train(rank, size):
+    """The first loss, the last one, the trained model, and the most that was seen in /dev/shm."""
+    torch.manual_seed(rank)  # ranks begin with different weights: DDP has to make them the same
+    model = DistributedDataParallel(torch.nn.Linear(FEATURES, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.03)
+    sampler = DistributedSampler(make_data(), size, rank)
+    loader = DataLoader(sampler.dataset, BATCH, sampler=sampler, num_workers=WORKERS, persistent_workers=True)
+    losses, shared = [], 0
+    for epoch in range(EPOCHS):
+        sampler.set_epoch(epoch)
+        for points, wanted in loader:
+            shared = max(shared, shared_memory_used())
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(points), wanted)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses[0], losses[-1], model.module, shared
+
+
+def checksum(model):
+    """The same for two models whose weights are the same to the last bit."""
+    found = hashlib.sha256()
+    for tensor in model.state_dict().values():
+        found.update(bytes(tensor.contiguous().view(torch.uint8).flatten().tolist()))
+    return found.hexdigest()[:16]
+
+
+def main():
+    distributed.init_process_group("gloo")
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    first, last, model, shared = train(rank, size)
+    print(
+        f"rank {rank} of {size} on {socket.gethostname()}: loss {first:.4f} -> {last:.4f}, weights {checksum(model)}, "
+        f"{WORKERS} workers, {shared / 1024:.0f} KiB in /dev/shm, torch {torch.__version__}",
+        flush=True,
+    )
+    distributed.barrier()
+    distributed.destroy_process_group()
+    return last >= first
+
+
+if __name__ == "__main__":
+    sys.exit(main())
