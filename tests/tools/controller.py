@@ -200,14 +200,22 @@ class Controller:
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
         """What the store knows, asked as a program would."""
+        listed: list[dict[str, Any]] = self._listed(**variables)["sessions"]
+        return listed
+
+    def used_memory(self) -> int:
+        """What is booked on this machine, by whomever."""
+        return int(self._listed()["agents"][0]["used"]["memory"])
+
+    def _listed(self, **variables: Any) -> dict[str, Any]:
         path = self.folder / "list.yml"
         path.write_text(_LIST)
         command = self.command("sessions", session_ended_too=True, **variables)
         command[1] = str(path)
         answer = run(command, cwd=ROOT, env=self.environment).check().text
-        found = re.search(r"^.*SESSIONS<<(.*)>>.*$", answer, re.MULTILINE)
+        found = re.search(r"^.*LISTED<<(.*)>>.*$", answer, re.MULTILINE)
         assert found, answer
-        listed: list[dict[str, Any]] = json.loads(bytes.fromhex(found.group(1)).decode())
+        listed: dict[str, Any] = json.loads(bytes.fromhex(found.group(1)).decode())
         return listed
 
     def rows(self) -> list[tuple[str, str, float, str]]:
@@ -288,5 +296,5 @@ _LIST = """
         name: cluster.compute.session
         tasks_from: list.yml
     - ansible.builtin.debug:
-        msg: "SESSIONS<<{{ (session_listed.sessions | to_json).encode().hex() }}>>"
+        msg: "LISTED<<{{ (session_listed | to_json).encode().hex() }}>>"
 """

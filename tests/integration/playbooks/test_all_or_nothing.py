@@ -27,7 +27,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "image": (
         {"session_image": "nowhere/none:1"},
-        r"^session_image: 'nowhere/none:1': .*not on localhost: build or pull it there\.$",
+        r"not launched: session_image: 'nowhere/none:1': no agent has it, and it could not be pulled \(.*\): build it .*\.$",
     ),
     "memory": (
         {

@@ -74,13 +74,14 @@ def test_terminate_in_check_mode_and_of_nothing(controller: Controller) -> None:
 
 
 def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
-    controller.launched("large", session_memory="40g")
-    waiting = controller.launch("waits", session_cluster_size=2, session_memory="20g").check()
-    assert re.search(r"Session waits is PENDING: localhost: needs 40g memory, \S+ free", waiting.text)
+    room = {"agent_memory": controller.used_memory() + (3 << 30)}
+    controller.launched("large", session_memory="2g", **room)
+    waiting = controller.launch("waits", session_cluster_size=2, session_memory="1g", **room).check()
+    assert re.search(r"Session waits is PENDING: localhost: needs 2g memory, \S+ free", waiting.text)
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
-    assert controller.play("schedule").check().changed == 0
+    assert controller.play("schedule", **room).check().changed == 0
     controller.terminate("large").check()
-    launched = controller.play("schedule").check()
+    launched = controller.play("schedule", **room).check()
     assert "Session waits: RUNNING" in launched.text
     assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
     controller.terminate("waits").check()

@@ -16,7 +16,7 @@ from controller import Controller, Done
 SIZE = "it is a whole number from 1 to 1000"
 NAME = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
 VARIABLE = "the name of a variable has letters, digits and '_', and does not start with a digit"
-TARGET = "a target is an absolute path, not / and not one that the session itself uses"
+TARGET = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
 AMOUNT = "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
 
 # Variable, value, and what is told of it: the variable, the value as it is shown, the rule.

@@ -59,7 +59,8 @@ def test_without_root(controller: Controller, user: pwd.struct_passwd) -> None:
     home = Path(user.pw_dir)
     group = group_of(Path(controller.host.removeprefix("unix://")))
     # Nothing is set but what keeps clear of others: state, artifacts and owner are the user's by themselves.
-    ground = {name: controller.variables[name] for name in ("session_network_pool", "session_port_range", "agent_cpus")}
+    names = ("session_network_pool", "session_port_range", "agent_cpus", "agent_memory")
+    ground = {name: controller.variables[name] for name in names}
     controller.common.write_text("{}")
     controller.common.chmod(0o644)
     arguments = {"session_name": "plain", "session_cluster_size": 2, **SMALL, **ground}

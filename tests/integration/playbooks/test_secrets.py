@@ -85,7 +85,7 @@ def test_no_secret_anywhere(controller: Controller) -> None:
     left = [path.read_bytes() for path in controller.home.rglob("*") if path.is_file()]
     said = [done.text.encode() for done in (launched, again, ended)]
     assert len(secrets) > 20
-    assert any(b"AnsiballZ" in one for one in watcher.seen)
+    assert any(b"cluster_session.yml" in one for one in watcher.seen)
     for place, texts in {
         "output": said,
         "engine": [json.dumps(engine).encode()],
