@@ -54,13 +54,14 @@ class Ground:
     image_path: str = ""
     limits: Limits = NO_LIMITS
     runtime: str = RUNTIME_VOLUME
+    image: str = ""
 
 
 def container_body(plan: Plan, container: Container, ground: Ground) -> Json:
     """The engine's create request for one container."""
     ports = {"%d/tcp" % port.container_port for port in container.ports}
     return {
-        "Image": plan.session.image,
+        "Image": ground.image or plan.session.image,
         "Hostname": container.hostname,
         "User": "0:0",
         "Entrypoint": [RUNTIME_PATH + "/bin/init"],

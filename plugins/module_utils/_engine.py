@@ -19,6 +19,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, EngineError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json
 from ansible_collections.cluster.compute.plugins.module_utils._reasons import advice, clean
+from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
 
 MOST_LINKS = 8
 HTTP_NOT_FOUND = 404
@@ -67,7 +68,8 @@ class Engine:
     def image(self, reference: str) -> Json | None:
         """An image's own description, or nothing where the engine does not have it."""
         with self._asking("inspect image %s" % reference) as client:
-            found: Json | None = self._or_none(client.inspect_image, reference)
+            tried = (self._or_none(client.inspect_image, name) for name in names_of(reference))
+            found: Json | None = next((one for one in tried if one is not None), None)
             return found
 
     def volume(self, name: str) -> Json | None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # PRIVATE to the collection: may change in any release.
 
-"""What a plan stands on once the placement is known: folders and image that are there, a free subnet, free ports."""
+"""What a plan stands on once the placement is known: folders that are there, a free subnet, free ports."""
 
 from __future__ import annotations
 
@@ -33,14 +33,6 @@ def check_folders(request: Request, placed: Placed, agents: Iterable[Agent]) -> 
         if mount.type == "bind" and lacking:
             rule = "the folder must be there; it is not on %s" % ", ".join(lacking)
             raise InputError("session_mounts", mount.source, rule)
-
-
-def check_image(request: Request, placed: Placed, agents: Iterable[Agent]) -> None:
-    """The image is there already, or it is told before anything is made."""
-    lacking = [agent.name for agent in agents if agent.name in placed.agents and agent.lacks_image]
-    if lacking:
-        rule = "the image must be there; it is not on %s: build or pull it there" % ", ".join(lacking)
-        raise InputError("session_image", request.image, rule)
 
 
 def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:

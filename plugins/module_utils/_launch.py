@@ -36,6 +36,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Plan,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._removal import (
     clear_away,
     remove_containers,
@@ -218,7 +219,7 @@ class Launch:
             raise EngineError(message % (self.agent, self.runtime), self.agent)
         environment = (image.get("Config") or {}).get("Env") or []
         path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
-        return Ground(path, self.limits, self.runtime)
+        return Ground(path, self.limits, self.runtime, _name_of(image, reference))
 
     # Starting
 
@@ -332,6 +333,12 @@ def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[J
 
 def _state(listed: Json | None) -> str:
     return str(listed["State"]) if listed else "absent"
+
+
+def _name_of(image: Json, reference: str) -> str:
+    """What the engine knows the image as: its reference, or the name that a copy has by digest."""
+    known = image.get("RepoTags") or ()
+    return next((name for name in names_of(reference)[1:] if name in known), reference)
 
 
 def _is_ours(inspected: Json, plan: Plan) -> bool:

@@ -289,7 +289,6 @@ class Agent:
     containers: Tuple[Live, ...] = ()
     network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
-    lacks_image: bool = False
     paths: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -318,6 +317,5 @@ class Agent:
             containers=tuple(Live.from_json(one) for one in data.get("containers") or ()),
             network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
-            lacks_image=(data.get("image") or {}).get("present") is False,
             paths=dict(data.get("paths") or {}),
         )

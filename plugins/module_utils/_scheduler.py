@@ -20,7 +20,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._capacity import F
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._ground import (
     check_folders,
-    check_image,
     free_ports,
     free_subnet,
 )
@@ -231,9 +230,6 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Ou
         store.save(row)
         return Outcome("pending", row, reason=placed.reason, remove=remove)
     check_folders(request, placed, context.agents)
-    # In check mode the image may still be provisioned.
-    if not context.check:
-        check_image(request, placed, context.agents)
     plan = _planned(row, request, placed, plans, context)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))

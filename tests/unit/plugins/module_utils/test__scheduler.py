@@ -208,7 +208,7 @@ def test_names_of_two_owners_do_not_meet(store: Store) -> None:
     assert first.main.name != second.main.name
 
 
-# Folders and images
+# Folders
 
 
 def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: Store) -> None:
@@ -218,14 +218,6 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
         launch(store, asked, context(replace(A, paths={"/data": False})))
     assert store.states() == {}
     assert launch(store, asked, context(replace(A, paths={"/data": True}))).outcome == "placed"
-
-
-def test_an_image_that_is_not_there_is_refused(store: Store) -> None:
-    bare = replace(A, lacks_image=True)
-    message = "session_image: 'reference': the image must be there; it is not on a: build or pull it there."
-    with pytest.raises(InputError, match=exactly(message)), store.transaction():
-        launch(store, TRAIN, context(bare))
-    assert launch(store, TRAIN, context(bare, check=True)).outcome == "placed"
 
 
 # Addresses

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""References of images taken apart: registry, repository, tag and digest, as the engine reads them.
+
+https://github.com/distribution/reference is the grammar.
+"""
+
+from __future__ import annotations
+
+from typing import List, Sequence, Tuple
+
+HUB = "docker.io"
+BY_DIGEST = "cluster-compute/by-digest:"
+
+
+def registry_of(reference: str) -> str:
+    """
+    >>> registry_of("pytorch/pytorch"), registry_of("localhost:5000/a:1"), registry_of("quay.io/a/b@sha256:0")
+    ('docker.io', 'localhost:5000', 'quay.io')
+    """
+    first, slash, _rest = reference.partition("/")
+    is_host = slash and ("." in first or ":" in first or first == "localhost")
+    return first if is_host else HUB
+
+
+def split(reference: str) -> Tuple[str, str]:
+    """The repository, and the tag or digest that is pulled from it.
+
+    >>> split("localhost:5000/a"), split("a:1"), split("a:1@sha256:0")
+    (('localhost:5000/a', 'latest'), ('a', '1'), ('a', 'sha256:0'))
+    """
+    name, _at, digest = reference.partition("@")
+    head, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        head, tag = name, ""
+    return head, digest or tag or "latest"
+
+
+def names_of(reference: str) -> List[str]:
+    """What an engine may know an image as: a copy has no digest of a registry, and is named after the one it should have.
+
+    >>> names_of("a@sha256:0")
+    ['a@sha256:0', 'cluster-compute/by-digest:0']
+    """
+    _repository, at, digest = reference.partition("@sha256:")
+    return [reference, BY_DIGEST + digest] if at else [reference]
+
+
+def copy_name(reference: str) -> str:
+    """The tag that a copy gets; empty for an image that is asked for by its id alone."""
+    if reference.startswith("sha256:"):
+        return ""
+    return names_of(reference)[-1]
+
+
+def digest_of(repository: str, digests: Sequence[str]) -> str:
+    """The digest that a registry knows an image by, of those that an engine lists for it.
+
+    >>> digest_of("docker.io/library/a", ["b@sha256:1", "a@sha256:2"])
+    'sha256:2'
+    """
+    wanted = _familiar(repository)
+    found = (one.partition("@") for one in digests)
+    return next((digest for name, _at, digest in found if _familiar(name) == wanted), "")
+
+
+def _familiar(repository: str) -> str:
+    for prefix in ("index.docker.io/", HUB + "/", "library/"):
+        if repository.startswith(prefix):
+            repository = repository[len(prefix) :]
+    return repository
