@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, agent, frees
 
@@ -237,7 +237,6 @@ def test_another_agent_never_turns_a_fit_into_a_shortfall(
 
 
 @given(clusters(), st.lists(DEMAND, max_size=5))
-@settings(max_examples=50)
 def test_what_is_placed_one_after_the_other_never_shares_a_device(
     cluster: tuple[list[Agent], dict[str, Free]], demands: list[Demand]
 ) -> None:
