@@ -41,7 +41,7 @@ CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifac
 .PHONY: test lint $(CHECKS) cycle clean help
 test: .venv/.tested  ## Run every check and test there is, on a real engine
 	@tests/tools/with_engine.py tests/tools/steps.py \
-		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity" "integration molecule"
+		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule" "integration"
 
 lint: .venv/.tested  ## Run the checks that read the code without running it
 	@tests/tools/steps.py "ruff mypy shellcheck yamllint changelog docs ansible-lint"
