@@ -48,7 +48,7 @@ def lab(engine_host: str, tmp_path: Path) -> Iterator[Lab]:
         client.inspect_volume(RUNTIME_VOLUME)
         client.inspect_image(REFERENCE)
     except docker.errors.NotFound as error:
-        pytest.skip(f"no agent to test on: {error}")
+        pytest.fail(f"no agent to test on: {error}")
     made = Lab(make_plan(REFERENCE, 2), tmp_path / "kept here", engine_host)
     yield made
     made.remove()
