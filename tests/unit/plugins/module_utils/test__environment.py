@@ -28,6 +28,7 @@ def interfaces(subnet: str) -> dict[str, str]:
         "OMPI_MCA_btl_tcp_if_include": subnet,
         "OMPI_MCA_oob_tcp_if_include": subnet,
         "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         "PRTE_MCA_prte_if_include": subnet,
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
     }
