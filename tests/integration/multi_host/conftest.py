@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three hosts for all tests of this folder. With KEEP_LAB=1 they stay, and the next run takes them as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+
+
+@pytest.fixture(scope="session")
+def lab(engine_host: str) -> Iterator[Lab]:
+    """Hosts that are agents."""
+    made = Lab()
+    keep = bool(os.environ.get("KEEP_LAB"))
+    if not (keep and made.is_there()):
+        made.make()
+    try:
+        yield made
+    finally:
+        if not keep:
+            made.destroy()
+
+
+@pytest.fixture(scope="module")
+def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """The commands, for these hosts."""
+    made = Agents(tmp_path_factory.mktemp("agents") / "own", engine_host, lab)
+    try:
+        yield made
+    finally:
+        for row in made.sessions():
+            if row["state"] not in ("TERMINATED", "ERROR", "CANCELLED"):
+                made.terminate(row["name"])
+        made.clean()
+
+
+@pytest.fixture
+def whole(lab: Lab) -> Iterator[Lab]:
+    """Every host is as it should be, before and after."""
+    yield lab
+    for agent in NAMES:
+        lab.thaw(agent)
+        lab.start_engine(agent)

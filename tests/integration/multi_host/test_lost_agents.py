@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An engine that dies, or a host that is gone, while a session is launched and after: all or nothing, and no leftovers."""
+
+from __future__ import annotations
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+from controller import LABEL, Session, run
+
+SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1}
+LABELLED = f"docker ps --quiet --filter label={LABEL}"
+# When the fault comes, as a condition on the host that it comes to.
+MOMENTS = {
+    "created": f'[ -n "$({LABELLED} --all)" ]',
+    "starting": f'[ -n "$({LABELLED})" ]',
+}
+NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
+REJECT = "INPUT -p tcp --dport 22 -j REJECT --reject-with tcp-reset"
+STORE = "/home/admin/.local/state/cluster-compute"
+
+
+def containers(held: list[str]) -> list[str]:
+    """Without the networks: a manager keeps an overlay until the lost agent is back."""
+    return [line for line in held if ".main" in line or ".sub" in line]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_engine_dies_during_the_launch(moment: str, agents: Agents, whole: Lab) -> None:
+    killer = whole.kill_engine("agent3", MOMENTS[moment])
+    done = agents.launch(f"dies-{moment}", **SIX)
+    assert killer.wait(timeout=60) == 0
+    assert done.code != 0, done.text
+    assert "agent3" in done.message
+    assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
+    row = next(one for one in agents.sessions() if one["name"] == f"dies-{moment}")
+    assert row["state"] == "ERROR"
+    assert "agent3" in row["reason"]
+
+    whole.start_engine("agent3")
+    assert agents.launch("after", session_cluster_size=1).check()
+    agents.terminate("after").check()
+    assert agents.held() == NOTHING
+
+
+def test_a_host_is_gone_during_the_launch(agents: Agents, whole: Lab) -> None:
+    """Nothing answers at its SSH port from the moment it holds a container; its engine goes on."""
+    cut = f"until {MOMENTS['created']}; do :; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
+    agents.launch("warm", session_cluster_size=1).check()
+    agents.terminate("warm").check()
+    command = ["docker", "exec", "--detach", whole.container("agent3"), "sh", "-c", cut]
+    run(command).check()
+    try:
+        done = agents.launch("gone", **SIX)
+        assert done.code != 0, done.text
+        assert "agent3 cannot be reached" in done.message
+        assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
+        assert len(containers(whole.held("agent3"))) == 2
+    finally:
+        whole.shell("agent3", f"iptables -D {REJECT}")
+    agents.terminate("gone").check()
+    assert agents.held() == NOTHING
+
+
+def test_an_engine_dies_under_a_running_session(agents: Agents, whole: Lab) -> None:
+    agents.launched("outlives", **SIX)
+    assert whole.kill_engine("agent3").wait(timeout=60) == 0
+    row = next(one for one in agents.sessions() if one["name"] == "outlives")
+    assert row["state"] == "RUNNING"
+    assert row["degraded"] == ["sub4", "sub5"]
+    told = agents.play("sessions").check().text
+    assert "degraded: sub4, sub5" in told
+    refused = agents.launch("outlives", **SIX)
+    assert refused.code != 0
+    assert "agent3 cannot be reached" in refused.message
+    ended = agents.terminate("outlives").check().text
+    assert "not reached: agent3" in ended
+    assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
+
+    whole.start_engine("agent3")
+    assert len(containers(whole.held("agent3"))) == 2
+    agents.terminate("outlives").check()
+    assert agents.held() == NOTHING
+
+
+def test_a_degraded_session_is_repaired(agents: Agents, whole: Lab) -> None:
+    session = agents.launched("repaired", **SIX)
+    assert whole.kill_engine("agent3").wait(timeout=60) == 0
+    whole.start_engine("agent3")
+    agents.launch("repaired", **SIX).check()
+    assert session.say("main1", "ssh sub5 ssh sub4 hostname") == "sub4"
+    agents.terminate("repaired").check()
+    assert agents.held() == NOTHING
+
+
+def test_the_store_is_lost(agents: Agents, whole: Lab) -> None:
+    """Adopted from the labels: listed, repaired and ended."""
+    session: Session = agents.launched("adopted", **SIX)
+    before = whole.shell("agent1", LABELLED).text
+    whole.shell("agent1", f"rm -rf {STORE}").check()
+    row = next(one for one in agents.sessions() if one["name"] == "adopted")
+    assert (row["state"], row["degraded"], row["size"]) == ("RUNNING", [], 6)
+    assert agents.launch("adopted", **SIX).check().changed <= 1
+    assert whole.shell("agent1", LABELLED).text == before
+    whole.shell("agent2", f"docker rm --force {agents.owner}.adopted.sub3").check()
+    agents.launch("adopted", **SIX).check()
+    assert session.say("main1", "ssh sub3 hostname") == "sub3"
+    agents.terminate("adopted").check()
+    assert agents.held() == NOTHING

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sessions across hosts: who goes where, and what the containers see of each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+from controller import Session
+
+HOSTS = ["main1", "sub1", "sub2", "sub3", "sub4", "sub5"]
+SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1}
+PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
+
+
+@pytest.fixture(scope="module")
+def six(agents: Agents) -> Session:
+    """Two containers on each of three hosts."""
+    return agents.launched("six-wide", **SIX)
+
+
+def placement(session: Session) -> list[str]:
+    return [one["agent"] for one in session.document["containers"]]
+
+
+def test_it_is_spread_as_it_must_be(six: Session) -> None:
+    assert placement(six) == [name for name in NAMES for _ in range(2)]
+    assert six.document["session"]["mode"] == "multi-node"
+    assert six.document["network"]["driver"] == "overlay"
+
+
+def test_everybody_reaches_everybody_by_name(six: Session) -> None:
+    said = six.say("main1", PAIRS.format(hosts=" ".join(HOSTS))).splitlines()
+    assert said == [f"{a} {b}" for a, b in itertools.product(HOSTS, HOSTS)]
+
+
+@pytest.mark.parametrize("rank", range(6))
+def test_each_is_as_planned(six: Session, rank: int) -> None:
+    """From the controller, through main1: address, interface, MTU and environment."""
+    wanted = six.document["containers"][rank]
+    script = (
+        "echo $BACKENDAI_CLUSTER_HOST $BACKENDAI_CLUSTER_MODE $LOCAL_RANK $RANK;"
+        "ip -4 -o address show eth0 | tr -s ' ' | cut -d ' ' -f 4 | cut -d / -f 1; cat /sys/class/net/eth0/mtu;"
+        "ls /sys/class/net | tr '\\n' ' '"
+    )
+    said = six.say(HOSTS[rank], script).splitlines()
+    assert said[0] == f"{HOSTS[rank]} multi-node {rank % 2} {rank}"
+    assert said[1] == wanted["address"]
+    assert said[2] == "1450"
+    assert said[3].split() == ["eth0", "eth1", "lo"]
+
+
+def test_a_full_packet_passes_and_a_larger_one_does_not(six: Session) -> None:
+    ping = "ping -M do -c 1 -W 2 -s {} {} >/dev/null 2>&1 && echo passes || echo does not"
+    for name in ("sub1", "sub2", "sub5"):
+        assert six.say("main1", ping.format(1450 - 28, name)) == "passes"
+        assert six.say("main1", ping.format(1450 - 27, name)) == "does not"
+
+
+def test_the_same_command_changes_nothing(six: Session, agents: Agents) -> None:
+    before = agents.held()
+    assert agents.launch("six-wide", **SIX).check().changed == 0
+    assert agents.held() == before
+
+
+def test_a_restarted_container_is_where_it_was(six: Session, lab: Lab, agents: Agents) -> None:
+    engine_name = f"{agents.owner}.six-wide.sub5"
+    lab.shell("agent3", f"docker restart --time 1 {engine_name}").check()
+    assert agents.launch("six-wide", **SIX).check().changed == 0
+    address = six.document["containers"][5]["address"]
+    assert address in six.say("sub5", "ip -4 -o address show eth0")
+    assert six.say("main1", "ssh sub5 hostname") == "sub5"
+
+
+def test_a_dead_container_comes_back_as_it_was(six: Session, lab: Lab, agents: Agents) -> None:
+    before = six.document["containers"][4]
+    lab.shell("agent3", f"docker rm --force {agents.owner}.six-wide.sub4").check()
+    listed = next(one for one in agents.sessions() if one["name"] == "six-wide")
+    assert listed["degraded"] == ["sub4"]
+    agents.launch("six-wide", **SIX).check()
+    assert six.document["containers"][4] == before
+    assert six.say("sub4", "ssh main1 ssh sub4 hostname") == "sub4"
+
+
+def test_nothing_is_left(six: Session, agents: Agents) -> None:
+    agents.terminate("six-wide").check()
+    assert agents.held() == {name: [] for name in NAMES}
+
+
+def test_what_one_host_can_hold_stays_on_one(agents: Agents) -> None:
+    session = agents.launched("narrow", session_cluster_size=3, session_cluster_mode="multi-node", session_cpus=0.5)
+    assert len(set(placement(session))) == 1
+    assert session.document["network"]["driver"] == "bridge"
+    assert session.say("sub2", "echo $BACKENDAI_CLUSTER_MODE") == "single-node"
+    agents.terminate("narrow").check()
+
+
+def test_the_fewest_hosts_that_hold_it(agents: Agents) -> None:
+    session = agents.launched("three", **{**SIX, "session_cluster_size": 3})
+    assert len(set(placement(session))) == 2
+    assert session.say("sub2", "echo $BACKENDAI_CLUSTER_MODE $LOCAL_RANK") == "multi-node 0"
+    agents.terminate("three").check()
+
+
+def test_too_large_is_pending_with_its_reason(agents: Agents) -> None:
+    said = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
+    assert "PENDING" in said
+    assert "together they hold 6 of 7 containers" in said
+    agents.terminate("too-large").check()
+    assert agents.held() == {name: [] for name in NAMES}

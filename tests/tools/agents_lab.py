@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three hosts with an engine each, reached by SSH, provisioned by our own role; and how they are made to fail.
+
+The hosts are those of the molecule scenarios, from an image that has the engine's packages already: how a bare host
+becomes an agent is the scenarios' matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from controller import LABEL, PLAYBOOK, ROOT, Controller, Done, run
+
+SCENARIO = "multi_host"
+NAMES = ("agent1", "agent2", "agent3")
+SHARED = ROOT / "extensions/molecule/shared"
+IMAGE = "cluster-compute-test/agent-engine:1"
+REFERENCE = "cluster-compute/reference:1"
+PACKAGES = "docker.io iptables iproute2 python3-docker"
+# Room for two containers of one CPU on each.
+ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
+LOOKS = (
+    f"docker ps --all --no-trunc --format '{{{{.ID}}}} {{{{.Names}}}}' --filter label={LABEL}",
+    f"docker network ls --no-trunc --format '{{{{.ID}}}} {{{{.Name}}}}' --filter label={LABEL}",
+    f"docker volume ls --format '{{{{.Name}}}}' --filter label={LABEL}",
+)
+START = "rm -f /var/run/docker.pid; setsid nohup dockerd </dev/null >>/var/log/dockerd.log 2>&1 &"
+BUILD = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars_files: [{shared}/lab.yml]
+  tasks:
+    - ansible.builtin.command: docker image inspect {{{{ lab_image }}}}
+      register: have
+      changed_when: false
+      failed_when: false
+    - ansible.builtin.include_tasks: {shared}/image.yml
+      when: have.rc != 0
+"""
+
+
+class Lab:
+    """The hosts."""
+
+    def __init__(self) -> None:
+        self.folder = ROOT / ".cache/molecule" / SCENARIO
+        self.name = f"cluster-compute-test-{SCENARIO}-{hashlib.sha1(str(self.folder).encode()).hexdigest()[:6]}"
+        self.environment = {
+            **{name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")},
+            "MOLECULE_PROJECT_DIRECTORY": str(ROOT),
+            "MOLECULE_SCENARIO_NAME": SCENARIO,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+        }
+        self.inventory = self.folder / "inventory.json"
+        self.inventories = [
+            word
+            for path in (self.inventory, SHARED / "agents.yml", SHARED / "addresses.py")
+            for word in ("-i", str(path))
+        ]
+
+    def make(self) -> None:
+        """Hosts, engines, the reference image, and then our own role, which joins them."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
+        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
+        self._make_image()
+        self.play(SHARED / "create.yml", "-e", f"lab_image={IMAGE}").check()
+        with ThreadPoolExecutor(len(NAMES)) as threads:
+            list(threads.map(self._make_engine, NAMES))
+        self.play(ROOT / "playbooks/provision_agents.yml").check()
+
+    def destroy(self) -> None:
+        self.play(SHARED / "destroy.yml").check()
+
+    def is_there(self) -> bool:
+        return all(self.shell(agent, "docker info").code == 0 for agent in NAMES)
+
+    def play(self, playbook: Path, *arguments: str) -> Done:
+        command = [PLAYBOOK, *self.inventories, str(playbook), *arguments]
+        return run(command, cwd=ROOT, env=self.environment, timeout=600)
+
+    def container(self, agent: str) -> str:
+        return f"{self.name}-{agent}"
+
+    def shell(self, agent: str, script: str, timeout: float = 120) -> Done:
+        """What a host says to a script, asked behind SSH's back."""
+        return run(["docker", "exec", self.container(agent), "sh", "-c", script], timeout=timeout)
+
+    def held(self, agent: str) -> list[str]:
+        """Everything on a host's engine that carries our label."""
+        return self.shell(agent, "; ".join(LOOKS)).check().text.split("\n")[:-1]
+
+    # Faults
+
+    def kill_engine(self, agent: str, when: str = "true") -> subprocess.Popen[str]:
+        """Kill a host's engine, with its containers' shims, as soon as a condition holds there."""
+        script = (
+            f"until {when}; do :; done; pid=$(cat /var/run/docker.pid); kill -9 $pid; pkill -9 containerd; "
+            "while kill -0 $pid 2>/dev/null; do :; done"
+        )
+        command = ["docker", "exec", self.container(agent), "sh", "-c", script]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def start_engine(self, agent: str) -> None:
+        """Start it again, and wait until it is back in its Swarm."""
+        if self.shell(agent, "docker info").code != 0:
+            self.shell(agent, START).check()
+        deadline = time.monotonic() + 60
+        while "active" not in self.shell(agent, "docker info --format '{{.Swarm.LocalNodeState}}'").text.split():
+            assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
+            time.sleep(0.5)
+        ready = f"docker node ls --filter name={agent} --format '{{{{.Status}}}}'"
+        while "Ready" not in self.shell(NAMES[0], ready).text and agent != NAMES[0]:
+            assert time.monotonic() < deadline, "the Swarm does not see it"
+            time.sleep(0.5)
+
+    def freeze(self, agent: str) -> None:
+        """The whole host stops, in the middle of everything."""
+        run(["docker", "pause", self.container(agent)]).check()
+
+    def thaw(self, agent: str) -> None:
+        run(["docker", "unpause", self.container(agent)])
+
+    def _make_image(self) -> None:
+        if run(["docker", "image", "inspect", IMAGE]).code == 0:
+            return
+        playbook = self.folder / "image.yml"
+        playbook.write_text(BUILD.format(shared=SHARED))
+        self.play(playbook).check()
+        install = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {PACKAGES} && apt-get clean"
+        builder = self.name + "-build"
+        run(["docker", "rm", "-f", builder])
+        run(
+            ["docker", "run", "--name", builder, "cluster-compute-test/agent:1", "sh", "-c", install], timeout=300
+        ).check()
+        run(["docker", "commit", builder, IMAGE]).check()
+        run(["docker", "rm", builder])
+
+    def _make_engine(self, agent: str) -> None:
+        parent = json.dumps({"cgroup-parent": f"/cluster-compute-test/{self.name[21:]}-{agent}"})
+        self.shell(agent, f"mkdir -p /etc/docker; echo '{parent}' > /etc/docker/daemon.json").check()
+        if self.shell(agent, "docker info").code != 0:
+            self.shell(agent, START).check()
+        deadline = time.monotonic() + 60
+        while self.shell(agent, "docker info").code != 0:
+            assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
+            time.sleep(0.5)
+        pipe = f"docker save {REFERENCE} | docker exec -i {self.container(agent)} docker load"
+        run(["bash", "-o", "pipefail", "-c", pipe]).check()
+
+
+class Agents(Controller):
+    """A controller of the three hosts. The store is on agent1, the head."""
+
+    def __init__(self, folder: Path, host: str, lab: Lab) -> None:
+        self.lab = lab
+        super().__init__(folder, host, extra=ROOM)
+        del self.variables["session_state_dir"]
+        self.common.write_text(json.dumps(self.variables))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        own = {name: self.lab.environment[name] for name in ("MOLECULE_PROJECT_DIRECTORY", "MOLECULE_SCENARIO_NAME")}
+        return {**super().environment, **own}
+
+    def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
+        return super().command(playbook, *self.lab.inventories, *arguments, **variables)
+
+    def held(self, agents: Sequence[str] = NAMES) -> dict[str, list[str]]:
+        return {agent: self.lab.held(agent) for agent in agents}
