@@ -12,7 +12,8 @@ from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._document import session_document
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_count, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._rules import check_count
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._template import check_environment

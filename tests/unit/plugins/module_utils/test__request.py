@@ -18,7 +18,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._capacity import E
 from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._request import App, Request, check_count, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._rules import App, check_count
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
