@@ -175,7 +175,7 @@ def _esp(report: Json, wanted: Wanted) -> Verdict:
 _ALONE: Tuple[Check, ...] = (
     ("engine", _engine),
     ("sdk", _sdk),
-    ("ground", _ground),
+    ("runtime", _ground),
     ("clock", _clock),
     ("disk", _disk),
     ("cgroups", _cgroups),
@@ -183,7 +183,7 @@ _ALONE: Tuple[Check, ...] = (
     ("pool", _pool),
     ("nfs", _nfs),
 )
-_AMONG_OTHERS: Tuple[Check, ...] = (("mtu", _mtu), ("esp", _esp))
+_AMONG_OTHERS: Tuple[Check, ...] = (("mtu", _mtu), ("encryption", _esp))
 
 
 def judge_swarm(reports: Sequence[Json], wanted: Wanted) -> List[Finding]:
