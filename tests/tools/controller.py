@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller for tests: runs the playbooks as a user does, with a home, a store, names, addresses and ports of its own.
+"""A controller for tests: runs the playbooks as a user does, with home, store, names, addresses and ports of its own.
 
 All that it makes on the engine carries an owner of its own, so that tests run beside a user's sessions and each other.
 """
@@ -98,20 +98,20 @@ class Session:
         found = [client.inspect_container(one["Id"]) for one in mine]
         return {one["Config"]["Hostname"]: one for one in found}
 
-    def ssh(self, host: str, command: str, *options: str, input: str | None = None) -> Done:
-        return run(["ssh", "-F", self.config, *options, host, command], input=input)
+    def ssh(self, host: str, command: str, *options: str, said: str | None = None) -> Done:
+        return run(["ssh", "-F", self.config, *options, host, command], said=said)
 
     def say(self, host: str, command: str) -> str:
         """What a command in a container says; it must succeed."""
         return self.ssh(host, command).check().text.strip()
 
 
-def run(command: Sequence[str], input: str | None = None, **options: Any) -> Done:
+def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done:
     """Run a command to its end, both of its outputs as one."""
     done = subprocess.run(
         command,
-        input=input,
-        stdin=subprocess.DEVNULL if input is None else None,
+        input=said,
+        stdin=subprocess.DEVNULL if said is None else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

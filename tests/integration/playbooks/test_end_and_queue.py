@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a session, and the queue: nothing is left, the history tells; what does not fit waits, and is launched later."""
+"""The end of a session leaves nothing but its logs and its history; what does not fit waits, and is launched later."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller that is killed at a phase boundary: the next run of the same command, or of terminate.yml, ends clean."""
+"""A controller killed at a phase boundary: the next run of the same command, or of terminate.yml, ends clean."""
 
 from __future__ import annotations
 

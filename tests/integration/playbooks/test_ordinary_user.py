@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An ordinary user in the group that may use the engine launches a session: no root, no sudo, the state in the user's own folder."""
+"""An ordinary user in the engine's group launches a session: no root, no sudo, the state in the user's own folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def group_of(socket: Path) -> str:
 
 
 def as_user(user: pwd.struct_passwd, group: str, controller: Controller, command: list[str]) -> Done:
-    """May read everything (the checkout and its Python may lie in somebody's home), and do nothing else that is root's."""
+    """May read everything (checkout and Python may lie in somebody's home), and do nothing else that is root's."""
     become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", f"--groups={grp.getgrnam(group).gr_gid}"]
     become += [
         "--bounding-set=-all,+dac_read_search",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No private key and no secret anywhere but where it belongs: in output, labels, engine, store, logs or process list."""
+"""No private key and no secret where it does not belong: output, labels, engine, store, logs, process list."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def needles(key: bytes) -> set[bytes]:
 
 
 def forms(secret: bytes) -> set[bytes]:
-    """Hexadecimal, raw, and base64 at any of its three alignments, without the characters that its neighbours decide."""
+    """Hexadecimal, raw, and base64 at its three alignments, without the characters that its neighbours decide."""
     encoded = {base64.b64encode(b"\0" * shift + secret)[4 if shift else 0 : -4] for shift in range(3)}
     return {secret, secret.hex().encode()} | encoded
 

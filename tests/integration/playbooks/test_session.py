@@ -159,7 +159,7 @@ def test_ssh_scp_sftp_from_the_controller(trio: Session, tmp_path: Path) -> None
     run(["scp", "-q", "-F", trio.config, "sub1:there", str(tmp_path / "back")]).check()
     assert (tmp_path / "back").read_text() == "from here\n"
     batch = f"get there {tmp_path}/once\nput {tmp_path}/once main\n"
-    run(["sftp", "-q", "-F", trio.config, "-b", "-", "sub1"], input=batch).check()
+    run(["sftp", "-q", "-F", trio.config, "-b", "-", "sub1"], said=batch).check()
     assert trio.say("sub1", "cat main") == "from here"
 
 
@@ -181,7 +181,7 @@ def test_prompt(trio: Session) -> None:
         ["ssh", "-tt", "-F", trio.config, "sub1"],
         ["ssh", "-tt", "-F", trio.config, "main1", "ssh -tt sub1"],
     ):
-        assert "work@sub1:" in run(command, input="exit\n").text
+        assert "work@sub1:" in run(command, said="exit\n").text
 
 
 def test_resources_from_inside(trio: Session) -> None:

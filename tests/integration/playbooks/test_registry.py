@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private registry: with a login, by digest, and without a word of the password anywhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from controller import Controller, Session
+from registry_lab import Registry, registry
+
+REFERENCE = "cluster-compute/reference:1"
+PASSWORD = "Kp7-sunder-velvet-42"
+FORMS = (
+    PASSWORD,
+    base64.b64encode(PASSWORD.encode()).decode(),
+    base64.b64encode(f"alice:{PASSWORD}".encode()).decode(),
+)
+NAME = "team/train:2"
+
+
+@pytest.fixture(scope="module")
+def private(controller: Controller) -> Iterator[tuple[Registry, str]]:
+    """A registry that holds an image, and the image's digest. The engine does not know it any more."""
+    with registry("alice", PASSWORD) as made:
+        digest = made.hold(controller.client, REFERENCE, NAME)
+        try:
+            yield made, digest
+        finally:
+            controller.clean()
+            made.forget(controller.client, NAME)
+
+
+class Watcher(threading.Thread):
+    """Every command line, again and again, until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.seen: set[bytes] = set()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.05):
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                with suppress(OSError):
+                    self.seen.add(path.read_bytes())
+
+
+def is_clean(text: str) -> bool:
+    return not any(form in text for form in FORMS)
+
+
+def test_without_a_login(controller: Controller, private: tuple[Registry, str]) -> None:
+    made, _digest = private
+    failed = controller.launch("nologin", session_image=f"{made.address}/{NAME}")
+    assert failed.code == 2
+    assert "no agent has it, and it could not be pulled" in failed.message
+    assert "session_registry_username" in failed.message
+    assert not controller.engine("nologin")
+
+
+def test_login_by_variables(controller: Controller, private: tuple[Registry, str]) -> None:
+    made, _digest = private
+    file = controller.folder / "login.json"
+    file.write_text(json.dumps({"session_registry_username": "alice", "session_registry_password": PASSWORD}))
+    file.chmod(0o600)
+    watcher = Watcher()
+    watcher.start()
+    done = controller.launch("variables", "-vvv", "-e", f"@{file}", session_image=f"{made.address}/{NAME}").check()
+    watcher.over.set()
+    watcher.join()
+    assert f"Image {made.address}/{NAME}: pulled on localhost in" in done.text
+    assert is_clean(done.text)
+    assert is_clean(b"\n".join(watcher.seen).decode(errors="replace"))
+    again = controller.launch("variables", "-e", f"@{file}", session_image=f"{made.address}/{NAME}").check()
+    assert again.changed == 0
+    container = Session(controller, "variables").containers()["main1"]
+    assert container["Config"]["Image"] == f"{made.address}/{NAME}"
+    assert is_clean(json.dumps(container))
+    controller.terminate("variables").check()
+    made.forget(controller.client, NAME)
+
+
+def test_login_of_the_controller_and_by_digest(controller: Controller, private: tuple[Registry, str]) -> None:
+    made, digest = private
+    reference = f"{made.address}/team/train@{digest}"
+    login = {"auths": {made.address: {"auth": FORMS[2]}}}
+    folder = controller.home / ".docker"
+    folder.mkdir(mode=0o700)
+    (folder / "config.json").write_text(json.dumps(login))
+    done = controller.launch("digest", "-vvv", session_image=reference).check()
+    assert f"Image {reference}: pulled on localhost in" in done.text
+    assert is_clean(done.text)
+    container = Session(controller, "digest").containers()["main1"]
+    assert container["Config"]["Image"] == reference
+    assert container["Image"] == controller.client.inspect_image(REFERENCE)["Id"]
+    refused = controller.launch("wrong", session_image=f"{made.address}/team/train@sha256:{'0' * 64}")
+    assert "no agent has it, and it could not be pulled" in refused.message
