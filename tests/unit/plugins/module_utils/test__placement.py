@@ -197,6 +197,17 @@ def test_spread_is_even_on_equal_agents(number: int, cpus: int, size: int) -> No
         assert isinstance(placed, Shortfall)
 
 
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(1, 20))
+def test_spread_leaves_nobody_behind_who_has_room(cpus: list[int], size: int) -> None:
+    agents = [agent("agent%d" % index, cpus=count) for index, count in enumerate(cpus)]
+    placed = place(Demand(size, CPU, MULTI, strategy="spread"), agents, frees(*agents))
+    assert isinstance(placed, Placed) == (size <= sum(cpus))
+    if isinstance(placed, Placed) and placed.mode == MULTI:
+        counts = Counter(placed.agents)
+        for one, room in zip(agents, cpus, strict=True):
+            assert counts[one.name] == room or counts[one.name] >= max(counts.values()) - 1
+
+
 @given(clusters(), DEMAND, st.randoms(use_true_random=False))
 def test_the_answer_does_not_hang_on_the_order_of_agents(
     cluster: tuple[list[Agent], dict[str, Free]], demand: Demand, random: object
