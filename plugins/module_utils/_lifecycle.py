@@ -11,9 +11,11 @@ Each is safe to repeat: a change that has happened already is no error and chang
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterable, List, Tuple
+from typing import Callable, Dict, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._document import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
@@ -80,22 +82,33 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
         store.change(row, _states.CANCELLED, change.now, change.reason or "ended while it was waiting")
         return before, row
     row.holder, row.lease = change.holder, change.now + change.lease
-    row.result = row.result or _result_of(row, change.agents)
     if before == _states.TERMINATING:
         store.save(row)
     else:
+        _learn(store, row, change)
         store.change(row, _states.TERMINATING, change.now, change.reason or "ended by %s" % change.holder.get("user"))
     return before, row
 
 
-def _result_of(row: Row, agents: Iterable[Agent]) -> str:
-    """The result of a batch session whose end nobody waited for, as main1 tells it."""
-    for agent in agents:
-        for live in agent.containers:
-            batch = live.data.get("batch")
-            if live.session == row.id and batch and batch["exit_code"] is not None:
-                return "FAILURE" if batch["exit_code"] else "SUCCESS"
-    return ""
+def _learn(store: Store, row: Row, change: Change) -> None:
+    """Keep what is seen of a running session before it ends: how its command ended, and which containers have died."""
+    if row.result or row.state != _states.RUNNING:
+        return
+    [session] = list_sessions([row], change.agents)
+    told = what_happened(session)
+    if told != row.reason:
+        row.result = _result_of(session, bool(row.plan and row.plan["session"].get("command")))
+        store.note(row, change.now, told)
+
+
+def _result_of(session: Json, is_batch: bool) -> str:
+    """The result of a session whose end nobody waited for."""
+    command = session["command"]
+    if command and command["exit_code"] is not None:
+        return "FAILURE" if command["exit_code"] else "SUCCESS"
+    dead = [one["hostname"] for one in session["containers"] if one["state"] not in ("running", "unknown")]
+    is_failure = (dead and session["on_failure"] == "terminate") or (is_batch and "main1" in dead)
+    return "FAILURE" if is_failure else ""
 
 
 def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
@@ -105,8 +118,15 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
         row.result = change.result or row.result
         left = _left_on(row, change)
         note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
-        store.change(row, _states.TERMINATED, change.now, change.reason or note or "every container is removed")
+        told = "; ".join(filter(None, (_told(store, row), note)))
+        store.change(row, _states.TERMINATED, change.now, change.reason or told or "every container is removed")
     return before, row
+
+
+def _told(store: Store, row: Row) -> str:
+    """What was noted of a session with a result while it ran."""
+    notes = [one["reason"] for one in store.history(row.id) if one["before"] == one["after"]]
+    return notes[-1] if row.result and notes else ""
 
 
 def _left_on(row: Row, change: Change) -> List[str]:

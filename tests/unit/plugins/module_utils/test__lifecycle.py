@@ -233,3 +233,33 @@ def test_what_an_adopted_session_may_have_left_is_named(store: Store, tmp_path: 
     change(store, "terminating", id=row.id, agents=there)
     change(store, "terminated", id=row.id, unreached=("b",))
     assert store.need(row.id).reason == "not reached: b; what it holds is removed when it is back"
+
+
+def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
+    session(store, "RUNNING")
+    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    change(store, "terminating")
+    change(store, "terminated")
+    assert store.need("id").reason == "the command ended with exit code 3"
+
+
+@pytest.mark.parametrize(
+    ("lost", "fields", "result"),
+    [
+        ("sub1", {"on_failure": "terminate"}, "FAILURE"),
+        ("sub1", {"on_failure": "keep"}, ""),
+        ("sub1", {"command": "train"}, ""),
+        ("main1", {"command": "train"}, "FAILURE"),
+    ],
+)
+def test_a_dead_container_is_noted_before_the_end(store: Store, lost: str, fields: dict[str, Any], result: str) -> None:
+    outcome = launch(store, request(cluster_size=6, cluster_mode="multi-node", **fields), context(A, B))
+    assert isinstance(outcome.plan, Plan)
+    row = store.need(outcome.session.id)
+    store.change(row, "RUNNING", 1001.0, "on its way")
+    there = carried_out([A, B], outcome.plan, states={lost: "exited"})
+    change(store, "terminating", id=row.id, agents=there)
+    where = next(one.agent for one in outcome.plan.containers if one.hostname == lost)
+    noted = [one["reason"] for one in store.history(row.id) if one["before"] == one["after"]]
+    assert noted == [f"{lost} on {where} ended with exit code 137"]
+    assert store.need(row.id).result == result
