@@ -72,7 +72,7 @@ unit: .venv/.tested  ## Run the unit tests
 	@pytest tests/unit $(ARGS)
 
 integration: .venv/.tested  ## Run the tests against a real engine
-	@pytest tests/integration $(ARGS)
+	@pytest tests/integration --durations=12 $(ARGS)
 
 artifact: .venv/.tested  ## Build the collection and look at what is in it
 	@pytest tests/artifact $(ARGS)
