@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private image registry on this machine: one user, one password, and nothing of it left afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import yaml
+from docker.errors import ImageNotFound
+
+PATIENCE = 30
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Where it listens, and who may come in."""
+
+    address: str
+    username: str
+    password: str
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"username": self.username, "password": self.password}
+
+    def hold(self, client: Any, image: str, name: str) -> str:
+        """Give it an image of the engine's under a name; gives back the digest. The engine forgets the name again."""
+        repository, tag = f"{self.address}/{name.partition(':')[0]}", name.partition(":")[2]
+        client.tag(image, repository, tag, force=True)
+        said = client.push(repository, tag=tag, auth_config=self.auth)
+        found = client.inspect_image(f"{repository}:{tag}")["RepoDigests"]
+        digests = [one.partition("@")[2] for one in found if one.startswith(repository + "@")]
+        assert digests, said
+        self.forget(client, name)
+        return str(digests[0])
+
+    def forget(self, client: Any, name: str) -> None:
+        """Remove every name that the engine has for an image of this registry."""
+        repository = f"{self.address}/{name.partition(':')[0]}"
+        for one in client.images(repository):
+            for known in [*(one["RepoTags"] or []), *(one["RepoDigests"] or [])]:
+                if known.startswith((repository + ":", repository + "@")) and "<none>" not in known:
+                    with contextlib.suppress(ImageNotFound):  # the last tag takes the digest with it
+                        client.remove_image(known, force=True)
+
+
+def _program(folder: Path) -> str:
+    """Debian's package, which need not be installed."""
+    found = shutil.which("docker-registry")
+    if found:
+        return found
+    folder.chmod(0o755)
+    subprocess.run(["apt-get", "download", "-qq", "docker-registry"], cwd=folder, check=True, capture_output=True)
+    package = next(folder.glob("docker-registry_*.deb"))
+    subprocess.run(["dpkg-deb", "-x", str(package), str(folder / "root")], check=True)
+    return str(folder / "root/usr/bin/docker-registry")
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextlib.contextmanager
+def registry(username: str, password: str) -> Iterator[Registry]:
+    folder = Path(tempfile.mkdtemp(prefix="cluster-compute-test-"))
+    address = f"127.0.0.1:{_free_port()}"
+    hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+    (folder / "htpasswd").write_text(f"{username}:{hashed}\n")
+    config = {
+        "version": 0.1,
+        "storage": {"filesystem": {"rootdirectory": str(folder / "store")}},
+        "http": {"addr": address},
+        "auth": {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}},
+    }
+    (folder / "config.yml").write_text(yaml.safe_dump(config))
+    command = [_program(folder), "serve", str(folder / "config.yml")]
+    try:
+        with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+            try:
+                _await(address, process, folder / "log")
+                yield Registry(address, username, password)
+            finally:
+                process.terminate()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    host, _colon, port = address.partition(":")
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"the registry does not come up: {log.read_text()}")
