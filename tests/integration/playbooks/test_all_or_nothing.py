@@ -29,14 +29,6 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
         {"session_image": "nowhere/none:1"},
         r"not launched: session_image: 'nowhere/none:1': no agent has it, and it could not be pulled \(.*\): build it .*\.$",
     ),
-    "memory": (
-        {
-            "session_memory": "6m",
-            "session_shm": "1m",
-            "session_bootstrap": "x=$(head -c 60000000 /dev/zero | tail -c 60000000)",
-        },
-        r"not launched: (main1|sub[12]): ",
-    ),
 }
 
 

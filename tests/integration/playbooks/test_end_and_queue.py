@@ -54,38 +54,17 @@ def _told(history: list[dict[str, Any]]) -> None:
 
 
 def test_the_name_is_free_again(controller: Controller) -> None:
+    """And an end in check mode is none; one that has been is nothing to do."""
     controller.launched("ends")
+    before = controller.everything()
+    controller.terminate("ends", "--check", "--diff").check()
+    assert controller.everything() == before
     controller.terminate("ends").check()
     assert [row[1] for row in controller.rows() if row[0] == "ends"] == ["TERMINATED", "TERMINATED"]
     assert controller.engine() == {}
-
-
-def test_terminate_in_check_mode_and_of_nothing(controller: Controller) -> None:
-    nothing = controller.terminate("never-was").check()
-    assert nothing.changed == 0
-    assert "There is no live session never-was: nothing to end." in nothing.text
-    controller.launched("stays")
-    before = controller.everything()
-    controller.terminate("stays", "--check", "--diff").check()
-    assert controller.everything() == before
-    controller.terminate("stays").check()
-    again = controller.terminate("stays").check()
+    again = controller.terminate("ends").check()
     assert again.changed == 0
-
-
-def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
-    room = {"agent_memory": controller.used_memory() + (3 << 30)}
-    controller.launched("large", session_memory="2g", **room)
-    waiting = controller.launch("waits", session_cluster_size=2, session_memory="1g", **room).check()
-    assert re.search(r"Session waits is PENDING: localhost: needs 2g memory, \S+ free", waiting.text)
-    assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
-    assert controller.play("schedule", **room).check().changed == 0
-    controller.terminate("large").check()
-    launched = controller.play("schedule", **room).check()
-    assert "Session waits: RUNNING" in launched.text
-    assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
-    controller.terminate("waits").check()
-    assert controller.everything() == ({}, {}, [])
+    assert "There is no live session ends: nothing to end." in again.text
 
 
 def test_too_large(controller: Controller) -> None:
@@ -99,3 +78,16 @@ def test_too_large(controller: Controller) -> None:
     ended = controller.terminate("giant").check()
     assert "Session giant: CANCELLED" in ended.text
     assert controller.everything() == ({}, {}, [])
+
+
+def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
+    room = {"agent_memory": controller.used_memory() + (3 << 30)}
+    controller.launched("large", session_memory="2g", **room)
+    waiting = controller.launch("waits", session_cluster_size=2, session_memory="1g", **room).check()
+    assert re.search(r"Session waits is PENDING: localhost: needs 2g memory, \S+ free", waiting.text)
+    assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
+    assert controller.play("schedule", **room).check().changed == 0
+    controller.terminate("large").check()
+    launched = controller.play("schedule", **room).check()
+    assert "Session waits: RUNNING" in launched.text
+    assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
