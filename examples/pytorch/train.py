@@ -5,6 +5,8 @@
 """DistributedDataParallel on the CPU, over gloo. Ordinary PyTorch: it knows nothing of sessions.
 
 It needs WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has, or torchrun, which sets its own.
+
+    train.py [EPOCHS]
 """
 
 import hashlib
@@ -17,7 +19,7 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-FEATURES, SAMPLES, BATCH, EPOCHS, WORKERS = 1024, 1536, 64, 3, 2
+FEATURES, SAMPLES, BATCH, WORKERS = 1024, 1536, 64, 2
 
 
 def make_data():
@@ -34,7 +36,7 @@ def shared_memory_used():
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
-def train(rank, size):
+def train(rank, size, epochs):
     """The first loss, the last one, the trained model, and the most that was seen in /dev/shm."""
     torch.manual_seed(rank)  # ranks begin with different weights: DDP has to make them the same
     model = DistributedDataParallel(torch.nn.Linear(FEATURES, 1))
@@ -42,7 +44,7 @@ def train(rank, size):
     sampler = DistributedSampler(make_data(), size, rank)
     loader = DataLoader(sampler.dataset, BATCH, sampler=sampler, num_workers=WORKERS, persistent_workers=True)
     losses, shared = [], 0
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         sampler.set_epoch(epoch)
         for points, wanted in loader:
             shared = max(shared, shared_memory_used())
@@ -51,6 +53,8 @@ def train(rank, size):
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
+        if rank == 0:
+            print(f"epoch {epoch + 1} of {epochs}: loss {losses[-1]:.4f}", flush=True)
     return losses[0], losses[-1], model.module, shared
 
 
@@ -65,7 +69,7 @@ def checksum(model):
 def main():
     distributed.init_process_group("gloo")
     rank, size = distributed.get_rank(), distributed.get_world_size()
-    first, last, model, shared = train(rank, size)
+    first, last, model, shared = train(rank, size, int(sys.argv[1]) if sys.argv[1:] else 3)
     print(
         f"rank {rank} of {size} on {socket.gethostname()}: loss {first:.4f} -> {last:.4f}, weights {checksum(model)}, "
         f"{WORKERS} workers, {shared / 1024:.0f} KiB in /dev/shm, torch {torch.__version__}",

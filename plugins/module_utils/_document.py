@@ -210,7 +210,7 @@ def result(rounds: Sequence[Json], on_failure: str) -> Json:
 
 
 def to_end(sessions: Sequence[Json]) -> List[Json]:
-    """The sessions that asked to be ended: their command is done, or a container died, and their policy says so."""
+    """The sessions that asked to be ended: their command is done, or it or a container failed, and their policy says so."""
     return [one for one in sessions if one["state"] == "RUNNING" and _is_to_end(one)]
 
 
@@ -218,5 +218,5 @@ def _is_to_end(session: Json) -> bool:
     command = session.get("command") or {}
     is_done = session["terminate_when_done"] and command.get("exit_code") is not None
     # An agent out of reach may come back with its containers: only a death that was seen ends a session.
-    died = any(one["state"] not in ("running", "unknown") for one in session["containers"])
-    return bool(is_done or (session["on_failure"] == "terminate" and died))
+    failed = any(one["state"] not in ("running", "unknown") for one in session["containers"]) or command.get("exit_code")
+    return bool(is_done or (session["on_failure"] == "terminate" and failed))
