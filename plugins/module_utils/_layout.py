@@ -97,8 +97,9 @@ def container_entries(
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
-    """What PID 1 runs as the user: the bootstrap everywhere, the batch command on main1 (see init.sh)."""
-    texts = {"bootstrap": session.bootstrap}
+    """What PID 1 runs as the user, the bootstrap everywhere and the command on main1; and its volumes (see init.sh)."""
+    volumes = [one.target + "\n" for one in container.mounts if one.type == "volume" and one.mode == "rw"]
+    texts = {"bootstrap": session.bootstrap, "volumes": "".join(volumes)}
     if container.rank == 0:
         texts["command"] = session.command
         texts["timeout"] = "%d\n" % session.command_timeout if session.command_timeout else ""

@@ -332,6 +332,18 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     assert ours(client, launch.plan) == []
 
 
+def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, client: Any) -> None:
+    """It is mounted when something is put into the container, which needs a server: this stops before."""
+    name = "cluster-compute-test-nfs"
+    options = {"type": "nfs", "o": "addr=192.0.2.10,rw,nfsvers=4", "device": ":/export/data"}
+    launch = launcher(Shape(size=2, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+    launch.created()
+    found = client.inspect_volume(name)
+    assert (found["Driver"], found["Options"]) == ("local", options)
+    removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
+    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
+
+
 def test_absent_by_launch_keeps_the_others(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=2).plan())
     _launch(launch)

@@ -11,6 +11,7 @@
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
 #   timeout     how many seconds the command may take; after that it is ended, and its exit code is 124
+#   volumes     where volumes are mounted, a line each; one that is new becomes the user's
 #   user        the user's name, `work` if there is no such file
 
 runtime=/opt/cluster-compute
@@ -40,6 +41,16 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
         *) set -- "$shell" "$1" ;;
     esac
     exec "$runtime/bin/setsid" "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$@"
+}
+
+own_new_volumes() { # a new volume is empty and root's; one that has an owner or holds anything stays as it is
+    [ -f "$config/volumes" ] || return 0
+    while IFS= read -r volume; do
+        # shellcheck disable=SC3067 # the runtime's shell knows -O
+        if [ -O "$volume" ] && [ -z "$(ls -A "$volume")" ]; then
+            chown "$uid:$gid" "$volume" || say "the volume at $volume stays as it is, with root as its owner"
+        fi
+    done <"$config/volumes"
 }
 
 bootstrap() {
@@ -124,6 +135,7 @@ mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp
 find_user
 chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts can open /dev/stdout and /dev/stderr
+own_new_volumes
 bootstrap
 if [ -f "$config/command" ] && [ ! -f "$config/exit_code" ]; then
     batch &

@@ -43,6 +43,7 @@ ADVISED = [
     ('could not select device driver "nvidia" with capabilities: [[gpu]]', "NVIDIA container toolkit"),
     ("Pool overlaps with other one on this address space", "another pool of subnets"),
     ("This node is not a swarm manager.", "manager of the Swarm"),
+    ("failed to mount local volume: mount :/export/data: no such device", "can mount such a thing"),
     ("Permission denied", "group docker"),
     ("something new", "otherwise"),
 ]
