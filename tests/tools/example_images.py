@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The images of examples/, built by the engine and kept for the next run, under a tag that tells what they were made of."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import http.server
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docker.errors import ImageNotFound
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = "cluster-compute/reference:1"
+LABEL = "cluster.compute.test.example"
+
+
+def build(client: Any, name: str) -> str:
+    """The tag of an example's image, built if this engine does not have it yet."""
+    folder = ROOT / "examples" / name
+    tag = f"cluster-compute-test/example-{name}:{_digest(client, folder)}"
+    with contextlib.suppress(ImageNotFound):
+        client.inspect_image(tag)
+        return tag
+    with contextlib.ExitStack() as stack:
+        arguments = stack.enter_context(_wheels(client, folder)) if (folder / "requirements.txt").exists() else {}
+        _build(client, folder, tag, arguments)
+    for old in client.images(filters={"label": f"{LABEL}={name}"}):
+        for other in old["RepoTags"] or []:
+            if other != tag:
+                client.remove_image(other)
+    return tag
+
+
+def _digest(client: Any, folder: Path) -> str:
+    """Of all that goes into the image."""
+    found = hashlib.sha256(client.inspect_image(REFERENCE)["Id"].encode())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> None:
+    said = []
+    for line in client.build(
+        path=str(folder),
+        dockerfile="image/Dockerfile",
+        tag=tag,
+        buildargs=arguments,
+        labels={LABEL: folder.name},
+        network_mode="host",
+        rm=True,
+        forcerm=True,
+        decode=True,
+    ):
+        said.append(line.get("stream") or line.get("error") or "")
+        assert "error" not in line, "".join(said[-40:])
+
+
+@contextlib.contextmanager
+def _wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
+    """What the image installs with pip, got here, with this machine's settings of pip, and served to the build."""
+    version = _python_of(client)
+    kept = ROOT / ".cache" / "wheels" / version
+    wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(kept),
+        *wanted,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr
+    handler = functools.partial(_Quiet, directory=str(kept))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": f"http://127.0.0.1:{server.server_port}/"}
+        server.shutdown()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+def _python_of(client: Any) -> str:
+    """The version of Python in the reference image, as pip wants it."""
+    made = client.create_container(REFERENCE, ["python3", "-c", "import platform; print(platform.python_version())"])
+    try:
+        client.start(made["Id"])
+        client.wait(made["Id"], timeout=60)
+        return str(client.logs(made["Id"]).decode().strip().rpartition(".")[0])
+    finally:
+        client.remove_container(made["Id"], force=True)
