@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many launches at once, and many one after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from agents_lab import NAMES, Agents, Lab
+from controller import LABEL
+
+ONE = {"session_cpus": 1, "session_memory": "64m"}
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+RESOURCES = f"docker ps --all --filter label={LABEL} --format '{{{{.Label \"cluster.compute.container.resources\"}}}}'"
+# What an engine and its host keep of a session: rules, interfaces, networks, volumes, files.
+TRACES = (
+    "iptables-save | grep -c '^-A'; ls /sys/class/net | wc -l; docker network ls -q | wc -l; docker volume ls -q | wc -l;"
+    "docker ps -aq | wc -l; ls /sys/fs/cgroup/memory/cluster-compute-test 2>/dev/null | wc -l; ls /var/run/docker/netns | wc -l"
+)
+
+
+@contextmanager
+def watched(lab: Lab) -> Iterator[list[int]]:
+    """The most that any engine has held at any time, in thousandths of a CPU."""
+    most, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.3):
+            for agent in NAMES:
+                told = lab.shell(agent, RESOURCES).text.splitlines()
+                most[0] = max(most[0], sum(json.loads(line)["millicpus"] for line in told if line.startswith("{")))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        watcher.join()
+
+
+def test_ten_at_once_where_six_have_room(agents: Agents, lab: Lab) -> None:
+    names = [f"crowd-{number}" for number in range(10)]
+    with watched(lab) as most, ThreadPoolExecutor(len(names)) as threads:
+        done = list(threads.map(lambda name: agents.launch(name, **ONE), names))
+    assert [one.code for one in done] == [0] * 10, "\n".join(one.text for one in done if one.code)
+    states = sorted(row["state"] for row in agents.sessions() if row["name"] in names)
+    assert states == ["PENDING"] * 4 + ["RUNNING"] * 6
+    assert most[0] == 2000
+
+    running = [row["name"] for row in agents.sessions() if row["state"] == "RUNNING"]
+    for name in running[:2]:
+        agents.terminate(name).check()
+    agents.play("schedule").check()
+    states = sorted(row["state"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING"))
+    assert states == ["PENDING"] * 2 + ["RUNNING"] * 6
+    for row in agents.sessions():
+        if row["state"] in ("PENDING", "RUNNING"):
+            agents.terminate(row["name"]).check()
+    assert agents.held() == {name: [] for name in NAMES}
+
+
+def test_again_and_again_leaves_no_trace(agents: Agents, lab: Lab) -> None:
+    shape = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", **ONE}
+
+    def once() -> None:
+        agents.launch("again", **shape).check()
+        agents.terminate("again").check()
+
+    once()
+    before = [lab.shell(agent, TRACES).text for agent in NAMES], sorted(agents.kept())
+    for _round in range(ROUNDS):
+        once()
+    after = [lab.shell(agent, TRACES).text for agent in NAMES], sorted(agents.kept())
+    assert after == before
+    assert all(row["state"] == "TERMINATED" for row in agents.sessions() if row["name"] == "again")
