@@ -218,5 +218,7 @@ def _is_to_end(session: Json) -> bool:
     command = session.get("command") or {}
     is_done = session["terminate_when_done"] and command.get("exit_code") is not None
     # An agent out of reach may come back with its containers: only a death that was seen ends a session.
-    failed = any(one["state"] not in ("running", "unknown") for one in session["containers"]) or command.get("exit_code")
+    failed = any(one["state"] not in ("running", "unknown") for one in session["containers"]) or command.get(
+        "exit_code"
+    )
     return bool(is_done or (session["on_failure"] == "terminate" and failed))

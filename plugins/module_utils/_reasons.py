@@ -29,7 +29,10 @@ _ADVICE = (
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),
     (r"unknown device|nvidia-container-cli", "look at the GPUs that this agent declares"),
-    (r"failed to mount local volume", "look at the options of that mount, and whether that host can mount such a thing"),
+    (
+        r"failed to mount local volume",
+        "look at the options of that mount, and whether that host can mount such a thing",
+    ),
     (r"gathering device information|no such device", "name a device that exists there"),
     (r"bind source path does not exist", "create that folder on the agent"),
     (r"range of cpus|requested cpus are not available", "ask for fewer CPUs"),
