@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 import time
 from typing import Sequence
 
@@ -22,6 +23,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._report import eng
 
 LABEL_CHECK = LABEL + "check"
 PAUSE = 0.1
+# Longer than a check takes, in seconds.
+OLD = 600
 # What an encrypted overlay asks of the kernel, in a network namespace that is gone with the container:
 # https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/encryption.go
 ESP = (
@@ -113,7 +116,7 @@ def _try_esp(engine: Engine, image: str) -> Json:
     body = check_body(image, ["sh", "-c", ESP], "none", "esp")
     body["HostConfig"]["CapAdd"] = ["NET_ADMIN"]
     try:
-        said = run_once(engine, "cluster-compute-check-esp", body, deadline_in(20))
+        said = run_once(engine, "cluster-compute-check-esp-" + secrets.token_hex(6), body, deadline_in(20))
     except ComputeError as error:
         return {"esp": None, "esp_reason": error.message}
     return {"esp": "taken" in said, "esp_reason": " ".join(said.split())[:120].rstrip(".")}
@@ -143,10 +146,10 @@ def run_once(engine: Engine, name: str, body: Json, deadline: float) -> str:
 
 
 def start_anew(engine: Engine, name: str, body: Json) -> str:
-    """Start a check's container; one of its name that a killed check has left is in the way and goes."""
-    left = engine.inspect(name)
-    if left is not None and LABEL_CHECK in ((left.get("Config") or {}).get("Labels") or {}):
-        engine.remove(left["Id"], name)
+    """Start a check's container; those that killed checks have left, and that have ended by themselves, go first."""
+    for one in engine.containers(everyone=True):
+        if LABEL_CHECK in (one.get("Labels") or {}) and one["State"] in ("created", "exited") and _old(one):
+            engine.remove(one["Id"], name)
     identity = engine.create(name, body)
     try:
         engine.start(identity, name)
@@ -154,3 +157,8 @@ def start_anew(engine: Engine, name: str, body: Json) -> str:
         engine.remove(identity, name)
         raise
     return identity
+
+
+def _old(listed: Json) -> bool:
+    """Older than any check that still goes on."""
+    return time.time() - float(listed.get("Created") or 0) > OLD

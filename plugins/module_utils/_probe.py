@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._errors import Eng
 from ansible_collections.cluster.compute.plugins.module_utils._examine import PAUSE, check_body, start_anew
 from ansible_collections.cluster.compute.plugins.module_utils._pool import map_bounded
 
-NAME = "cluster-compute-check-listener"
+NAME = "cluster-compute-check-listener-%s"
 UDP_PORTS = (4789, 7946)
 TCP_PORTS = (7946, 2377)
 FULL = "full"
@@ -59,24 +59,25 @@ def listen(engine: Engine, image: str, token: str, seconds: int, deadline: float
     """Listen on this host from now on; the listener ends by itself where nobody ends it."""
     body = check_body(image, ["python3", "-c", LISTENER, _mark(token), str(seconds)], "host", token)
     body["HostConfig"]["CapAdd"] = ["NET_RAW"]
-    identity = start_anew(engine, NAME, body)
+    name = NAME % token
+    identity = start_anew(engine, name, body)
     while "listening" not in engine.logs(identity):
         if time.monotonic() > deadline:
             said = " ".join(engine.logs(identity).split()) or "it said nothing"
-            engine.remove(identity, NAME)
+            engine.remove(identity, name)
             raise EngineError("%s: nothing can listen on its network: %s." % (engine.agent, said[-200:]), engine.agent)
         time.sleep(PAUSE)
 
 
-def gather(engine: Engine) -> List[List[str]]:
+def gather(engine: Engine, token: str) -> List[List[str]]:
     """Whom this host has heard, each with the channel; the listener is gone after it."""
-    found = engine.inspect(NAME)
+    found = engine.inspect(NAME % token)
     if found is None:
         return []
     try:
         lines = engine.logs(found["Id"]).splitlines()
     finally:
-        engine.remove(found["Id"], NAME)
+        engine.remove(found["Id"], NAME % token)
     return [json.loads(line) for line in lines if line.startswith("[")]
 
 

@@ -26,6 +26,8 @@ _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 
 _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
+    (r"unauthorized|authentication required|no basic auth credentials", "log in: see session_registry_username"),
+    (r"no such host|network is unreachable|no route to host", "see that this host reaches it"),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),
     (r"unknown device|nvidia-container-cli", "look at the GPUs that this agent declares"),

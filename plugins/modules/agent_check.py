@@ -210,7 +210,7 @@ def probed(params: Json) -> Json:
 
 def closed(params: Json) -> Json:
     engine = Engine(params["docker_host"], params["timeout"], params["name"])
-    return {"probe": {"heard": _probe.gather(engine)}}
+    return {"probe": {"heard": _probe.gather(engine, params["mark"])}}
 
 
 STATES = {"examined": examined, "opened": opened, "probed": probed, "closed": closed}
