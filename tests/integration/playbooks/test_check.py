@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The check of an inventory, as it is typed: green for this machine, red with a remedy for each thing that is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from controller import Controller, Done
+
+# What an interpreter begins with whose host's clock is an hour ahead.
+AHEAD = "import time\nreal = time.time\ntime.time = lambda: real() + 3600\n"
+
+
+def check(controller: Controller, **variables: Any) -> tuple[Done, dict[str, Any]]:
+    file = controller.folder / "findings.json"
+    done = controller.play("check_agents", check_file=str(file), **variables)
+    return done, json.loads(file.read_text())
+
+
+def test_this_machine_is_fit(controller: Controller) -> None:
+    done, document = check(controller)
+    assert done.check().changed <= 1  # the file itself
+    assert document["fit"] is True
+    assert document["counts"]["fail"] == 0
+    assert {"engine", "runtime", "clock", "cgroups"} <= {one["check"] for one in document["findings"]}
+    assert "STATUS  CHECK" in done.text
+
+
+def test_what_is_wrong_has_its_line(controller: Controller) -> None:
+    folder = controller.folder / "ahead"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(AHEAD)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    done, document = check(controller, ansible_python_interpreter=str(python))
+    assert done.code == 2
+    failed = {one["check"]: one for one in document["findings"] if one["status"] == "fail"}
+    assert failed["clock"]["found"].endswith(" min ahead of the controller's") or "1.0 h" in failed["clock"]["found"]
+    assert failed["clock"]["remedy"] == "run a time service (chrony, systemd-timesyncd) on all hosts"
+    assert "clock on localhost" in done.message

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An image on its way through an archive, on a real engine; and a registry that is not there."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from docker.errors import ImageNotFound
+from engine_lab import archive, run_module
+
+NAME = "cluster-compute-test/travels:1"
+DIGEST = "cluster-compute-test/travels@sha256:" + "ab" * 32
+BY_DIGEST = "cluster-compute/by-digest:" + "ab" * 32
+
+
+@pytest.fixture(scope="module")
+def client(engine_host: str) -> docker.APIClient:
+    return docker.APIClient(base_url=engine_host, version="auto")
+
+
+@pytest.fixture
+def travels(client: docker.APIClient) -> Iterator[str]:
+    """A tiny image's id."""
+    repository, _colon, tag = NAME.partition(":")
+    client.import_image_from_data(archive({"etc/marker": (b"here", 0o644)}), repository=repository, tag=tag)
+    yield client.inspect_image(NAME)["Id"]
+    for name in (NAME, BY_DIGEST):
+        try:
+            client.remove_image(name, force=True)
+        except ImageNotFound:
+            continue
+
+
+def saved(engine_host: str, identity: str, folder: Path) -> Path:
+    path = folder / "image.tar"
+    common: dict[str, Any] = {"docker_host": engine_host, "agent": "me"}
+    done = run_module("image", state="saved", name=NAME, id=identity, path=str(path), size=1, **common)
+    assert not done.get("failed"), done
+    return path
+
+
+@pytest.mark.parametrize("reference", [NAME, DIGEST])
+def test_there_and_back(
+    client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path, reference: str
+) -> None:
+    path = saved(engine_host, travels, tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    client.remove_image(NAME, force=True)
+    assert run_module("image", name=reference, docker_host=engine_host)["image"]["present"] is False
+    options = {"name": reference, "agent": "me", "docker_host": engine_host}
+    loaded = run_module("image", state="loaded", path=str(path), id=travels, **options)
+    assert loaded["image"]["present"] is True
+    assert loaded["image"]["id"] == travels
+    assert run_module("image", **options)["image"]["id"] == travels
+
+
+def test_another_image_is_not_given_the_name(engine_host: str, travels: str, tmp_path: Path) -> None:
+    path = saved(engine_host, travels, tmp_path)
+    options = {"name": DIGEST, "agent": "me", "docker_host": engine_host}
+    loaded = run_module("image", state="loaded", path=str(path), id="sha256:" + "0" * 64, content="0", **options)
+    assert "is not the same image as its source's" in loaded["msg"]
+    assert run_module("image", **options)["image"]["present"] is False
+
+
+def test_a_registry_that_is_not_there(engine_host: str) -> None:
+    options = {"name": "127.0.0.1:9/none:1", "agent": "me", "docker_host": engine_host}
+    asked = run_module("image", state="present", **options)
+    assert asked["image"]["present"] is False
+    assert "could not ask 127.0.0.1:9 for image 127.0.0.1:9/none:1" in asked["image"]["reason"]
+    assert run_module("image", state="present", pull="always", **options)["failed"] is True
+    never = run_module("image", state="present", pull="never", **options)
+    assert never["image"]["reason"] == ""
+    assert run_module("image", state="present", check=True, **options)["changed"] is True
