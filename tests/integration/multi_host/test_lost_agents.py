@@ -47,8 +47,6 @@ def test_an_engine_dies_during_the_launch(moment: str, agents: Agents, whole: La
 def test_a_host_is_gone_during_the_launch(agents: Agents, whole: Lab) -> None:
     """Nothing answers at its SSH port from the moment it holds a container; its engine goes on."""
     cut = f"until {MOMENTS['created']}; do :; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
-    agents.launch("warm", session_cluster_size=1).check()
-    agents.terminate("warm").check()
     command = ["docker", "exec", "--detach", whole.container("agent3"), "sh", "-c", cut]
     run(command).check()
     try:

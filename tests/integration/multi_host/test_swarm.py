@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One Swarm of all agents: joined once, left cleanly, and never another's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+from controller import Done
+
+PLACE = "docker info --format '{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailable}}'"
+NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
+
+
+@pytest.fixture
+def joined(lab: Lab, agents: Agents) -> Iterator[Lab]:
+    """All three are in one Swarm again afterwards, as they were."""
+    yield lab
+    assert agents.play("provision_agents").check()
+    assert nodes(lab) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
+
+
+def nodes(lab: Lab) -> list[str]:
+    return sorted(line.strip() for line in lab.shell("agent1", NODES).check().text.splitlines())
+
+
+def recap(done: Done, agent: str) -> str:
+    return next(line for line in done.text.splitlines() if line.startswith(agent) and "ok=" in line)
+
+
+def test_the_second_time_nothing_changes(lab: Lab, agents: Agents) -> None:
+    tokens = lab.shell("agent1", "docker swarm join-token -q worker; docker swarm join-token -q manager").text.split()
+    done = agents.play("provision_agents", "-vvv").check()
+    assert done.changed == 0
+    assert len(tokens) == 2
+    assert not any(token in done.text for token in tokens)
+
+
+def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
+    joined.shell("agent3", "docker swarm leave --force; docker swarm init").check()
+    done = agents.play("provision_agents")
+    assert done.code != 0
+    assert "agent3 is in another Swarm" in done.text
+    assert "failed=0" in recap(done, "agent1")
+    assert "failed=0" in recap(done, "agent2")
+    assert "failed=1" in recap(done, "agent3")
+    assert joined.shell("agent3", PLACE).text.strip() == "active true"
+    joined.shell("agent3", "docker swarm leave --force").check()
+
+
+def test_a_manager_joins_without_a_token_in_sight_and_leaves(joined: Lab, agents: Agents) -> None:
+    """Promoted first, then taken out, then joined anew: as a manager from the start."""
+    wanted = {"agent_swarm_manager": True}
+    hosts = ("--limit", "agent2")
+    assert agents.play("provision_agents", *hosts, "-e", json.dumps(wanted)).check().changed == 1
+    assert "agent2 Ready Reachable" in nodes(joined)
+    assert agents.play("provision_agents", *hosts, "-e", json.dumps(wanted)).check().changed == 0
+
+    agents.play("provision_agents", *hosts, "-e", "agent_state=absent").check()
+    assert joined.shell("agent2", PLACE).text.strip() == "inactive false"
+    assert nodes(joined)[0] == "agent1 Ready Leader"
+    assert not any(line.startswith("agent2") for line in nodes(joined))
+
+    done = agents.play("provision_agents", *hosts, "-vvv", "-e", json.dumps(wanted)).check()
+    token = joined.shell("agent1", "docker swarm join-token -q manager").text.strip()
+    assert token.startswith("SWMTKN")
+    assert "SWMTKN" not in done.text
+    assert "agent2 Ready Reachable" in nodes(joined)
+    agents.play("provision_agents", *hosts, "-e", "agent_state=absent").check()
+
+
+def test_the_last_manager_stays(joined: Lab, agents: Agents) -> None:
+    done = agents.play("provision_agents", "--limit", "agent1", "-e", "agent_state=absent")
+    assert done.code != 0
+    assert "agent1 is the last manager of the Swarm of agent2, agent3" in done.text
+    assert nodes(joined) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
+    assert joined.shell(NAMES[0], PLACE).text.strip() == "active true"
