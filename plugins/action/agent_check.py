@@ -11,7 +11,8 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cluster.compute.plugins.module_utils._doctor import Wanted, judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils._doctor import judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils._findings import Wanted
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils import _doctor
-from ansible_collections.cluster.compute.plugins.module_utils._doctor import FAIL, OK, WARN, Wanted, judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils import _findings
+from ansible_collections.cluster.compute.plugins.module_utils._doctor import judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils._findings import FAIL, OK, WARN, Finding, Wanted
 
 GIB = 1 << 30
 CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")
@@ -81,7 +82,7 @@ NAMES = ("agent1", "agent2", "agent3")
 THREE = [report(number) for number in (1, 2, 3)]
 
 
-def red(findings: list[_doctor.Finding]) -> list[tuple[str, str]]:
+def red(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(one.check, one.where) for one in findings if one.status != OK]
 
 
@@ -193,4 +194,4 @@ def test_sentence() -> None:
 
 
 def test_examples() -> None:
-    assert doctest.testmod(_doctor).failed == 0
+    assert doctest.testmod(_findings).failed == 0
