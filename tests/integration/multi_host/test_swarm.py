@@ -42,6 +42,7 @@ def test_the_second_time_nothing_changes(lab: Lab, agents: Agents) -> None:
 
 def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
     joined.shell("agent3", "docker swarm leave --force; docker swarm init").check()
+    joined.shell("agent1", "docker node rm --force agent3").check()
     done = agents.play("provision_agents")
     assert done.code != 0
     assert "agent3 is in another Swarm" in done.text
@@ -70,7 +71,7 @@ def test_a_manager_joins_without_a_token_in_sight_and_leaves(joined: Lab, agents
     assert token.startswith("SWMTKN")
     assert "SWMTKN" not in done.text
     assert "agent2 Ready Reachable" in nodes(joined)
-    agents.play("provision_agents", *hosts, "-e", "agent_state=absent").check()
+    joined.shell("agent1", "docker node demote agent2").check()
 
 
 def test_the_last_manager_stays(joined: Lab, agents: Agents) -> None:
