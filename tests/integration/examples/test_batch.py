@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batch commands and how they end: what the playbook says, its exit code, the list of sessions and the logs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from controller import ROOT, SMALL, Controller, Done, Session
+
+TINY: dict[str, Any] = {**SMALL, "session_cluster_size": 2, "session_wait_result": True}
+HUNGRY = "echo begun; python3 -c 'x = bytearray(200 << 20); print(len(x))'"
+
+
+def row_of(controller: Controller, name: str) -> dict[str, Any]:
+    """What the store knows of a session."""
+    return next(one for one in controller.sessions() if one["name"] == name)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a command is to end, and what is to be told of it."""
+
+    name: str
+    variables: dict[str, Any]
+    result: str
+    reason: str
+    log: str
+    state: str = "RUNNING"
+
+    def launch(self, controller: Controller) -> Done:
+        return controller.play("cluster_session", session_name=self.name, **{**TINY, **self.variables})
+
+
+GO = {"session_terminate_when_done": True}
+ENDS = [
+    End(
+        "well", {"session_command": "echo on $(hostname)"}, "SUCCESS", "the command ended with exit code 0", "on main1"
+    ),
+    End(
+        "exit-3", {"session_command": "echo before; exit 3"}, "FAILURE", "the command ended with exit code 3", "before"
+    ),
+    End(
+        "hungry",
+        {"session_command": HUNGRY, **GO},
+        "FAILURE",
+        "the command ended with exit code 137, out of memory",
+        "memory ran out",
+        "TERMINATED",
+    ),
+    End(
+        "endless",
+        {"session_command": "echo begun; sleep 1000", "session_command_timeout": 2, **GO},
+        "FAILURE",
+        "the command took too long and was ended",
+        "took longer than 2 s",
+        "TERMINATED",
+    ),
+]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=[end.name for end in ENDS])
+def test_how_a_command_ends(controller: Controller, end: End) -> None:
+    """By the playbook's exit code and words, and afterwards by the logs, whether the session is over or not."""
+    done = end.launch(controller)
+    assert done.code == (0 if end.result == "SUCCESS" else 2), done.text
+    assert f"Session {end.name}: {end.result}, {end.reason}" in done.text
+    assert end.log in controller.play("session_logs", session_name=end.name).check().text
+    assert bool(controller.engine(end.name)) == (end.state == "RUNNING")
+
+
+def test_how_the_list_tells_it(controller: Controller) -> None:
+    listed = {one["name"]: (one["state"], one["result"], one["reason"]) for one in controller.sessions()}
+    assert {end.name: listed[end.name] for end in ENDS} == {
+        end.name: (end.state, end.result, end.reason) for end in ENDS
+    }
+
+
+def test_the_result_outlives_the_session(controller: Controller) -> None:
+    controller.terminate("exit-3").check()
+    told = row_of(controller, "exit-3")
+    assert (told["state"], told["result"]) == ("TERMINATED", "FAILURE")
+    assert told["reason"] == "the command ended with exit code 3"
+
+
+def test_nobody_waits(controller: Controller) -> None:
+    """The playbook comes back at once; the same command again waits for the same run."""
+    batch = {**TINY, "session_wait_result": False, "session_command": "echo once; sleep 1; exit 5"}
+    controller.play("cluster_session", session_name="alone", **batch).check()
+    again = controller.play("cluster_session", session_name="alone", **{**batch, "session_wait_result": True})
+    assert again.code == 2
+    assert "the command ended with exit code 5" in again.message
+    assert again.changed == 0
+    main = Session(controller, "alone").containers()["main1"]["Id"]
+    assert controller.client.logs(main).decode() == "once\n"
+
+
+def test_a_bootstrap_that_fails(controller: Controller) -> None:
+    """It fails the launch with its last lines, and nothing is left."""
+    script = "echo preparing; ls /nowhere; exit 4"
+    done = controller.play("cluster_session", session_name="unprepared", session_bootstrap=script, **TINY)
+    assert done.code == 2
+    for wanted in ("was not launched", "preparing", "cannot access '/nowhere'", "failed with exit code 4"):
+        assert wanted in done.message
+    assert row_of(controller, "unprepared")["state"] == "ERROR"
+    assert controller.engine("unprepared") == {}
+
+
+def test_a_bootstrap_that_prepares(controller: Controller) -> None:
+    """It has run in every container, as the user, before the command begins."""
+    scripts = {
+        "session_bootstrap": "echo $BACKENDAI_CLUSTER_HOST by $(id -un) >prepared",
+        "session_command": "cat prepared; ssh sub1 cat prepared",
+    }
+    controller.play("cluster_session", session_name="prepared", **scripts, **TINY).check()
+    main = Session(controller, "prepared").containers()["main1"]["Id"]
+    assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
+
+
+class Training:
+    """The PyTorch example with more epochs than anybody waits for, in the background."""
+
+    def __init__(self, controller: Controller, name: str, image: str, policy: str) -> None:
+        self.session = Session(controller, name)
+        variables = {"session_name": name, "session_image": image, "session_on_failure": policy}
+        variables["session_command"] = "everywhere train.py 100000"
+        command = controller.command("cluster_session", "-e", "@examples/pytorch/session.yml", **variables)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=controller.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
+        self.text = ""
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self) -> None:
+        if self.process.stdout:
+            self.text = self.process.stdout.read()
+
+    def wait_for(self, words: str) -> None:
+        """Until main1's log has them."""
+        deadline = time.monotonic() + 180
+        while not (containers := self.session.containers()) or words not in self._log(containers["main1"]["Id"]):
+            assert time.monotonic() < deadline
+            assert self.process.poll() is None, self.text
+            time.sleep(0.5)
+
+    def _log(self, container: str) -> str:
+        return str(self.session.controller.client.logs(container).decode())
+
+    def end(self) -> Done:
+        code = self.process.wait(timeout=180)
+        self.reader.join()
+        return Done(code, self.text)
+
+
+@pytest.mark.parametrize("policy", ["keep", "terminate"])
+def test_a_container_killed_in_training(controller: Controller, image: Callable[[str], str], policy: str) -> None:
+    """The other ranks fail, and the session goes on without the dead one, or is ended; the list says what happened."""
+    training = Training(controller, f"lost-{policy}", image("pytorch"), policy)
+    training.wait_for("epoch 1 of 100000")
+    controller.client.kill(training.session.containers()["sub1"]["Id"])
+    assert training.end().code == 2, training.text
+    told = row_of(controller, training.session.name)
+    if policy == "keep":
+        assert (told["state"], told["result"], told["degraded"]) == ("RUNNING", "FAILURE", ["sub1"])
+        listed = controller.play("sessions").check().text
+        assert re.search(r"sub1 on localhost ended with exit code 137; the command ended with exit code \d+", listed)
+        controller.terminate(training.session.name).check()
+    else:
+        assert (told["state"], told["result"]) == ("TERMINATED", "FAILURE")
+        assert "exit code" in told["reason"]
+    assert controller.engine(training.session.name) == {}

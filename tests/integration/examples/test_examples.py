@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The examples, each by the command that its page gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from controller import ROOT, Controller, Session, run
+
+RANK = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
+RING = r"^rank (\d) of (\d) on (\S+): ring (\d+), all-reduce of 1000000: 0 wrong$"
+TORCHRUN = (
+    "torchrun --nnodes=$WORLD_SIZE --node-rank=$RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT "
+    "/usr/local/bin/train.py"
+)
+
+
+def launch(controller: Controller, example: str, name: str, image: str) -> Session:
+    """As it is typed, with the image of this run."""
+    variables = {"session_name": name, "session_image": image, "session_launch_timeout": 900}
+    command = controller.command("cluster_session", "-e", f"@examples/{example}/session.yml", **variables)
+    run(command, cwd=ROOT, env=controller.environment, timeout=600).check()
+    return Session(controller, name)
+
+
+def written(session: Session, host: str = "main1") -> str:
+    """A container's log."""
+    text = session.controller.client.logs(session.containers()[host]["Id"])
+    return str(text.decode())
+
+
+def check_training(text: str) -> None:
+    """All ranks took part, the loss fell, all weights are the same, and batches went through /dev/shm."""
+    found = sorted(re.findall(RANK, text))
+    assert [one[:2] for one in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
+    assert all(float(last) < float(first) / 2 for _rank, _host, first, last, _sum, _shared in found)
+    assert len({one[4] for one in found}) == 1
+    assert all(int(one[5]) > 256 for one in found)
+
+
+@pytest.fixture(scope="module")
+def train(controller: Controller, image: Callable[[str], str]) -> Session:
+    return launch(controller, "pytorch", "train", image("pytorch"))
+
+
+@pytest.fixture(scope="module")
+def ring(controller: Controller, image: Callable[[str], str]) -> Session:
+    return launch(controller, "mpi", "ring", image("mpi"))
+
+
+def test_pytorch_from_the_variables_alone(train: Session) -> None:
+    check_training(written(train))
+
+
+def test_pytorch_through_torchrun(controller: Controller, train: Session) -> None:
+    """Each container runs its own torchrun, started by Ansible: no rank reaches another by SSH."""
+    inventory = controller.folder / "own.sessions.yml"
+    inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {controller.artifacts}\n")
+    command = ["ansible", "-i", str(inventory), "session_train", "-m", "ansible.builtin.shell", "-a", TORCHRUN]
+    check_training(run(command, cwd=ROOT, env=controller.environment).check().text)
+    controller.terminate("train").check()
+
+
+def test_mpi_in_c_and_python(ring: Session) -> None:
+    """One slot for each container, though each has half a CPU; two programs, both with the right sums."""
+    found = re.findall(RING, written(ring), re.MULTILINE)
+    assert sorted(found) == sorted(
+        [(str(rank), "3", host, "3") for rank, host in enumerate(("main1", "sub1", "sub2"))] * 2
+    )
+
+
+def test_mpi_uses_the_network_of_the_session(ring: Session) -> None:
+    """The vector of 8 MB crosses eth0, which is the session's."""
+    count = "cat /sys/class/net/eth0/statistics/tx_bytes"
+    before = int(ring.say("sub1", count))
+    said = ring.say("main1", "mpirun ring")
+    assert len(re.findall(RING, said, re.MULTILINE)) == 3
+    assert "Read -1" not in said
+    assert int(ring.say("sub1", count)) - before > 8_000_000
+
+
+def test_mpi_hands_the_environment_to_its_children(ring: Session) -> None:
+    said = ring.say(
+        "main1", "mpirun sh -c 'echo $BACKENDAI_CLUSTER_HOST $RANK $GLOO_SOCKET_IFNAME $(hostname) $(id -un)'"
+    )
+    assert sorted(said.splitlines()) == [
+        "main1 0 eth0 main1 work",
+        "sub1 1 eth0 sub1 work",
+        "sub2 2 eth0 sub2 work",
+    ]
+
+
+def test_tools_of_strangers(ring: Session) -> None:
+    """rsync, parallel shells and paramiko, without an option and without a prompt."""
+    assert ring.say("main1", "echo here >a && rsync -e ssh a sub1:b && ssh sub1 cat b") == "here"
+    three = ["main1: main1", "sub1: sub1", "sub2: sub2"]
+    assert sorted(ring.say("main1", "pdsh -w $BACKENDAI_CLUSTER_HOSTS hostname").splitlines()) == three
+    assert sorted(ring.say("main1", "clush -w $BACKENDAI_CLUSTER_HOSTS hostname").splitlines()) == three
+    script = (
+        "import paramiko, sys; client = paramiko.SSHClient(); client.load_system_host_keys(); client.connect('sub2');"
+        "print(client.exec_command('hostname')[1].read().decode())"
+    )
+    assert ring.say("main1", f'python3 -c "{script}"') == "sub2"
+
+
+def test_mpi_ranks_of_one_container(controller: Controller, image: Callable[[str], str]) -> None:
+    """Two CPUs are two slots; ranks of one container exchange through shared memory, without a complaint."""
+    wide = controller.launched(
+        "wide",
+        session_image=image("mpi"),
+        session_cluster_size=2,
+        session_cpus=2,
+        session_memory="512m",
+        session_shm="128m",
+    )
+    said = wide.say("main1", "mpirun ring")
+    assert sorted(said.splitlines()) == [
+        f"rank {rank} of 4 on {host}: ring 6, all-reduce of 1000000: 0 wrong"
+        for rank, host in enumerate(("main1", "main1", "sub1", "sub1"))
+    ]
+    controller.terminate("wide").check()
+
+
+def test_tensorflow(controller: Controller, image: Callable[[str], str]) -> None:
+    flow = launch(controller, "tensorflow", "tensorflow", image("tensorflow"))
+    hosts = ("main1", "sub1", "sub2")
+    wanted = [f"worker {index} of 3 at {host}:12345: all-reduce 3" for index, host in enumerate(hosts)]
+    assert sorted(written(flow).splitlines()) == wanted
+    controller.terminate("tensorflow").check()
+
+
+def test_hpc_challenge(controller: Controller, image: Callable[[str], str]) -> None:
+    hpcc = launch(controller, "hpcc", "hpcc", image("hpcc"))
+    text = written(hpcc)
+    assert {"Success=1", "CommWorldProcs=4"} <= set(text.splitlines())
+    assert "FAILED" not in text
+    controller.terminate("hpcc").check()

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The examples over an overlay: a container on each of three hosts, and data folders that are the same there, or are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import example_images
+import pytest
+from agents_lab import NAMES, Agents, Lab
+from controller import ROOT, SMALL, Session, run
+
+TRAINED = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
+TORCHRUN = (
+    "torchrun --nnodes=$WORLD_SIZE --node-rank=$RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT "
+    "/usr/local/bin/train.py"
+)
+# Two CPUs are all that a host of the lab has: one container on each.
+WIDE = {"session_cpus": 2, "session_cluster_size": 3}
+COUNT = "cat /sys/class/net/eth0/statistics/tx_bytes /sys/class/net/eth1/statistics/tx_bytes"
+
+
+@pytest.fixture(scope="module")
+def launched(agents: Agents) -> Callable[..., Session]:
+    """An example as it is typed, with the image of this run: it lies on the controller's engine, and comes to the hosts."""
+
+    def launch(example: str, name: str, **variables: object) -> Session:
+        image = example_images.build(agents.client, example)
+        typed = {"session_name": name, "session_image": image, "session_launch_timeout": 1200, **variables}
+        command = agents.command("cluster_session", "-e", f"@examples/{example}/session.yml", **typed)
+        run(command, cwd=ROOT, env=agents.environment, timeout=1200).check()
+        return Session(agents, name)
+
+    return launch
+
+
+def agents_of(session: Session) -> list[str]:
+    return [one["agent"] for one in session.document["containers"]]
+
+
+def sent(session: Session, host: str) -> tuple[int, int]:
+    """Bytes sent over the session's network, and over docker_gwbridge."""
+    own, gateway = session.say(host, COUNT).split()
+    return int(own), int(gateway)
+
+
+def check_training(text: str) -> None:
+    found = sorted(re.findall(TRAINED, text))
+    assert [one[:2] for one in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
+    assert all(float(last) < float(first) / 2 for _rank, _host, first, last, _sum, _shared in found)
+    assert len({one[4] for one in found}) == 1
+
+
+def test_pytorch(agents: Agents, launched: Callable[..., Session]) -> None:
+    """From the variables alone, and through torchrun, started in each container by Ansible; every time the same weights."""
+    train = launched("pytorch", "train", **WIDE)
+    assert agents_of(train) == list(NAMES)
+    check_training(agents.play("session_logs", session_name="train").check().text)
+    inventory = agents.folder / "own.sessions.yml"
+    inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {agents.artifacts}\n")
+    before = sent(train, "sub1")
+    command = ["ansible", "-i", str(inventory), "session_train", "-m", "ansible.builtin.shell", "-a", TORCHRUN]
+    check_training(run(command, cwd=ROOT, env=agents.environment, timeout=600).check().text)
+    after = sent(train, "sub1")
+    assert after[0] - before[0] > 100_000
+    assert after[1] - before[1] < 10_000
+    agents.terminate("train").check()
+
+
+def test_mpi(agents: Agents, launched: Callable[..., Session]) -> None:
+    """All ranks on all containers, the right sums, and nothing over docker_gwbridge."""
+    ring = launched("mpi", "ring", **WIDE)
+    assert agents_of(ring) == list(NAMES)
+    before = sent(ring, "sub1")
+    for program in ("ring", "ring.py"):
+        said = ring.say("main1", f"mpirun {program}").splitlines()
+        assert sorted(said) == [
+            f"rank {rank} of 6 on {host}: ring 15, all-reduce of 1000000: 0 wrong"
+            for rank, host in enumerate(("main1", "main1", "sub1", "sub1", "sub2", "sub2"))
+        ]
+    after = sent(ring, "sub1")
+    assert after[0] - before[0] > 16_000_000
+    assert after[1] - before[1] < 100_000
+    agents.terminate("ring").check()
+
+
+def test_hpc_challenge(agents: Agents, launched: Callable[..., Session]) -> None:
+    """Four ranks on two hosts."""
+    hpcc = launched("hpcc", "hpcc", session_cpus=2, session_cluster_size=2)
+    assert len(set(agents_of(hpcc))) == 2
+    text = agents.play("session_logs", session_name="hpcc").check().text
+    assert "Success=1" in text
+    assert "CommWorldProcs=4" in text
+    assert "FAILED" not in text
+    agents.terminate("hpcc").check()
+
+
+def test_a_folder_that_all_hosts_see(agents: Agents) -> None:
+    mounts = [{"source": "/srv/shared", "target": "/data"}]
+    folder = agents.lab.folder / "shared"
+    folder.chmod(0o777)
+    data = agents.launched(
+        "shared", **{**SMALL, **WIDE, "session_cluster_mode": "multi-node", "session_mounts": mounts}
+    )
+    assert data.say("sub2", "echo kept >/data/after; ssh sub1 cat /data/after") == "kept"
+    agents.terminate("shared").check()
+    assert (folder / "after").read_text() == "kept\n"
+    assert [path.name for path in folder.iterdir()] == ["after"]
+
+
+def test_a_folder_that_is_another_one_on_one_host(agents: Agents, lab: Lab) -> None:
+    """Refused by name, before anything is made."""
+    mounts = [{"source": "/srv/shared", "target": "/data"}]
+    lab.shell("agent3", "mount -t tmpfs tmpfs /srv/shared").check()
+    try:
+        before = agents.held()
+        refused = agents.launch(
+            "torn", **{**SMALL, **WIDE, "session_cluster_mode": "multi-node", "session_mounts": mounts}
+        )
+        assert refused.code == 2
+        assert "session_mounts: /srv/shared: on agent3 it is another folder than on agent1" in refused.message
+        assert agents.held() == before
+    finally:
+        lab.shell("agent3", "umount /srv/shared").check()
