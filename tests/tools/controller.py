@@ -107,20 +107,17 @@ class Session:
 
 
 def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done:
-    """Run a command to its end, both of its outputs as one."""
-    done = subprocess.run(
-        command,
-        input=said,
-        stdin=subprocess.DEVNULL if said is None else None,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=options.pop("timeout", PATIENCE),
-        **options,
-    )
-    return Done(done.returncode, done.stdout)
+    """Run a command to its end, both of its outputs as one; where it is cut short, nothing that it started goes on."""
+    patience = options.pop("timeout", PATIENCE)
+    source = subprocess.DEVNULL if said is None else subprocess.PIPE
+    streams: dict[str, Any] = {"stdin": source, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, text=True, errors="replace", **streams, **options) as process:
+        try:
+            text, _none = process.communicate(said, timeout=patience)
+        except BaseException:
+            _kill(_family(process.pid))
+            raise
+    return Done(process.returncode, text)
 
 
 @dataclass
@@ -194,9 +191,7 @@ class Controller:
                     break
             else:
                 raise AssertionError("".join(said))
-            for pid in [process.pid] if alone else _family(process.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill([process.pid] if alone else _family(process.pid))
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
         """What the store knows, asked as a program would."""
@@ -274,6 +269,12 @@ class Controller:
         """What is gone already is as good."""
         with suppress(NotFound):
             remove(name, **options)
+
+
+def _kill(pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _family(pid: int) -> list[int]:
