@@ -40,7 +40,7 @@ class ComputeAction(ActionBase):
     def _unreachable(self, reason: str, task_vars: Json) -> Json:
         """A host that is lost on the way is a failure: Ansible's rescue, which undoes a launch, knows no other."""
         where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
-        message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip("."))
+        message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip(".: "))
         return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
