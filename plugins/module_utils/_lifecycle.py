@@ -92,12 +92,12 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
 
 def _learn(store: Store, row: Row, change: Change) -> None:
     """Keep what is seen of a running session before it ends: how its command ended, and which containers have died."""
-    if row.result or row.state != _states.RUNNING:
+    if row.state != _states.RUNNING:
         return
     [session] = list_sessions([row], change.agents)
     told = what_happened(session)
     if told != row.reason:
-        row.result = _result_of(session, bool(row.plan and row.plan["session"].get("command")))
+        row.result = row.result or _result_of(session, bool(row.plan and row.plan["session"].get("command")))
         store.note(row, change.now, told)
 
 
