@@ -18,7 +18,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-LIMIT = 2400.0  # seconds that one step may take
+LIMIT = 4500.0  # seconds that one step may take
 
 
 @dataclass(frozen=True)
