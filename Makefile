@@ -37,9 +37,9 @@ bench: .venv/.tested  ## Measure: the engine's floor, this collection, and a pla
 
 ## Check
 
-CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifact sanity integration molecule
+CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifact sanity integration hosts molecule
 .PHONY: test lint $(CHECKS) cycle clean help
-test: .venv/.tested  ## Run every check and test there is, on a real engine
+test: .venv/.tested  ## Run every check and test but those of `make hosts`, on a real engine
 	@tests/tools/with_engine.py tests/tools/steps.py \
 		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule" "integration"
 
@@ -73,8 +73,12 @@ unit: .venv/.tested  ## Run the unit tests
 
 # An engine, a Swarm and SSH under load can fail for once: what failed is tried a second time, openly, and must then pass.
 integration: .venv/.tested  ## Run the tests against a real engine
-	@pytest tests/integration --durations=12 $(ARGS) || \
-		{ echo "--- once more, those that failed"; pytest tests/integration --last-failed --last-failed-no-failures=none $(ARGS); }
+	@pytest tests/integration --ignore=tests/integration/multi_host --durations=12 $(ARGS) || { \
+		echo "--- once more, those that failed"; \
+		pytest tests/integration --ignore=tests/integration/multi_host --last-failed --last-failed-no-failures=none $(ARGS); }
+
+hosts: .venv/.tested  ## Run the fault and soak tests over three agents made for the run (ROUNDS=50 for the long soak)
+	@pytest tests/integration/multi_host --durations=12 $(ARGS)
 
 artifact: .venv/.tested  ## Build the collection and look at what is in it
 	@pytest tests/artifact $(ARGS)
