@@ -64,7 +64,8 @@ def test_the_readme_from_top_to_bottom(shell: dict[str, str]) -> None:
     assert "changed=0" in typed(session, shell)
 
     # Block "check" is typed while demo runs; it would launch another session and must not.
-    assert "would be launched" in typed(check, shell)
+    # Typed as it stands it counts what else the engine holds, so that on a busy one it would wait.
+    assert re.search(r"would be launched|is PENDING", typed(check, shell))
     ended = typed(end, shell)
     assert re.search(r"demo +readme +RUNNING", ended)
     assert "Session demo: TERMINATED" in ended
