@@ -94,9 +94,7 @@ def _floor(size: int) -> tuple[float, float]:
     try:
         launch = _timed(lambda: everywhere(create_and_start, list(range(size))))
     finally:
-        end = _timed(
-            lambda: everywhere(lambda index: client.remove_container(made[index], force=True), list(range(len(made))))
-        )
+        end = _timed(lambda: everywhere(remove, list(range(len(made)))))
         client.remove_network(network)
     return launch, end
 
