@@ -19,11 +19,6 @@ options:
     type: str
     choices: [started, waited]
     required: true
-  plan:
-    description:
-      - The plan, as M(cluster.compute.schedule) returns it.
-    type: dict
-    required: true
   agent:
     description:
       - The name that the plan has for this host.
@@ -35,6 +30,7 @@ options:
     type: float
     default: 0
 extends_documentation_fragment:
+  - cluster.compute.plan
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute

@@ -20,11 +20,6 @@ description:
   - On the controller, C(ssh_config), C(id_container) and C(known_hosts) are kept below O(artifacts), so that
     C(ssh -F ssh_config main1) works, and C(sub1) by way of C(main1).
 options:
-  plan:
-    description:
-      - The plan, as M(cluster.compute.schedule) returns it.
-    type: dict
-    required: true
   agent:
     description:
       - The agent, as the plan names it, whose containers are given their files.
@@ -37,21 +32,13 @@ options:
     type: list
     elements: str
     default: []
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-      - If not set, C(~/.cluster-compute).
-    type: path
-  address:
-    description:
-      - Where the controller reaches the agent of C(main1).
-      - If not set, the address that the SSH port is published on, or V(127.0.0.1) where that is every address.
-    type: str
   bundle:
     description:
       - Keys and texts from the controller; set by the action half.
     type: str
 extends_documentation_fragment:
+  - cluster.compute.plan
+  - cluster.compute.plan.reach
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute

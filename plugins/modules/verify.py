@@ -15,27 +15,14 @@ description:
   - Waits for containers that are still starting, until O(timeout); a wrong key or a refused login ends it at once.
   - Runs on the controller alone, whatever host the task is for.
 options:
-  plan:
-    description:
-      - The plan, as M(cluster.compute.schedule) returns it.
-    type: dict
-    required: true
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-      - If not set, C(~/.cluster-compute).
-    type: path
-  address:
-    description:
-      - Where the controller reaches the agent of C(main1).
-      - If not set, the address that the SSH port is published on, or V(127.0.0.1) where that is every address.
-    type: str
   timeout:
     description:
       - Seconds for the whole of it.
     type: int
     default: 60
 extends_documentation_fragment:
+  - cluster.compute.plan
+  - cluster.compute.plan.reach
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
