@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The controller's half of ``schedule``: says who asks, waits its turn, takes over from a controller that is gone, and
-renders the user's variables into the plan."""
+renders the user's variables into the plan. Makes sure that the session's folder is no other's."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._template import render_environment
 
 # Seconds between two looks at the queue.
@@ -29,10 +30,15 @@ class ActionModule(ComputeAction):
         if self._task.check_mode:
             wait = 0.0
         args["agents"] = [report["agent"] for report in args.get("agents") or []]
+        request = Request.from_json(args["request"])
+        artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
+        args["kept"] = artifacts.session
         result = self._until_placed(args, wait, task_vars)
+        if result.get("outcome") == "placed" and not self._task.check_mode:
+            artifacts.remove(args["kept"])
         if result.get("plan"):
             plan = Plan.from_json(result["plan"])
-            plan = with_user_environment(plan, render_environment(Request.from_json(args["request"]), plan))
+            plan = with_user_environment(plan, render_environment(request, plan))
             result["plan"] = plan.to_json()
             if self._task.diff and result["outcome"] in ("placed", "repair"):
                 result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}

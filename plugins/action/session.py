@@ -40,7 +40,7 @@ class ActionModule(ComputeAction):
             return {}
         artifacts = Artifacts(mine["artifacts"], session["name"])
         if session["state"] in _states.ENDED:
-            artifacts.remove()
+            artifacts.remove(session["id"])
         elif mine["plan"]:
             plan = Plan.from_json(mine["plan"])
             document = session_document(plan, session, str(mine["address"]), mine["timings"] or {})

@@ -97,7 +97,7 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
             "%s.%s" % (session["name"], hostname),
             {
                 "ansible_host": hostname,
-                "ansible_user": "work",
+                "ansible_user": session["user"]["name"],
                 # The session's configuration has the address, the keys and the jump; quoted, because a home may have a space.
                 "ansible_ssh_common_args": "-F '%s'" % os.path.join(folder, "ssh_config"),
                 "cluster_compute": mine,
@@ -106,11 +106,11 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
 
 
 def _read(path: str) -> Any:
-    """A session's document; nothing while it is being launched."""
+    """A session's document; nothing while it is being launched, or where something else lies beside the sessions."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
         raise AnsibleParserError("%s is no JSON document: %s" % (path, error)) from error

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._topology import r
 
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
     """The stable result of a launch. ``timings`` are seconds per phase; ``address`` is where main1's agent is reached."""
-    main = plan.main
+    main, user = plan.main, plan.session.user
     return {
         "schema": SCHEMA,
         "session": {
@@ -28,6 +28,7 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "mode": plan.session.mode,
             "size": plan.session.size,
             "image": plan.session.image,
+            "user": {"name": user.name, "uid": user.uid, "gid": user.gid},
             "created": session["created"],
             "running": session["changed"],
         },

@@ -33,7 +33,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._store import Row,
 
 @dataclass(frozen=True)
 class Context:
-    """What a decision stands on: the agents' reports, who asks, and when."""
+    """What a decision stands on: the agents' reports, who asks, and when.
+
+    ``kept`` is the ID of the session that the controller's folder of this name belongs to, if there is such a folder.
+    """
 
     agents: Tuple[Agent, ...]
     holder: Json
@@ -41,6 +44,7 @@ class Context:
     policy: Policy = field(default_factory=Policy)
     lease: float = 600.0
     takeover: str = ""
+    kept: str = ""
     check: bool = False
 
 
@@ -86,6 +90,7 @@ def launch(store: Store, request: Request, context: Context) -> Outcome:
             return found
         row = None
     is_new = row is None
+    _check_kept(store, request, context)
     if row is None:
         row = _enqueue(store, request, context)
     elif Request.from_json(row.request).differences(request):
@@ -202,6 +207,16 @@ def _other_settings(row: Row, stored: Request, request: Request) -> InputError:
         "the name is in use by a %s session with other settings (%s): end it with terminate.yml, or take another name"
     )
     return InputError("session_name", row.name, rule % (row.state, names))
+
+
+def _check_kept(store: Store, request: Request, context: Context) -> None:
+    """Before a session is placed: what the controller keeps under its name may only be of one that has ended here."""
+    other = store.get(context.kept) if context.kept else None
+    if not context.kept or (other and other.state in _states.ENDED):
+        return
+    whose = "a session of %s" % other.owner if other else "session %s, which this head does not know" % context.kept
+    rule = "the controller's folder of that name is that of %s: choose another name, or another folder as session_artifacts"
+    raise InputError("session_name", request.name, rule % whose)
 
 
 def _enqueue(store: Store, request: Request, context: Context) -> Row:

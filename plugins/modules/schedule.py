@@ -60,6 +60,17 @@ options:
       - The launch of a controller that is known to be gone; set by the action half.
     type: str
     default: ''
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session. The one of this name must be no other session's
+        that lives.
+      - If not set, C(~/.cluster-compute).
+    type: path
+  kept:
+    description:
+      - The ID of the session that the folder of this name belongs to; set by the action half.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.actiongroup_compute
@@ -140,6 +151,7 @@ def schedule(params: Json, check_mode: bool) -> Json:
         policy=Policy(params["queue_policy"], float(params["queue_age_bound"])),
         lease=float(params["lease"]),
         takeover=params["takeover"],
+        kept=params["kept"],
         check=check_mode,
     )
     store = Store(state_dir(params["state_dir"]), read_only=check_mode)
@@ -168,6 +180,8 @@ def main() -> None:
             "queue_age_bound": {"type": "int", "default": 3600},
             "lease": {"type": "int", "default": 600},
             "wait": {"type": "float", "default": 0},
+            "artifacts": {"type": "path"},
+            "kept": {"type": "str", "default": ""},
             **store_options(),
             "holder": {"type": "dict", "default": {}},
             "takeover": {"type": "str", "default": ""},

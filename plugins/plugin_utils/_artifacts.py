@@ -24,34 +24,73 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
+# All that is ever kept in the folder; whatever else lies there is not ours to remove.
+FILES = (IDENTITY, "id_container", "known_hosts", "session.json", "ssh_config")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class DamagedError(ComputeError):
+    """The file of the secret is not what was written."""
+
+
 class Artifacts:
-    """``<base>/<session name>/``, mode 0700."""
+    """``<base>/<session name>/``, mode 0700.
+
+    One controller may meet a name twice, for another owner or another inventory. The folder is one session's: the file of
+    the secret says whose. A folder with anything else in it is left to whoever made it.
+    """
 
     def __init__(self, base: str, name: str) -> None:
         if not name or "/" in name or name.startswith("."):
             raise InputError("session_name", name, "must be a plain folder name")
         self.base = os.path.abspath(os.path.expanduser(base or DEFAULT))
-        self.name = name
         self.folder = os.path.join(self.base, name)
 
     def identity(self, session: str, create: bool) -> Identity | None:
         """The session's identity; a new secret where there is none, if ``create``. Of several forks, one makes it."""
-        secret = self.read(IDENTITY)
-        if secret is None and create:
+        secret, owner = self._secret()
+        if not secret and create:
             with self._opened() as folder:
-                self._keep_first(folder, secrets.token_hex(SECRET_BYTES).encode() + b"\n")
-            secret = self.read(IDENTITY)
-        if secret is None:
+                self._keep_first(folder, ("%s %s\n" % (secrets.token_hex(SECRET_BYTES), session)).encode())
+            secret, owner = self._secret()
+        if not secret:
             return None
+        if owner != session:
+            message = "%s belongs to session %s: choose another name, or another folder as session_artifacts."
+            raise ComputeError(message % (self.folder, owner))
+        return Identity(secret, session)
+
+    @property
+    def session(self) -> str:
+        """The ID of the session that the folder belongs to; empty where nobody has it."""
+        session = self._secret()[1]
+        if not session:
+            self._refuse_strangers()
+        return session
+
+    def _refuse_strangers(self) -> None:
         try:
-            return Identity(bytes.fromhex(secret.decode("ascii").strip()), session)
+            strange = sorted(name for name in os.listdir(self.folder) if not _is_ours(name))
+        except OSError:
+            return  # not there yet; what is there and cannot be read is told when it is written to
+        if strange:
+            rule = (
+                "the folder %s has that name and holds %s: choose another name, or another folder as session_artifacts"
+            )
+            raise InputError("session_name", os.path.basename(self.folder), rule % (self.folder, strange[0]))
+
+    def _secret(self) -> Tuple[bytes, str]:
+        """The secret, and the ID of the session that it is of."""
+        found = self.read(IDENTITY)
+        if found is None:
+            return b"", ""
+        try:
+            secret, session = found.decode("ascii").split()
+            return bytes.fromhex(secret), session
         except ValueError as error:
             message = "%s/%s is damaged: put back a copy of it, or end the session and launch it anew."
-            raise ComputeError(message % (self.folder, IDENTITY)) from error
+            raise DamagedError(message % (self.folder, IDENTITY)) from error
 
     def read(self, name: str) -> bytes | None:
         """A file's content, or nothing where there is no such file."""
@@ -74,18 +113,28 @@ class Artifacts:
         """The same for a document."""
         return self.write(name, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
-    def remove(self) -> bool:
-        """Remove the folder with the files in it; says whether there was one."""
+    def remove(self, session: str) -> bool:
+        """Remove the session's folder with our files in it; says whether there was one."""
+        if not self._is_of(session):
+            return False
         try:
             with self._opened(create=False) as folder:
-                for name in os.listdir(folder):
+                for name in filter(_is_ours, os.listdir(folder)):
                     os.unlink(name, dir_fd=folder)
-            os.rmdir(self.folder)
+            with suppress(OSError):  # not empty: somebody has put something of his own there
+                os.rmdir(self.folder)
         except FileNotFoundError:
             return False
         except OSError as error:
             raise self._refusal("", error) from error
         return True
+
+    def _is_of(self, session: str) -> bool:
+        """Whether nobody else's secret is in the folder. A damaged one helps nobody any more."""
+        try:
+            return self._secret()[1] in ("", session)
+        except DamagedError:
+            return True
 
     def _look(self, name: str) -> Tuple[bytes | None, int]:
         """A file's content and mode."""
@@ -112,16 +161,16 @@ class Artifacts:
         except OSError as error:
             raise self._refusal("", error) from error
         try:
-            self._guard(folder)
+            self._guard(folder, mend=create)
             yield folder
         finally:
             os.close(folder)
 
-    def _guard(self, folder: int) -> None:
+    def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
             raise ComputeError("%s belongs to somebody else: choose another folder for the artifacts." % self.folder)
-        if stat.S_IMODE(status.st_mode) != 0o700:
+        if mend and stat.S_IMODE(status.st_mode) != 0o700:
             os.fchmod(folder, 0o700)
 
     def _keep_first(self, folder: int, secret: bytes) -> None:
@@ -149,6 +198,11 @@ class Artifacts:
         return ComputeError(
             "%s cannot be used: %s; mend it, or choose another folder for the artifacts." % (path, reason)
         )
+
+
+def _is_ours(name: str) -> bool:
+    """One of our files, or what a writer that was killed has left of one."""
+    return name in FILES or any(name.startswith(".%s." % one) for one in FILES)
 
 
 def _make_folder(path: str) -> None:

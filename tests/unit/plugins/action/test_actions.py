@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
 Answer = Json | Exception
 
@@ -164,7 +165,8 @@ def answer(outcome: str, **fields: Any) -> Json:
 
 
 def ask(action: Any, **args: Any) -> Json:
-    result: Json = action.act({"request": ASKED.to_json(), "agents": [{"agent": {"name": "a"}}], **args}, {})
+    given = {"request": ASKED.to_json(), "agents": [{"agent": {"name": "a"}}], "artifacts": "/nonexistent", **args}
+    result: Json = action.act(given, {})
     return result
 
 
@@ -178,6 +180,19 @@ def test_a_plan_has_the_users_variables(outcome: str) -> None:
     (call,) = action.asked
     assert call["agents"] == [{"name": "a"}]
     assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
+
+
+@pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", ["train"])])
+def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
+    outcome: str, left: list[str], tmp_path: Path
+) -> None:
+    """Whose folder it is goes to the head, which refuses where that session lives."""
+    Artifacts(str(tmp_path), "train").identity("ended", create=True)
+    action = played(schedule.ActionModule, answer(outcome))
+    ask(action, artifacts=str(tmp_path))
+    assert action.asked[0]["kept"] == "ended"
+    assert "artifacts" not in action.asked[0]
+    assert os.listdir(tmp_path) == left
 
 
 @pytest.fixture
@@ -279,7 +294,14 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     holder = dict(context(agent("a")).holder)
     folder = str(tmp_path / "state")
     common = {"agents": [report], "holder": holder, "lease": 600, "state_dir": folder}
-    asked = {**common, "request": checked, "queue_policy": "backfill", "queue_age_bound": 3600, "takeover": ""}
+    asked = {
+        **common,
+        "request": checked,
+        "queue_policy": "backfill",
+        "queue_age_bound": 3600,
+        "takeover": "",
+        "kept": "",
+    }
 
     def decide(check_mode: bool = False) -> Json:
         result: Json = json.loads(json.dumps(schedule_module.schedule(asked, check_mode)))

@@ -54,6 +54,7 @@ def test_session_json() -> None:
             "mode": "multi-node",
             "size": 3,
             "image": "reference",
+            "user": {"name": "work", "uid": 1000, "gid": 1000},
             "created": 100.0,
             "running": 105.0,
         },

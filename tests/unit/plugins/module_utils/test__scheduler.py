@@ -187,6 +187,37 @@ def test_a_lost_launch_of_somebody_else_frees_its_room(store: Store) -> None:
     assert store.find("other", "alice") is None
 
 
+def test_a_folder_of_another_live_session_is_refused(store: Store) -> None:
+    """bob's session has the folder of that name on the controller that alice launches from."""
+    running(store, request(owner="bob"), A)
+    message = (
+        "session_name: 'train': the controller's folder of that name is that of a session of bob: choose another name, or "
+        "another folder as session_artifacts."
+    )
+    with pytest.raises(InputError, match=exactly(message)):
+        launch(store, TRAIN, context(A, kept=the_row(store, owner="bob").id))
+    assert store.find("train", "alice") is None
+
+
+def test_a_folder_of_a_session_of_another_head_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="is that of session 0000, which this head does not know"):
+        launch(store, TRAIN, context(A, kept="0000"))
+
+
+def test_a_folder_of_a_session_that_has_ended_is_no_matter(store: Store) -> None:
+    running(store, TRAIN, A)
+    row = the_row(store)
+    store.change(row, _states.TERMINATING, 1010.0, "asked for")
+    store.change(row, _states.TERMINATED, 1020.0, "done")
+    assert launch(store, TRAIN, context(A, kept=row.id)).outcome == "placed"
+
+
+def test_a_session_that_runs_keeps_its_folder(store: Store) -> None:
+    plan = running(store, TRAIN, A)
+    there = carried_out([A], plan)
+    assert launch(store, TRAIN, context(*there, kept=plan.session.id)).outcome == "running"
+
+
 @pytest.mark.parametrize("state", ["RUNNING", "PENDING"])
 def test_a_name_in_use_with_other_settings_is_refused(store: Store, state: str) -> None:
     if state == "RUNNING":
