@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _host
 from ansible_collections.cluster.compute.plugins.module_utils._engine import AbsentError, Engine
-from ansible_collections.cluster.compute.plugins.module_utils._errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, SCHEMA, Json
 from ansible_collections.cluster.compute.plugins.module_utils._removal import persist
 from ansible_collections.cluster.compute.plugins.module_utils._report import engine_entry
@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._report import eng
 PORT = 2377
 OURS = LABEL + "schema"
 PAUSE = 0.2
+ON_AND_ON = "will continue in the background"
 
 
 class SwarmEngine(Engine):
@@ -76,8 +77,23 @@ def begin(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: floa
 
 
 def join(engine: SwarmEngine, remote: str, token: str, address: str, deadline: float) -> Json:
-    engine.join(["%s:%d" % (remote, PORT)], token, address)
+    try:
+        engine.join(["%s:%d" % (remote, PORT)], token, address)
+    except EngineError as error:
+        # After 20 s an engine says so and goes on trying; to leave then could cost the managers their quorum.
+        # https://github.com/moby/moby/blob/v20.10.24/daemon/cluster/errors.go
+        if ON_AND_ON not in error.message:
+            raise
     return _active(engine, deadline)
+
+
+def settled(engine: Engine, deadline: float) -> Json:
+    """The membership, once an engine that has just begun to run or to join knows what it is in."""
+    place = asked(engine)
+    while place["state"] == "pending" and time.monotonic() + PAUSE < deadline:
+        time.sleep(PAUSE)
+        place = asked(engine)
+    return place
 
 
 def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: float, *, check: bool) -> List[str]:

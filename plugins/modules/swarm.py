@@ -184,7 +184,7 @@ def handle(module: AnsibleModule) -> Json:
     if state == "forgotten":
         done = _swarm.forget(engine, nodes, deadline, check=module.check_mode)
         return {"changed": bool(done), "nodes": done}
-    before = _swarm.asked(engine)
+    before = _swarm.asked(engine) if state == "absent" else _swarm.settled(engine, deadline)
     after = before
     if state == "present":
         after = _present(module, engine, before, deadline)
