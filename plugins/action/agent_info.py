@@ -19,7 +19,7 @@ class ActionModule(ComputeAction):
         try:
             result = self.module("agent_info", args, task_vars)
         except AnsibleConnectionFailure as error:
-            return _lost(args, str(error))
+            return {**_lost(args, str(error)), "connected": False}
         if result.get("failed") and (result.get("failure") or {}).get("code") != "input":
             return _lost(args, str(result.get("msg") or result.get("module_stderr") or "the module failed"))
         return result

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List
+from typing import Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._document import session_document
+from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._names import random_name
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
@@ -25,6 +26,7 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         if args.get("state") == "checked":
             requests = _checked(args.get("request") or {}, args.get("count", 1))
+            _check_agents(requests[0], args.get("inventory") or requests[0].agents)
             paths = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
             return {"changed": False, "requests": [request.to_json() for request in requests], "paths": paths}
         mine = {name: args.pop(name, None) for name in ("artifacts", "plan", "address", "timings")}
@@ -47,6 +49,15 @@ class ActionModule(ComputeAction):
             artifacts.write_json("session.json", document)
             return {"document": document, "artifacts": artifacts.folder}
         return {}
+
+
+def _check_agents(request: Request, inventory: Sequence[str]) -> None:
+    """A designated agent that is none would be waited for in vain."""
+    unknown = [name for name in request.agents if name not in inventory]
+    if unknown:
+        raise InputError(
+            "session_agents", unknown[0], "it is no agent of this play; there is %s" % ", ".join(inventory)
+        )
 
 
 def _checked(variables: Json, count: object) -> List[Request]:

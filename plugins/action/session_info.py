@@ -2,12 +2,18 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``session_info``: it says so when the host is lost on the way."""
+"""The controller's half of ``session_info``: whose sessions are asked for, where nobody is named."""
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import RemoteAction
+from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._names import EVERYBODY
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
 
-class ActionModule(RemoteAction):
-    """All the work is the module's."""
+class ActionModule(ComputeAction):
+    """The controller's user, whose name the module cannot know; everybody, if that is what is asked for."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        owner = args.pop("owner", None) or login()
+        return self.module("session_info", args if owner == EVERYBODY else dict(args, owner=owner), task_vars)

@@ -28,6 +28,7 @@ class FilterModule:
             "sessions_table": _document.sessions_table,
             "session_result": _document.result,
             "what_happened": _document.what_happened,
+            "show_time": _document.show_time,
             "sessions_to_end": _document.to_end,
             "logs_view": _document.logs_view,
             "agents_table": _document.agents_table,

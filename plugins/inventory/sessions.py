@@ -47,6 +47,7 @@ keyed_groups:
 
 import json
 import os
+import shlex
 from typing import Any, Dict, Iterator
 
 from ansible.errors import AnsibleParserError
@@ -99,7 +100,7 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
                 "ansible_host": hostname,
                 "ansible_user": session["user"]["name"],
                 # The session's configuration has the address, the keys and the jump; quoted, because a home may have a space.
-                "ansible_ssh_common_args": "-F '%s'" % os.path.join(folder, "ssh_config"),
+                "ansible_ssh_common_args": "-F " + shlex.quote(os.path.join(folder, "ssh_config")),
                 "cluster_compute": mine,
             },
         )

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes, show_cpus
@@ -126,13 +127,26 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
             one["state"] + (" (degraded: %s)" % ", ".join(one["degraded"]) if one.get("degraded") else ""),
             one["size"],
             one["mode"],
-            "%s CPUs, %s" % (show_cpus(one["each"]["millicpus"]), show_bytes(one["each"]["memory"])),
+            _each(one),
+            one["image"] or "-",
+            show_time(one["created"]),
             ", ".join(one["agents"]) or "-",
             what_happened(one),
         )
         for one in sessions
     ]
-    return table(("session", "owner", "state", "size", "mode", "each", "agents", "reason"), rows)
+    return table(("session", "owner", "state", "size", "mode", "each", "image", "created", "agents", "reason"), rows)
+
+
+def _each(session: Json) -> str:
+    """What each container holds; GPUs where there are any."""
+    gpus = ", %g GPUs" % session["gpus"] if session["gpus"] else ""
+    return "%s CPUs, %s%s" % (show_cpus(session["each"]["millicpus"]), show_bytes(session["each"]["memory"]), gpus)
+
+
+def show_time(seconds: float) -> str:
+    """A time as the reader's own clock shows it, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def what_happened(session: Json) -> str:

@@ -84,20 +84,25 @@ def _policies(row: Row) -> Json:
 
 
 def _shape(row: Row, lives: Dict[str, Live]) -> Json:
-    """Size, mode and what each container holds: from the plan or the request, else from the labels."""
+    """Size, mode, image and what each container holds: from the plan or the request, else from the labels."""
     if row.plan:
         plan = Plan.from_json(row.plan)
-        return {"size": plan.session.size, "mode": plan.session.mode, "each": plan.main.resources.to_json()}
+        return _shown(plan.session.size, plan.session.mode, plan.session.image, plan.main.resources)
     if row.request:
         request = Request.from_json(row.request)
         each = Resources(request.millicpus, request.memory, request.shm)
-        return {"size": request.size, "mode": request.mode, "each": each.to_json()}
+        return {**_shown(request.size, request.mode, request.image, each), "gpus": request.gpus}
     some = next((live for live in lives.values() if live.session == row.id), None)
     if some is None:
-        return {"size": 0, "mode": "", "each": Resources().to_json()}
+        return _shown(0, "", "", Resources())
     labels = some.data["labels"]
     size = len(read_placement(labels[LABEL + "session.placement"]))
-    return {"size": size, "mode": labels[LABEL + "session.mode"], "each": some.resources.to_json()}
+    return _shown(size, labels[LABEL + "session.mode"], str(some.data.get("image") or ""), some.resources)
+
+
+def _shown(size: int, mode: str, image: str, each: Resources) -> Json:
+    gpus = round(sum(gpu.shares for gpu in each.gpus), 3)
+    return {"size": size, "mode": mode, "image": image, "gpus": gpus, "each": each.to_json()}
 
 
 def _agent(agent: Agent, booked: Sequence[Resources]) -> Json:

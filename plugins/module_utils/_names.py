@@ -17,6 +17,8 @@ _SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED_PREFIX = "BACKENDAI_"
+# Instead of an owner, where lists are asked for.
+EVERYBODY = "all"
 
 _ADJECTIVES = (
     "amber brave bright calm clever cosmic crisp eager early fair fleet gentle golden grand happy keen kind lively lucid lunar "
@@ -29,7 +31,9 @@ _NOUNS = (
 
 
 def check_session_name(name: object) -> str:
-    """A session's name, or an error that tells the rule."""
+    """A session's name, or an error that tells the rule. YAML reads one of digits alone as a number."""
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
         rule = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
         raise InputError("session_name", name, rule)
@@ -41,6 +45,8 @@ def check_owner(owner: object) -> str:
     if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
         rule = "an owner has 1 to 32 letters, digits, '-' or '_', and starts and ends with a letter or digit"
         raise InputError("session_owner", owner, rule)
+    if owner == EVERYBODY:
+        raise InputError("session_owner", owner, "in lists it stands for everybody, so that nobody has this name")
     return owner
 
 

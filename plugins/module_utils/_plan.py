@@ -206,9 +206,10 @@ def _engine_mount(mount: Mount, session: Session) -> Mount:
     """
     if mount.type != "nfs":
         return mount
-    server, _colon, path = mount.source.partition(":")
+    # An IPv6 address has colons of its own, but no slash.
+    server, _colon, path = mount.source.partition(":/")
     extra: List[str] = [text for text in (mount.options.get("o", ""),) if text]
-    options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":" + path}
+    options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":/" + path}
     name = "%s.%s.%s" % (session.owner, session.name, hashlib.sha256(mount.source.encode()).hexdigest()[:8])
     return replace(mount, type="volume", source=name, options=options)
 

@@ -178,6 +178,8 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(variable, entry["target"], rule)
     if kind == "bind" and not source.startswith("/"):
         raise InputError(variable, source, "a folder of the host is an absolute path")
+    if kind == "bind" and options:
+        raise InputError(variable, options, "a folder of the host takes no options; volumes and NFS folders do")
     if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
         raise InputError(variable, source, "an NFS source is server:/path")
     if kind == "volume" and not _VOLUME.fullmatch(source):

@@ -100,6 +100,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+connected:
+  description: V(false) where Ansible itself could not reach the host.
+  returned: when the host cannot be reached
+  type: bool
+  sample: false
 agent:
   description: The report.
   returned: success

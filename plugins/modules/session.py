@@ -69,6 +69,12 @@ options:
       - How many such sessions, for O(state=checked); of several, each has its number after the name.
     type: int
     default: 1
+  inventory:
+    description:
+      - The names of the agents there are, for O(state=checked); a designated agent must be one of them.
+    type: list
+    elements: str
+    default: []
   unreached:
     description:
       - Agents that could not be reached at the end, for O(state=terminated); the history names those that held a part of it.
@@ -229,6 +235,7 @@ def main() -> None:
             "agents": {"type": "list", "elements": "dict", "default": []},
             "lease": {"type": "int", "default": 600},
             "count": {"type": "int", "default": 1},
+            "inventory": {"type": "list", "elements": "str", "default": []},
             "unreached": {"type": "list", "elements": "str", "default": []},
             "logs": {"type": "list", "elements": "dict", "default": []},
             "artifacts": {"type": "path"},

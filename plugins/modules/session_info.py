@@ -18,7 +18,8 @@ options:
     type: str
   owner:
     description:
-      - Only sessions of this owner.
+      - Only sessions of this owner; V(all) for those of everybody.
+      - If not set, the controller's user.
     type: str
   ended:
     description:

@@ -19,7 +19,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from samples import agent, context, exactly, plan, request
 
-from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session
+from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
@@ -114,6 +114,27 @@ def test_several_sessions_have_numbers() -> None:
 def test_bad_input_is_refused_on_the_controller(variables: Json, count: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check(count=count, **variables)
+
+
+def test_a_designated_agent_must_be_one() -> None:
+    asked = {
+        "state": "checked",
+        "request": {"name": "train", "agents": ["node1", "nosuch"]},
+        "inventory": ["node1", "node2"],
+    }
+    message = "session_agents: 'nosuch': it is no agent of this play; there is node1, node2."
+    with pytest.raises(InputError, match=exactly(message)):
+        played(session.ActionModule, {}).act(asked, {})
+
+
+# session_info
+
+
+@pytest.mark.parametrize(("owner", "asked"), [("", {"owner": login()}), ("bob", {"owner": "bob"}), ("all", {})])
+def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, asked: Json) -> None:
+    action = played(session_info.ActionModule, {"sessions": []})
+    action.act({"owner": owner}, {})
+    assert action.asked == [asked]
 
 
 # session: artifacts

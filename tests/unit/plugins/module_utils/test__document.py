@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -144,15 +145,29 @@ def test_tables() -> None:
         "size": 3,
         "mode": "multi-node",
         "each": {"millicpus": 500, "memory": GIB},
+        "image": "env:1",
+        "gpus": 0,
         "agents": ["a", "b"],
         "degraded": ["sub2"],
         "containers": [{"hostname": "sub2", "agent": "b", "state": "missing"}],
     }
-    waiting = {**session, "name": "wait", "state": "PENDING", "agents": [], "degraded": [], "containers": []}
+    waiting = {
+        **session,
+        "name": "wait",
+        "state": "PENDING",
+        "agents": [],
+        "degraded": [],
+        "containers": [],
+        "gpus": 2.0,
+    }
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(100))
     assert sessions_table([session, {**waiting, "reason": "a: needs 3 CPUs, 1 free"}]) == [
-        "SESSION  OWNER  STATE                     SIZE  MODE        EACH          AGENTS  REASON",
-        "train    alice  RUNNING (degraded: sub2)  3     multi-node  0.5 CPUs, 1g  a, b    sub2 on b is gone",
-        "wait     alice  PENDING                   3     multi-node  0.5 CPUs, 1g  -       a: needs 3 CPUs, 1 free",
+        "SESSION  OWNER  STATE                     SIZE  MODE        EACH                  IMAGE  CREATED           AGENTS  "
+        "REASON",
+        f"train    alice  RUNNING (degraded: sub2)  3     multi-node  0.5 CPUs, 1g          env:1  {when}  a, b    "
+        "sub2 on b is gone",
+        f"wait     alice  PENDING                   3     multi-node  0.5 CPUs, 1g, 2 GPUs  env:1  {when}  -       "
+        "a: needs 3 CPUs, 1 free",
     ]
     used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
     up = {"name": "a", "group": "default", "reachable": True, "reason": "", "used": used, "capacity": capacity}

@@ -30,6 +30,10 @@ def test_a_good_session_name_is_kept(name: str) -> None:
     assert check_session_name(name) == name
 
 
+def test_a_name_of_digits_may_be_a_number_in_yaml() -> None:
+    assert check_session_name(1234) == "1234"
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -44,7 +48,8 @@ def test_a_good_session_name_is_kept(name: str) -> None:
         ("tr\nain", "'tr\\nain'"),
         ("traïn", "'traïn'"),
         ("", "''"),
-        (1234, "1234"),
+        (12.5, "12.5"),
+        (True, "True"),
         (None, "None"),
         ("../../etc", "'../../etc'"),
     ],
@@ -64,6 +69,11 @@ def test_a_good_owner_is_kept(owner: str) -> None:
 def test_a_bad_owner_is_refused(owner: object) -> None:
     with pytest.raises(InputError, match=r"^session_owner: .*an owner has 1 to 32 letters"):
         check_owner(owner)
+
+
+def test_nobody_is_called_what_stands_for_everybody() -> None:
+    with pytest.raises(InputError, match=r"^session_owner: 'all': in lists it stands for everybody"):
+        check_owner("all")
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,12 @@ def test_an_nfs_folder_is_a_volume_of_the_session() -> None:
     assert (bind.type, bind.source, volume.type, volume.source) == ("bind", "/scratch", "volume", "cache")
 
 
+def test_an_nfs_server_may_have_an_ipv6_address() -> None:
+    mounts = [{"source": "2001:db8::1:/export", "target": "/data", "type": "nfs"}]
+    (nfs,) = plan(request(mounts=mounts)).main.mounts
+    assert nfs.options == {"type": "nfs", "o": "addr=2001:db8::1,rw", "device": ":/export"}
+
+
 @given(st.lists(st.tuples(st.text(min_size=1), st.integers(1, 5)), max_size=6))
 def test_a_placement_is_read_as_it_was_shown(runs: list[tuple[str, int]]) -> None:
     agents = [agent for agent, count in runs for _ in range(count)]

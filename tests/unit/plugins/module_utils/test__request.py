@@ -54,7 +54,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("name", "my/train", "'my/train'", NAME),
         ("name", "-train", "'-train'", NAME),
         ("name", "train\n", r"'train\n'", NAME),
-        ("name", 12345, "12345", NAME),
+        ("name", 1.5, "1.5", NAME),
         (
             "owner",
             "a.b",
@@ -122,6 +122,12 @@ def refusal(variables: dict[str, Any]) -> str:
         ("mounts", [{**DATA, "source": 7}], "7", "a path is a text without control characters"),
         ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", "a volume's name has letters, digits, '-', '_' or '.'"),
         ("mounts", [{**DATA, "source": "data", "type": "bind"}], "'data'", "a folder of the host is an absolute path"),
+        (
+            "mounts",
+            [{**DATA, "options": {"o": "ro"}}],
+            "{'o': 'ro'}",
+            "a folder of the host takes no options; volumes and NFS folders do",
+        ),
         ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "an NFS source is server:/path"),
         ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "it is one of: bind, volume, nfs"),
         ("mounts", [{**DATA, "mode": "rwx"}], "'rwx'", "it is one of: rw, ro"),
