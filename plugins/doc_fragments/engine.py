@@ -15,7 +15,8 @@ options:
     description:
       - Where the Docker Engine of the host that runs the module listens, such as V(unix:///var/run/docker.sock)
         or V(tcp://127.0.0.1:2375).
-      - If not set, the environment variable E(DOCKER_HOST) of that host is used, and then the default.
+      - If not set, the variable C(agent_docker_host) that the inventory has for that host is used, then the environment variable
+        E(DOCKER_HOST) there, and then the default.
     type: str
     default: unix:///var/run/docker.sock
   timeout:

@@ -20,6 +20,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._errors import Com
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._names import owner_from_login
 
+# The modules that have the option docker_host.
+_OF_ENGINES = frozenset(
+    ("agent_check", "agent_info", "batch", "containers", "image", "logs", "network", "ssh", "swarm")
+)
+
 
 class ComputeAction(ActionBase):
     """An action whose errors are one sentence, as a module's are. Subclasses say what it does in ``act``."""
@@ -48,9 +53,20 @@ class ComputeAction(ActionBase):
         """The work: the result, or a ComputeError."""
 
     def module(self, name: str, args: Json, task_vars: Json) -> Json:
-        """Run a module of this collection where the task runs."""
+        """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
+        if name in _OF_ENGINES and not args.get("docker_host"):
+            args = {**args, **self._engine(task_vars)}
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
         return result
+
+    def _engine(self, task_vars: Json) -> Json:
+        """``agent_docker_host`` of the host that the module runs on, which is not the task's own when it is delegated."""
+        if self._task.delegate_to:
+            host = (task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
+            named = host.get("agent_docker_host")
+        else:
+            named = self._templar.template(task_vars.get("agent_docker_host"))
+        return {"docker_host": str(named)} if named else {}
 
 
 class RemoteAction(ComputeAction):
@@ -68,12 +84,13 @@ def login() -> str:
 def holder() -> Json:
     """Who launches: the process of this ansible-playbook. Actions run in its forks."""
     pid = os.getppid()
-    return {"host": socket.gethostname(), "user": login(), "pid": pid, "start": _started(pid)}
+    return {"host": socket.gethostname(), "machine": _machine(), "user": login(), "pid": pid, "start": _started(pid)}
 
 
 def is_gone(other: Json) -> bool:
-    """Whether another holder is certain to be gone: it ran on this machine, and its process is no more."""
-    if not other or other.get("host") != socket.gethostname():
+    """Whether another holder is certain to be gone: its process was among ours, and is no more."""
+    machine = _machine()
+    if not machine or other.get("machine") != machine:
         return False
     pid = int(other.get("pid") or 0)
     # Other numbers mean groups of processes.
@@ -86,7 +103,20 @@ def is_gone(other: Json) -> bool:
     except PermissionError:
         pass
     # A process of the same number that started at another time is another process.
-    return _started(pid) != other.get("start")
+    started = _started(pid)
+    return bool(started) and started != other.get("start")
+
+
+def _machine() -> str:
+    """Whose process numbers ours are: this boot of this kernel, this PID namespace. Hosts and containers may share a name.
+
+    Empty where there is no /proc to tell.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            return "%s %s" % (boot.read().strip(), os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        return ""
 
 
 def _started(pid: int) -> str:

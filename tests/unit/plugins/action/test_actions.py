@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._errors import Com
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
 Answer = Json | Exception
@@ -256,7 +256,7 @@ def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
 def ended_process() -> Json:
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    return {"host": socket.gethostname(), "user": "alice", "pid": process.pid, "start": "1"}
+    return {"machine": _machine(), "user": "alice", "pid": process.pid, "start": "1"}
 
 
 def test_a_controller_that_is_gone_is_taken_over_at_once() -> None:
@@ -265,7 +265,7 @@ def test_a_controller_that_is_gone_is_taken_over_at_once() -> None:
     assert action.asked[1]["takeover"] == plan(ASKED).session.launch
 
 
-@pytest.mark.parametrize("holder", [{"host": "elsewhere", "pid": 1}, None])
+@pytest.mark.parametrize("holder", [{"machine": "elsewhere", "pid": 1}, None])
 def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> None:
     action = played(
         schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")

@@ -8,13 +8,23 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._names import check_owner
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import _started, holder, is_gone, login
+from ansible_collections.cluster.compute.plugins.plugin_utils import _action
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
+    ComputeAction,
+    _machine,
+    _started,
+    holder,
+    is_gone,
+    login,
+)
 
-HERE = socket.gethostname()
+HERE = _machine()
 
 
 @pytest.fixture
@@ -26,7 +36,13 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
     told = holder()
-    assert told == {"host": HERE, "user": login(), "pid": os.getppid(), "start": _started(os.getppid())}
+    assert told == {
+        "host": socket.gethostname(),
+        "machine": HERE,
+        "user": login(),
+        "pid": os.getppid(),
+        "start": _started(os.getppid()),
+    }
     assert told["start"]
     assert not is_gone(told)
 
@@ -36,25 +52,70 @@ def test_the_login_is_an_owner() -> None:
 
 
 def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:
-    assert not is_gone({"host": HERE, "pid": process.pid, "start": _started(process.pid)})
+    assert not is_gone({"machine": HERE, "pid": process.pid, "start": _started(process.pid)})
 
 
 def test_an_ended_process_is_gone(process: subprocess.Popen[bytes]) -> None:
-    told = {"host": HERE, "pid": process.pid, "start": _started(process.pid)}
+    told = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
     process.kill()
     process.wait()
     assert is_gone(told)
 
 
 def test_another_process_of_the_same_number_is_another_process(process: subprocess.Popen[bytes]) -> None:
-    assert is_gone({"host": HERE, "pid": process.pid, "start": "1"})
+    assert is_gone({"machine": HERE, "pid": process.pid, "start": "1"})
 
 
-@pytest.mark.parametrize("other", [{}, {"host": "elsewhere", "pid": 2**22, "start": "1"}, {"pid": 2**22, "start": "1"}])
+@pytest.mark.parametrize(
+    "other", [{}, {"machine": "elsewhere", "pid": 2**22, "start": "1"}, {"pid": 2**22, "start": "1"}]
+)
 def test_nothing_is_known_of_other_machines(other: dict[str, object]) -> None:
     assert not is_gone(other)
 
 
 @pytest.mark.parametrize("pid", [0, -1, None])
 def test_a_holder_without_a_process_is_not_certain_to_be_gone(pid: object) -> None:
-    assert not is_gone({"host": HERE, "pid": pid, "start": "1"})
+    assert not is_gone({"machine": HERE, "pid": pid, "start": "1"})
+
+
+def test_a_process_that_may_not_be_looked_at_is_not_gone(process: subprocess.Popen[bytes], monkeypatch: Any) -> None:
+    """With /proc mounted with hidepid, another user's process cannot be told from a later one of the same number."""
+    told = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
+    monkeypatch.setattr(_action, "_started", lambda _pid: "")
+    assert not is_gone(told)
+
+
+class Asked(ComputeAction):
+    """What the module of a task is called with."""
+
+    def act(self, args: Any, task_vars: Any) -> Any:
+        raise NotImplementedError
+
+    def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> Any:  # type: ignore[override]
+        return {"name": module_name, **module_args}
+
+
+HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
+
+
+@pytest.mark.parametrize(
+    ("delegate", "own", "named", "engine"),
+    [
+        (None, "tcp://own", "", "tcp://own"),
+        (None, "tcp://own", "tcp://named", "tcp://named"),
+        (None, None, "", None),
+        (None, "", "", None),
+        ("head", "tcp://own", "", "tcp://head"),
+        ("plain", "tcp://own", "", None),
+        ("nobody", "tcp://own", "", None),
+    ],
+)
+def test_a_module_asks_the_engine_of_the_host_it_runs_on(
+    delegate: str | None, own: str | None, named: str, engine: str | None
+) -> None:
+    task = SimpleNamespace(delegate_to=delegate, async_val=0)
+    action = Asked(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    given = {"docker_host": named} if named else {}
+    task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
+    assert action.module("network", given, task_vars).get("docker_host") == engine
+    assert "docker_host" not in action.module("session", {}, task_vars)
