@@ -91,7 +91,7 @@ def test_from_a_plan_to_everybody_reached(lab: Lab, checkout: Path, tmp_path: Pa
     assert 'reached=["main1", "sub1"]' in again.stdout
     assert lab.ssh("sub1", "hostname") == "sub1\n"
 
-    secret = (lab.artifacts.read("identity") or b"").decode().strip()
+    secret = (lab.artifacts.read("identity") or b"").decode().split()[0]
     shown = planned.stdout + equipped.stdout + again.stdout
     assert "bundle: VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in shown
     bundle = base64.b64encode(b'{"authority"').decode()
@@ -102,7 +102,7 @@ def test_another_controller_is_told_so(lab: Lab, checkout: Path, tmp_path: Path)
     lab.create(["main1"])
     lab.equip(["main1"])
     lab.start(["main1"])
-    lab.artifacts.remove()
+    lab.artifacts.remove(lab.plan.session.id)
     lab.create(["sub1"])
 
     refused = play(lab, checkout, tmp_path)

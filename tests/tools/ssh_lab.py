@@ -176,7 +176,7 @@ class Lab:
             self.engine.remove(listed["Id"])
         for network in self.engine.networks(self.plan.session.id):
             self.engine.remove_network(network["Id"])
-        self.artifacts.remove()
+        self.artifacts.remove(self.plan.session.id)
 
 
 def _path_of(engine: Engine, image: str) -> str:

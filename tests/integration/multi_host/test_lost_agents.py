@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from agents_lab import NAMES, Agents, Lab
 from controller import LABEL, Session, run
@@ -80,6 +83,32 @@ def test_an_engine_dies_under_a_running_session(agents: Agents, whole: Lab) -> N
     assert len(containers(whole.held("agent3"))) == 2
     agents.terminate("outlives").check()
     assert agents.held() == NOTHING
+
+
+def test_an_agent_that_is_silent_for_a_while_does_not_end_the_wait(agents: Agents, whole: Lab) -> None:
+    command = "until [ -e /tmp/go ]; do sleep 0.2; done"
+    batch = {**SIX, "session_command": command, "session_wait_result": True, "session_terminate_when_done": True}
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(agents.launch, "waits", **batch)
+        until_running(agents, "waits")
+        try:
+            whole.shell("agent3", f"iptables -I {REJECT}; pkill -f 'sshd: [a]dmin'; true").check()
+            time.sleep(15)
+        finally:
+            whole.shell("agent3", f"iptables -D {REJECT}").check()
+        whole.shell("agent1", f"docker exec {agents.owner}.waits.main1 touch /tmp/go").check()
+        done = waiting.result()
+    assert done.code == 0, done.text
+    assert "Give it time" in done.text
+    assert "Session waits: SUCCESS" in done.text
+    assert agents.held() == NOTHING
+
+
+def until_running(agents: Agents, name: str) -> None:
+    end = time.monotonic() + 120
+    while not any((row["name"], row["state"]) == (name, "RUNNING") for row in agents.sessions()):
+        assert time.monotonic() < end, f"{name} does not run"
+        time.sleep(1)
 
 
 def test_a_degraded_session_is_repaired(agents: Agents, whole: Lab) -> None:

@@ -53,7 +53,7 @@ def forms(secret: bytes) -> set[bytes]:
 
 def keys_of(controller: Controller, session: Session) -> set[bytes]:
     found = needles((session.folder / "id_container").read_bytes())
-    found |= forms(bytes.fromhex((session.folder / "identity").read_text()))
+    found |= forms(bytes.fromhex((session.folder / "identity").read_text().split()[0]))
     for inspected in session.containers().values():
         for name in PRIVATE:
             chunks, _facts = controller.client.get_archive(inspected["Id"], f"/etc/cluster-compute/{name}")
