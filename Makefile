@@ -39,9 +39,9 @@ bench: .venv/.tested  ## Measure: the engine's floor, this collection, and a pla
 
 CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifact sanity integration hosts molecule
 .PHONY: test lint $(CHECKS) cycle clean help
-test: .venv/.tested  ## Run every check and test but those of `make hosts`, on a real engine
+test: .venv/.tested  ## Run every check and test, on real engines
 	@tests/tools/with_engine.py tests/tools/steps.py \
-		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule" "integration"
+		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule hosts" "integration"
 
 lint: .venv/.tested  ## Run the checks that read the code without running it
 	@tests/tools/steps.py "ruff mypy shellcheck yamllint changelog docs ansible-lint"
@@ -72,13 +72,15 @@ unit: .venv/.tested  ## Run the unit tests
 	@pytest tests/unit $(ARGS)
 
 # An engine, a Swarm and SSH under load can fail for once: what failed is tried a second time, openly, and must then pass.
+# Each target remembers in a cache of its own what failed, because they run side by side.
+TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 || { \
+	echo "--- once more, those that failed"; run --last-failed --last-failed-no-failures=none; }
+
 integration: .venv/.tested  ## Run the tests against a real engine
-	@pytest tests/integration --ignore=tests/integration/multi_host --durations=12 $(ARGS) || { \
-		echo "--- once more, those that failed"; \
-		pytest tests/integration --ignore=tests/integration/multi_host --last-failed --last-failed-no-failures=none $(ARGS); }
+	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))
 
 hosts: .venv/.tested  ## Run the fault and soak tests over three agents made for the run (ROUNDS=50 for the long soak)
-	@pytest tests/integration/multi_host --durations=12 $(ARGS)
+	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
 artifact: .venv/.tested  ## Build the collection and look at what is in it
 	@pytest tests/artifact $(ARGS)
