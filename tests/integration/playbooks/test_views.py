@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one sees of sessions: the table, the JSON document, the page and the logs; and what ends by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from controller import ROOT, SMALL, Controller, Session, run
+
+IMAGE = "cluster-compute/reference:1"
+
+
+@pytest.fixture(scope="module")
+def shown(controller: Controller) -> Session:
+    hello = "echo first from $BACKENDAI_CLUSTER_HOST; echo last from $BACKENDAI_CLUSTER_HOST"
+    return controller.launched("shown", session_cluster_size=2, session_bootstrap=hello)
+
+
+def test_the_table(controller: Controller, shown: Session) -> None:
+    created = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.document["session"]["created"]))
+    told = controller.play("sessions").check().text
+    row = rf"shown +{controller.owner} +RUNNING +2 +single-node +0.2 CPUs, 64m +{IMAGE} +{created} +localhost "
+    assert re.search(row, told), told
+
+
+def test_the_json_document(controller: Controller, shown: Session) -> None:
+    """Shown, and as a file for programs: what Ansible shows has its own indentation."""
+    path = controller.folder / "sessions.json"
+    told = controller.play("sessions", sessions_format="json", sessions_file=str(path)).check().text
+    document = json.loads(path.read_text())
+    block = told[told.index("{\n") : told.rindex("}\n") + 1]
+    assert json.loads(block) == document
+    [row] = [one for one in document["sessions"] if one["name"] == "shown"]
+    assert (row["id"], row["image"], row["gpus"], row["degraded"]) == (shown.id, IMAGE, 0, [])
+
+
+def test_the_page_lies_where_the_command_was_typed(controller: Controller, shown: Session, tmp_path: Path) -> None:
+    variables = {"sessions_format": "html", "sessions_page": "page.html"}
+    command = controller.command("sessions", **variables)
+    command[1] = str(ROOT / command[1])
+    run(command, cwd=tmp_path, env={**controller.environment, "PWD": str(tmp_path)}).check()
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<td>shown</td>" in page
+    assert "sub1 on localhost: running" in page
+    assert not (ROOT / "playbooks/page.html").exists()
+
+
+def test_the_logs(controller: Controller, shown: Session) -> None:
+    everything = controller.play("session_logs", session_name="shown").check().text
+    for host in ("main1", "sub1"):
+        assert f"{host}: first from {host}" in everything
+        assert f"{host}: last from {host}" in everything
+    some = {"session_logs_containers": ["sub1"], "session_logs_tail": 1}
+    told = controller.play("session_logs", session_name="shown", **some).check().text
+    assert "sub1: last from sub1" in told
+    assert "first from" not in told
+    assert "from main1" not in told
+
+
+def test_logs_of_a_container_that_is_none(controller: Controller, shown: Session) -> None:
+    refused = controller.play("session_logs", session_name="shown", session_logs_containers=["sub1", "sub7"])
+    assert refused.message == "session_logs_containers: sub7: session shown has no such container, but main1, sub1."
+
+
+def test_a_session_without_a_name_is_not_ended(controller: Controller, shown: Session) -> None:
+    refused = controller.play("terminate")
+    assert refused.code != 0
+    assert "say which session is to end, as in -e session_name=train" in refused.message
+    assert controller.engine("shown") != {}
+
+
+def test_what_ends_by_itself_is_swept_away(controller: Controller) -> None:
+    """Nobody waited for them: the next pass over the queue ends what asked for it, and no other."""
+    common = {**SMALL, "session_command": "exit 3"}
+    controller.launched("goes", session_terminate_when_done=True, **common)
+    controller.launched("fails", session_on_failure="terminate", **common)
+    controller.launched("stays", **common)
+    until_done(controller, "goes", "fails", "stays")
+    controller.play("schedule").check()
+    states = {row[0]: row[1] for row in controller.rows()}
+    assert [states[name] for name in ("goes", "fails", "stays")] == ["TERMINATED", "TERMINATED", "RUNNING"]
+    assert [controller.engine(name) == {} for name in ("goes", "fails", "stays")] == [True, True, False]
+
+
+def until_done(controller: Controller, *names: str) -> None:
+    """Until the list tells how the commands of all these have ended."""
+    end = time.monotonic() + 60
+    while [row["name"] for row in controller.sessions() if row["name"] in names and not row["command"]]:
+        assert time.monotonic() < end, "the commands do not end"
+        time.sleep(0.5)
+
+
+def test_each_of_several_is_ended_under_its_own_name(controller: Controller) -> None:
+    batch = {**SMALL, "session_command": "true", "session_wait_result": True, "session_terminate_when_done": True}
+    done = controller.launch("each", session_count=2, **batch).check()
+    assert "Session each-1: SUCCESS" in done.text
+    assert "Session each-2: SUCCESS" in done.text
+    assert [row[:2] for row in controller.rows() if row[0].startswith("each")] == [
+        ("each-1", "TERMINATED"),
+        ("each-2", "TERMINATED"),
+    ]
+    assert controller.engine("each-1") == controller.engine("each-2") == {}
