@@ -95,14 +95,6 @@ def _refused(name: str, text: str) -> Iterator[None]:
     """Whatever a template does wrong is the user's to mend: the variable, its value, and what failed."""
     try:
         yield
-    except (
-        TemplateError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except _FAILURES as error:
         rule = "a value between <%% and %%> is an expression over %s; this one fails: %s" % (_NAMES, error)
         raise InputError("session_environment: %s" % name, text, rule) from error
