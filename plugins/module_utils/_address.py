@@ -40,6 +40,11 @@ def prefix_for(size: int) -> int:
     return prefix
 
 
+def is_in_pools(size: int, pools: Sequence[str]) -> bool:
+    """Whether a pool is large enough for the subnet of so many containers, with nothing else in it."""
+    return any(_pool(pool).prefixlen <= prefix_for(size) for pool in pools)
+
+
 def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subnet:
     """The first subnet of the pools that touches nothing taken (routes, networks and other sessions' subnets)."""
     prefix = prefix_for(size)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._address import is_in_pools, prefix_for
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each
 from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
@@ -107,6 +108,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
 
 
 def _check_together(request: Request) -> None:
+    _check_pools(request)
     if request.shm > request.memory:
         rule = "shared memory is part of the memory, %s here" % show_bytes(request.memory)
         raise InputError("session_shm", show_bytes(request.shm), rule)
@@ -128,3 +130,10 @@ def _check_together(request: Request) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError("session_apps", name, "two apps cannot have the same name")
+
+
+def _check_pools(request: Request) -> None:
+    if not is_in_pools(request.size, request.network_pool):
+        rule = "so many containers need a /%d, and session_network_pool has none (%s)"
+        pools = ", ".join(request.network_pool)
+        raise InputError("session_cluster_size", request.size, rule % (prefix_for(request.size), pools))

@@ -389,3 +389,19 @@ def test_a_count(value: object, count: int) -> None:
 def test_other_counts_are_refused(value: object) -> None:
     with pytest.raises(InputError, match=r"^session_count: .*it is a whole number from 1 to 100\.$"):
         check_count(value)
+
+
+def test_a_session_that_no_pool_can_hold_is_refused() -> None:
+    """At once, for it would wait for ever."""
+    pools = ["10.201.0.0/27", "10.202.0.0/26"]
+
+    def asked(**variables: Any) -> Request:
+        return check_request({"name": "train", "owner": "alice", **variables})
+
+    assert asked(cluster_size=30, network_pool=pools).size == 30
+    message = (
+        "session_cluster_size: 31: so many containers need a /25, and session_network_pool has none "
+        "(10.201.0.0/27, 10.202.0.0/26)."
+    )
+    with pytest.raises(InputError, match=exactly(message)):
+        asked(cluster_size=31, network_pool=pools)
