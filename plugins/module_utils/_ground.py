@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._address import (
     choose_subnet,
     parse_port_range,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Placed
 from ansible_collections.cluster.compute.plugins.module_utils._plan import SSH_PORT
@@ -33,6 +33,17 @@ def check_folders(request: Request, placed: Placed, agents: Iterable[Agent]) -> 
         if mount.type == "bind" and lacking:
             rule = "the folder must be there; it is not on %s" % ", ".join(lacking)
             raise InputError("session_mounts", mount.source, rule)
+
+
+def has_ground(request: Request, placed: Placed, plans: Sequence[Plan], agents: Sequence[Agent]) -> bool:
+    """Whether a session that was placed there could be launched."""
+    try:
+        check_folders(request, placed, agents)
+        free_subnet(request, plans, agents)
+        free_ports(request, placed.agents[0], plans, agents)
+    except ComputeError:
+        return False
+    return True
 
 
 def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:

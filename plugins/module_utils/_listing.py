@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, Agent, Json, Live, Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._plan import read_placement
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import bookings, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Sequence
+from typing import Callable, Dict, Iterable, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent
@@ -49,19 +49,20 @@ def take_turn(
     free: Dict[str, Free],
     policy: Policy,
     now: float,
+    can_start: Callable[[Waiting, Placed], bool],
 ) -> Placed | Shortfall:
     """Place ``mine`` behind all who come before it in its resource group.
 
     One before it that fits keeps its room (``free`` is booked for it) although another run launches it; one that does
     not fit is passed by under ``backfill`` until it has waited longer than the age bound, and never under ``strict``.
-    One that would not fit on empty agents either holds nobody back.
+    One that would not fit on empty agents either, or has room and still cannot start (no port is free), holds nobody back.
     """
     for other in in_order(one for one in queue if one.demand.group == mine.demand.group):
         if other.id == mine.id:
             break
         placed = place(other.demand, agents, free)
         if isinstance(placed, Placed):
-            for agent in placed.agents:
+            for agent in placed.agents if can_start(other, placed) else ():
                 free[agent].take(other.demand.each)
         elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
             return Shortfall("waits behind %s, whose turn is first: %s" % (other.name, placed.reason))

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from functools import partial
+from typing import Dict, Iterable, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._adopt import adopted_rows, rebuilt_plan
+from ansible_collections.cluster.compute.plugins.module_utils._bookings import booked_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._ground import (
     check_folders,
     free_ports,
     free_subnet,
+    has_ground,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._placement import Placed, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._plan import Ground, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy, Waiting, take_turn
@@ -50,7 +53,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``outcome`` is placed, pending, running (all well), repair or held; ``remove`` are sessions to clear away."""
+    """``outcome`` is placed, pending, failed, running (all well), repair or held; ``remove`` are sessions to clear away."""
 
     outcome: str
     session: Row
@@ -95,7 +98,7 @@ def launch(store: Store, request: Request, context: Context) -> Outcome:
         row = _enqueue(store, request, context)
     elif Request.from_json(row.request).differences(request):
         raise _other_settings(row, Request.from_json(row.request), request)
-    return replace(_take_turn(store, row, request, context), is_new=is_new)
+    return _take_turn(store, row, request, context, is_new)
 
 
 def adopt(store: Store, context: Context) -> None:
@@ -138,29 +141,6 @@ def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
     return tuple(sorted(one for one in seen if states.get(one) in _states.ENDED))
 
 
-def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
-    """What is booked on each agent: every labelled container of a session that has not ended, and what the store has
-    placed but no engine shows yet."""
-    return _booked(agents, store.states(), _held_plans(store))
-
-
-def _booked(agents: Sequence[Agent], states: Mapping[str, str], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
-    booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
-    for agent in agents:
-        for live in agent.containers:
-            if states.get(live.session) not in _states.ENDED:
-                booked[agent.name][live.id] = live.resources
-    for plan in plans:
-        for container in plan.containers:
-            booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
-    return {name: list(one.values()) for name, one in booked.items()}
-
-
-def _held_plans(store: Store) -> List[Plan]:
-    """The plans of all sessions that hold what they were placed on."""
-    return [Plan.from_json(row.plan) for row in store.live(_states.HOLDING) if row.plan]
-
-
 def _existing(store: Store, row: Row, request: Request, context: Context) -> Outcome | None:
     """What to do about a session of that name that is past PENDING; None when the name is free again."""
     if row.state in _states.LAUNCHING or row.state == _states.TERMINATING:
@@ -190,8 +170,8 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Out
 def _plan_of(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """A running session's plan, after making sure that the request is the one it was made from."""
     if row.request is None:
-        plans = _held_plans(store)
-        plan = rebuilt_plan(row, request, context.agents, _booked(context.agents, store.states(), plans), plans)
+        plans = held_plans(store)
+        plan = rebuilt_plan(row, request, context.agents, booked_on(context.agents, store.states(), plans), plans)
         row.request, row.plan = request.to_json(), plan.to_json()
         store.save(row)
         return plan
@@ -233,23 +213,49 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
     return row
 
 
-def _take_turn(store: Store, row: Row, request: Request, context: Context) -> Outcome:
+def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Outcome:
+    """Its placement, if its turn has come; of one that cannot be launched nothing is recorded unless it was queued."""
     remove = removable(store, context.agents)
-    plans = _held_plans(store)
-    booked = _booked(context.agents, store.states(), plans)
+    plans = held_plans(store)
+    booked = booked_on(context.agents, store.states(), plans)
     free: Dict[str, Free] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
-    queue = [_waiting(one) for one in store.live({_states.PENDING})]
-    placed = take_turn(_waiting(row), queue, context.agents, free, context.policy, context.now)
+    queued = store.live({_states.PENDING})
+    queue = [_waiting(one) for one in queued]
+    can_start = partial(_can_start, {one.id: one.request for one in queued}, plans, context.agents)
+    placed = take_turn(_waiting(row), queue, context.agents, free, context.policy, context.now, can_start)
     if isinstance(placed, Shortfall):
-        row.reason = placed.reason
-        store.save(row)
-        return Outcome("pending", row, reason=placed.reason, remove=remove)
-    check_folders(request, placed, context.agents)
-    plan = _planned(row, request, placed, plans, context)
+        return replace(_wait(store, row, placed.reason, remove), is_new=is_new)
+    try:
+        check_folders(request, placed, context.agents)
+        plan = _planned(row, request, placed, plans, context)
+    except ComputeError as error:
+        if is_new:
+            raise
+        return _give_up(store, row, error, context.now, remove)
     row.plan, row.holder, row.lease = plan.to_json(), context.holder, context.now + context.lease
     store.change(row, _states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
     store.change(row, _states.PREPARING, context.now, "launch %s" % plan.session.launch)
-    return Outcome("placed", row, plan, remove=remove)
+    return Outcome("placed", row, plan, remove=remove, is_new=is_new)
+
+
+def _wait(store: Store, row: Row, reason: str, remove: Tuple[str, ...]) -> Outcome:
+    row.reason = reason
+    store.save(row)
+    return Outcome("pending", row, reason=reason, remove=remove)
+
+
+def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tuple[str, ...]) -> Outcome:
+    """A queued session that has room but nothing to stand on: what others hold comes back, what it asks for does not."""
+    if isinstance(error, ConflictError):
+        return _wait(store, row, error.message.rstrip("."), remove)
+    store.change(row, _states.ERROR, now, error.message)
+    return Outcome("failed", row, reason=error.message, remove=remove)
+
+
+def _can_start(
+    requests: Mapping[str, Json], plans: Sequence[Plan], agents: Sequence[Agent], one: Waiting, placed: Placed
+) -> bool:
+    return has_ground(Request.from_json(requests[one.id]), placed, plans, agents)
 
 
 def _waiting(row: Row) -> Waiting:

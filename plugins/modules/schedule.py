@@ -13,6 +13,8 @@ description:
     give the same room away twice.
   - A session that is already running is compared with the request; containers of it that are gone are reported for repair.
   - A session that does not fit stays V(PENDING) in the queue; that is a result and no failure.
+  - A session that cannot be launched although there is room for it is refused, and nothing of it is recorded. One that was
+    in the queue before waits on where all ports or subnets are taken, and ends in V(ERROR) otherwise.
   - Sessions of a lost store are adopted from the labels in O(agents).
 options:
   request:
@@ -104,6 +106,8 @@ outcome:
   description:
     - V(placed) when there is a new plan to carry out, V(repair) when containers of a running session are missing, V(running)
       when nothing is to be done, V(pending) when it does not fit, V(held) when another controller is at work on it.
+    - V(failed) when it has waited and cannot be launched at all, as without its data folder; it is V(ERROR) now, so that it
+      holds nobody back, and the task fails.
   type: str
   returned: success
 plan:
@@ -111,7 +115,7 @@ plan:
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
 reason:
-  description: Why the session waits.
+  description: Why the session waits, or why it has failed.
   type: str
   returned: success
 missing:
@@ -160,8 +164,10 @@ def schedule(params: Json, check_mode: bool) -> Json:
             outcome = launch(store, Request.from_json(params["request"]), context)
     finally:
         store.close()
+    failure = {"failed": True, "msg": outcome.reason} if outcome.outcome == "failed" else {}
     return {
-        "changed": outcome.outcome in ("placed", "repair") or outcome.is_new,
+        **failure,
+        "changed": outcome.outcome in ("placed", "repair", "failed") or outcome.is_new,
         "outcome": outcome.outcome,
         "session": show_session(outcome.session),
         "plan": outcome.plan.to_json() if outcome.plan else None,

@@ -91,3 +91,34 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
     launched = controller.play("schedule", **room).check()
     assert "Session waits: RUNNING" in launched.text
     assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
+
+
+def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None:
+    """One whose folder is gone ends, one whose launch fails is undone, and the one behind them runs all the same."""
+    room = {"agent_memory": controller.used_memory() + (1 << 30)}
+    folder = controller.folder / "data"
+    folder.mkdir()
+    full = {"session_memory": "1g", **room}
+    controller.launched("large", **full)
+    bad = {
+        "first": {"session_mounts": [{"source": str(folder), "target": "/data"}]},
+        "second": {"session_bootstrap": "false"},
+    }
+    for name, variables in bad.items():
+        assert "is PENDING" in controller.launch(name, **variables, **room).check().text
+    assert "is PENDING" in controller.launch("third", **room).check().text
+    folder.rmdir()
+    controller.terminate("large").check()
+    done = controller.play("schedule", **room)
+    assert done.code == 2
+    states = {name: (state, reason) for name, state, _lease, reason in controller.rows()}
+    assert states["first"] == (
+        "ERROR",
+        f"session_mounts: '{folder}': the folder must be there; it is not on localhost.",
+    )
+    assert states["second"][0] == "ERROR"
+    assert states["third"][0] == "RUNNING"
+    assert re.match(r"first: session_mounts: .* second: Session second was not launched: .*bootstrap", done.message)
+    again = controller.play("schedule", **room).check()
+    assert again.changed == 0
+    controller.terminate("third").check()

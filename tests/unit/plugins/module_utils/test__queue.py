@@ -34,7 +34,9 @@ def turn(
     mine: Waiting, *queue: Waiting, used: int = 0, policy: Policy | None = None, agents: tuple[Agent, ...] = (AGENT,)
 ) -> Placed | Shortfall:
     free = {one.name: free_of(one, [Resources(used * 1000, used * GIB)]) for one in agents}
-    return take_turn(mine, [*queue, mine], agents, free, policy or Policy(), NOW)
+    return take_turn(
+        mine, [*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck"
+    )
 
 
 def test_priority_first_then_first_come() -> None:
@@ -53,6 +55,9 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
         pytest.param([], 7, None, "a: needs 2 CPUs, 1 free", id="alone and too big"),
         pytest.param([BIG], 0, None, "", id="behind one that fits, with room for both"),
         pytest.param([BIG], 1, None, "a: needs 2 CPUs, 1 free", id="one ahead that fits keeps its room"),
+        pytest.param(
+            [waiting("stuck", 8, since=1)], 0, Policy(STRICT), "", id="one ahead that cannot start holds nothing"
+        ),
         pytest.param([BIG], 4, None, "", id="backfill: one ahead that does not fit is passed by"),
         pytest.param(
             [BIG],

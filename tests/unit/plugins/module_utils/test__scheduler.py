@@ -16,6 +16,7 @@ import pytest
 from samples import GIB, agent, carried_out, context, exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
+from ansible_collections.cluster.compute.plugins.module_utils._bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_LAUNCH, Agent, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._queue import STRICT, Policy
@@ -23,7 +24,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._request import Re
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import (
     Outcome,
     adopt,
-    bookings,
     launch,
     removable,
     show_session,
@@ -305,6 +305,53 @@ def test_exhausted_pools_are_told_and_nothing_is_recorded(
     with pytest.raises(ConflictError, match=message), store.transaction():
         launch(store, request(**variables), context(replace(A, **fields)))  # type: ignore[arg-type]
     assert store.states() == {}
+
+
+FOLDER = request(mounts=[{"source": "/data", "target": "/data"}])
+
+
+def test_a_queued_session_without_its_folder_ends_and_holds_nobody_back(store: Store) -> None:
+    launch(store, FOLDER, context(agent("a", cpus=0)))
+    launch(store, request(name="behind", cluster_size=4), context(agent("a", cpus=0), now=1001.0))
+    there = replace(A, paths={"/data": False})
+    with store.transaction():
+        outcome = launch(store, FOLDER, context(there, now=1100.0))
+    sentence = "session_mounts: '/data': the folder must be there; it is not on a."
+    assert (outcome.outcome, outcome.reason, outcome.is_new) == ("failed", sentence, False)
+    row = store.need(outcome.session.id)
+    assert (row.state, row.reason) == ("ERROR", sentence)
+    assert launch(store, request(name="behind", cluster_size=4), context(there, now=1101.0)).outcome == "placed"
+
+
+@pytest.mark.parametrize(
+    ("variables", "fields", "reason"),
+    [
+        (
+            {"port_range": "30000-30000"},
+            {"ports": (30000,)},
+            "No port is free in 30000-30000: end sessions, or widen session_port_range",
+        ),
+        (
+            {"network_pool": ["10.9.0.0/27"]},
+            {"routes": ("10.9.0.0/24",)},
+            "No free /27 is left in the address pool 10.9.0.0/27: end sessions, or widen session_network_pool",
+        ),
+    ],
+    ids=["ports", "subnets"],
+)
+def test_a_queued_session_waits_for_ports_and_subnets_and_keeps_no_room(
+    store: Store, variables: dict[str, object], fields: dict[str, object], reason: str
+) -> None:
+    asked, other = request(**variables), request(name="behind", cluster_size=4)
+    launch(store, asked, context(agent("a", cpus=0)))
+    launch(store, other, context(agent("a", cpus=0), now=1001.0))
+    taken = replace(A, **fields)  # type: ignore[arg-type]
+    with store.transaction():
+        waits = launch(store, asked, context(taken, now=1100.0))
+    assert (waits.outcome, waits.reason, the_row(store).reason) == ("pending", reason, reason)
+    assert launch(store, other, context(taken, now=1101.0)).outcome == "placed"
+    store.change(the_row(store, "behind"), _states.ERROR, 1102.0, "failed")
+    assert launch(store, asked, context(A, now=1103.0)).outcome == "placed"
 
 
 # Waiting
