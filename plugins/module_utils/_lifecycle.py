@@ -16,7 +16,8 @@ from typing import Callable, Dict, List, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._document import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._listing import list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, Agent, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._plan import read_placement
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
@@ -32,7 +33,7 @@ class Change:
     result: str
     now: float
     lease: float
-    unreached: Tuple[str, ...] = ()
+    reached: Tuple[str, ...] = ()
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
 
@@ -130,10 +131,19 @@ def _told(store: Store, row: Row) -> str:
 
 
 def _left_on(row: Row, change: Change) -> List[str]:
-    """The agents that were not reached and hold some of it; of a session without a plan, any of them may."""
-    if not row.plan:
-        return list(change.unreached)
-    return [agent for agent in Plan.from_json(row.plan).agents if agent in change.unreached]
+    """The agents that hold some of it and were not reached, be they lost, left out, or gone from the inventory."""
+    return [agent for agent in _holders(row, change) if agent not in change.reached]
+
+
+def _holders(row: Row, change: Change) -> List[str]:
+    """The agents of a session: from its plan, else from the label of any container; where none is seen, any may be."""
+    if row.plan:
+        return Plan.from_json(row.plan).agents
+    lives = (live for agent in change.agents for live in agent.containers if live.session == row.id)
+    some = next(lives, None)
+    if some is None:
+        return [agent.name for agent in change.agents]
+    return list(dict.fromkeys(read_placement(some.data["labels"][LABEL + "session.placement"])))
 
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {

@@ -55,7 +55,8 @@ options:
     default: ''
   agents:
     description:
-      - The agents' reports, so that O(state=terminating) finds a session that the store has lost.
+      - The agents' reports, so that O(state=terminating) finds a session that the store has lost, and O(state=terminated) knows
+        where such a session was.
     type: list
     elements: dict
     default: []
@@ -75,9 +76,10 @@ options:
     type: list
     elements: str
     default: []
-  unreached:
+  reached:
     description:
-      - Agents that could not be reached at the end, for O(state=terminated); the history names those that held a part of it.
+      - Agents from which everything of the session has been removed, for O(state=terminated); the history names those that hold
+        a part of it and are not among them.
     type: list
     elements: str
     default: []
@@ -192,7 +194,7 @@ def session(params: Json, check_mode: bool) -> Json:
         owner=params["owner"] or params["holder"].get("user", ""),
         reason=params["reason"],
         result=params["result"],
-        unreached=tuple(params["unreached"]),
+        reached=tuple(params["reached"]),
         agents=tuple(Agent.from_json(report) for report in params["agents"]),
         holder=params["holder"],
         now=time.time(),
@@ -236,7 +238,7 @@ def main() -> None:
             "lease": {"type": "int", "default": 600},
             "count": {"type": "int", "default": 1},
             "inventory": {"type": "list", "elements": "str", "default": []},
-            "unreached": {"type": "list", "elements": "str", "default": []},
+            "reached": {"type": "list", "elements": "str", "default": []},
             "logs": {"type": "list", "elements": "dict", "default": []},
             "artifacts": {"type": "path"},
             "plan": {"type": "dict"},

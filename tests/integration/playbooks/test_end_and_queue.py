@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from controller import Controller
@@ -122,3 +124,14 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     again = controller.play("schedule", **room).check()
     assert again.changed == 0
     controller.terminate("third").check()
+
+
+def test_an_agent_that_the_inventory_has_no_more_is_named(controller: Controller, tmp_path: Path) -> None:
+    """That its containers are gone is known of agents that were asked, and of no others."""
+    controller.launched("moved")
+    other = tmp_path / "hosts.yml"
+    python = "{{ ansible_playbook_python }}"
+    host = {"ansible_connection": "local", "ansible_python_interpreter": python}
+    other.write_text(json.dumps({"agents": {"hosts": {"another": host}}}))
+    done = controller.terminate("moved", "-i", str(other)).check()
+    assert "Session moved: TERMINATED (not reached: localhost; what it holds" in done.text

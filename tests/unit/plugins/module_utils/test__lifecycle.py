@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,13 +201,23 @@ def test_a_completed_command_is_noted(store: Store) -> None:
 
 A, B = agent("a"), agent("b")
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
+LEFT_ON_B = "not reached: b; what it holds is removed when it is back"
 
 
-def test_agents_that_were_not_reached_are_named(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("reached", "reason"),
+    [
+        (("a", "b", "z"), "every container is removed"),
+        (("a", "z"), "not reached: b; what it holds is removed when it is back"),
+        ((), "not reached: a, b; what it holds is removed when it is back"),
+    ],
+    ids=["all", "one is left out or gone from the inventory", "none"],
+)
+def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str, ...], reason: str) -> None:
     row = launch(store, WIDE, context(A, B)).session
     change(store, "terminating", id=row.id)
-    change(store, "terminated", id=row.id, unreached=("b", "z"))
-    assert store.need(row.id).reason == "not reached: b; what it holds is removed when it is back"
+    change(store, "terminated", id=row.id, reached=reached)
+    assert store.need(row.id).reason == reason
 
 
 def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
@@ -228,11 +238,23 @@ def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_pa
     assert (before, ended.id, ended.state) == (_states.RUNNING, row.id, "TERMINATING")
 
 
-def test_what_an_adopted_session_may_have_left_is_named(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (lambda there: there, LEFT_ON_B),
+        (lambda there: there[:1], LEFT_ON_B),
+        (lambda there: [replace(one, containers=()) for one in there], LEFT_ON_B),
+        (lambda there: [replace(there[0], containers=())], "every container is removed"),
+    ],
+    ids=["both are asked", "one is left out", "neither holds a container", "nothing is known of another"],
+)
+def test_what_an_adopted_session_may_have_left_is_named(
+    store: Store, tmp_path: Path, seen: Callable[[tuple[Agent, ...]], tuple[Agent, ...]], reason: str
+) -> None:
     row, there = adopted(store, tmp_path)
     change(store, "terminating", id=row.id, agents=there)
-    change(store, "terminated", id=row.id, unreached=("b",))
-    assert store.need(row.id).reason == "not reached: b; what it holds is removed when it is back"
+    change(store, "terminated", id=row.id, agents=seen(there), reached=("a",))
+    assert store.need(row.id).reason == reason
 
 
 def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
