@@ -43,7 +43,8 @@ options:
     default: 3600
   lease:
     description:
-      - Seconds for which the placement is kept for this controller; a launch takes no longer.
+      - Seconds for which the placement is kept for this controller, at least 1. A launch that takes longer is taken for lost, and
+        ends in V(ERROR) as soon as anybody launches a session; so it covers all that the launch may wait for.
     type: int
     default: 600
   wait:
@@ -140,7 +141,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._membership import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, launch, show_session
@@ -194,7 +195,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    run(module, lambda: schedule(module.params, module.check_mode))
+
+    def act() -> Json:
+        at_least(module, lease=1)
+        return schedule(module.params, module.check_mode)
+
+    run(module, act)
 
 
 if __name__ == "__main__":

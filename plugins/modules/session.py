@@ -62,7 +62,7 @@ options:
     default: []
   lease:
     description:
-      - Seconds for which the end of the session is this controller's, with O(state=terminating).
+      - Seconds for which the end of the session is this controller's, with O(state=terminating), at least 1.
     type: int
     default: 600
   count:
@@ -182,7 +182,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import removable, show_session
 from ansible_collections.cluster.compute.plugins.module_utils._store import Store, keep_logs, state_dir
 
@@ -257,7 +257,12 @@ def main() -> None:
         ],
         supports_check_mode=True,
     )
-    run(module, lambda: session(module.params, module.check_mode))
+
+    def act() -> Json:
+        at_least(module, lease=1)
+        return session(module.params, module.check_mode)
+
+    run(module, act)
 
 
 if __name__ == "__main__":

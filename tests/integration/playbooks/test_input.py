@@ -59,6 +59,7 @@ CASES: list[tuple[str, Any, str]] = [
         {"A": "<% rank %"},
         "session_environment: A: '<% rank %': a value between <% and %> is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails:",
     ),
+    ("session_launch_timeout", 0, "lease: 0: must be at least 1."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),
     (
         "session_environment",
