@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._document import w
 from ansible_collections.cluster.compute.plugins.module_utils._listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL, Agent, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._plan import read_placement
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt, launch_of
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
 
@@ -33,6 +33,7 @@ class Change:
     result: str
     now: float
     lease: float
+    launch: str = ""
     reached: Tuple[str, ...] = ()
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
@@ -41,6 +42,8 @@ class Change:
 def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
     row = store.need(change.id)
     before = row.state
+    if _is_overtaken(row, change):
+        return before, row
     if before == _states.RUNNING:
         # A repair is done: the lease that kept others off it ends.
         row.holder, row.lease = None, 0.0
@@ -48,6 +51,11 @@ def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
     else:
         store.change(row, _states.RUNNING, change.now, change.reason or "every container is verified")
     return before, row
+
+
+def _is_overtaken(row: Row, change: Change) -> bool:
+    """Whether a repair that is told of came too late: its lease had run out, and another launch is at work on the session."""
+    return row.state == _states.RUNNING and change.launch not in ("", launch_of(row))
 
 
 def _completed(store: Store, change: Change) -> Tuple[str, Row | None]:
@@ -63,6 +71,8 @@ def _completed(store: Store, change: Change) -> Tuple[str, Row | None]:
 def _error(store: Store, change: Change) -> Tuple[str, Row | None]:
     row = store.need(change.id)
     before = row.state
+    if _is_overtaken(row, change):
+        return before, row
     if before == _states.RUNNING:
         # A repair failed: the session is as degraded as it was.
         row.holder, row.lease, row.reason = None, 0.0, change.reason

@@ -75,7 +75,7 @@ def show_session(row: Row) -> Json:
         "result": row.result,
         "reason": row.reason,
         "priority": row.priority,
-        "launch": _launch_of(row),
+        "launch": launch_of(row),
         "holder": row.holder,
         "created": row.created,
         "changed": row.changed,
@@ -285,10 +285,10 @@ def _relaunched(plan: Plan) -> Plan:
 
 
 def _is_lost(row: Row, context: Context) -> bool:
-    return row.lease < context.now or (bool(context.takeover) and context.takeover == _launch_of(row))
+    return row.lease < context.now or (bool(context.takeover) and context.takeover == launch_of(row))
 
 
-def _launch_of(row: Row) -> str:
+def launch_of(row: Row) -> str:
     """What a lost controller is named by: its launch; of a session known from its labels alone, the session."""
     plan = row.plan or {}
     return str((plan.get("session") or {}).get("launch") or row.id)

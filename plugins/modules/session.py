@@ -60,6 +60,12 @@ options:
     type: list
     elements: dict
     default: []
+  launch:
+    description:
+      - The launch that O(state=running) and O(state=error) tell of. When another has taken the session over meanwhile, they change
+        nothing.
+    type: str
+    default: ''
   lease:
     description:
       - Seconds for which the end of the session is this controller's, with O(state=terminating), at least 1.
@@ -199,6 +205,7 @@ def session(params: Json, check_mode: bool) -> Json:
         holder=params["holder"],
         now=time.time(),
         lease=float(params["lease"]),
+        launch=params["launch"],
     )
     folder = state_dir(params["state_dir"])
     store = Store(folder, read_only=check_mode)
@@ -235,6 +242,7 @@ def main() -> None:
             "reason": {"type": "str", "default": ""},
             "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
             "agents": {"type": "list", "elements": "dict", "default": []},
+            "launch": {"type": "str", "default": ""},
             "lease": {"type": "int", "default": 600},
             "count": {"type": "int", "default": 1},
             "inventory": {"type": "list", "elements": "str", "default": []},

@@ -329,7 +329,16 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        blank = {"id": None, "name": None, "owner": None, "reason": "", "result": "", "reached": [], "logs": []}
+        blank = {
+            "id": None,
+            "name": None,
+            "owner": None,
+            "reason": "",
+            "result": "",
+            "reached": [],
+            "logs": [],
+            "launch": "",
+        }
         return session_module.session({**common, **blank, "state": state, **fields}, False)
 
     _through_its_life(decide, move, tmp_path / "state")

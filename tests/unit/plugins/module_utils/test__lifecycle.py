@@ -162,6 +162,26 @@ def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
 
 
+@pytest.mark.parametrize("late", ["running", "error"])
+def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) -> None:
+    """Its lease had run out, and another repair is at work: that one's holder and lease stay its own."""
+    asked = request(cluster_size=3)
+    first = launch(store, asked, context(A))
+    store.change(first.session, "RUNNING", 1001.0, "on its way")
+    assert first.plan is not None
+    there = carried_out([A], first.plan, states={"sub1": "gone"})
+    slow, other = (launch(store, asked, context(*there, now=now, holder=BOB)) for now in (2000.0, 2700.0))
+    assert slow.plan is not None
+    assert other.plan is not None
+    before = store.need(first.session.id)
+    told, row = change(store, late, id=before.id, launch=slow.plan.session.launch, reason=ERROR)
+    assert (told, row) == ("RUNNING", before)
+    assert store.need(before.id) == before
+    assert (before.holder, before.lease) == (BOB, 3300.0)
+    change(store, late, id=before.id, launch=other.plan.session.launch, reason=ERROR)
+    assert (store.need(before.id).holder, store.need(before.id).lease) == (None, 0.0)
+
+
 def test_whoever_ends_a_session_takes_it_over(store: Store) -> None:
     session(store, "PREPARING")
     change(store, "terminating")
