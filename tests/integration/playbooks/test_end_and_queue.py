@@ -97,32 +97,25 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
 
 def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None:
     """One whose folder is gone ends, one whose launch fails is undone, and the one behind them runs all the same."""
-    room = {"agent_memory": controller.used_memory() + (1 << 30)}
     folder = controller.folder / "data"
     folder.mkdir()
-    full = {"session_memory": "1g", **room}
-    controller.launched("large", **full)
-    bad = {
+    variables: dict[str, dict[str, Any]] = {
         "first": {"session_mounts": [{"source": str(folder), "target": "/data"}]},
         "second": {"session_bootstrap": "false"},
+        "third": {},
     }
-    for name, variables in bad.items():
-        assert "is PENDING" in controller.launch(name, **variables, **room).check().text
-    assert "is PENDING" in controller.launch("third", **room).check().text
+    for name, asked in variables.items():
+        assert "is PENDING" in controller.launch(name, agent_schedulable=False, **asked).check().text
     folder.rmdir()
-    controller.terminate("large").check()
-    done = controller.play("schedule", **room)
+    done = controller.play("schedule")
     assert done.code == 2
     states = {name: (state, reason) for name, state, _lease, reason in controller.rows()}
-    assert states["first"] == (
-        "ERROR",
-        f"session_mounts: '{folder}': the folder must be there; it is not on localhost.",
-    )
+    gone = f"session_mounts: '{folder}': the folder must be there; it is not on localhost."
+    assert states["first"] == ("ERROR", gone)
     assert states["second"][0] == "ERROR"
     assert states["third"][0] == "RUNNING"
     assert re.match(r"first: session_mounts: .* second: Session second was not launched: .*bootstrap", done.message)
-    again = controller.play("schedule", **room).check()
-    assert again.changed == 0
+    assert controller.play("schedule").check().changed == 0
     controller.terminate("third").check()
 
 
