@@ -23,15 +23,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._store import Row
 from ansible_collections.cluster.compute.plugins.module_utils._topology import members
 
 _TOLD = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
+# A launch in progress has containers that are created: it is its own store's.
+_HAS_RUN = ("running", "restarting", "paused", "exited", "dead")
 OR_ELSE = "end it with terminate.yml, or take another name"
 
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
-    """A row for every session that runs somewhere and is not ``known``, oldest first; the labels must tell its plan."""
+    """A row for every session that has run and is not ``known``, oldest first; the labels must tell its plan.
+
+    One of which all containers have stopped (their host was rebooted) is there to be repaired or ended, too.
+    """
     found: Dict[str, Live] = {}
     for agent in agents:
         for live in agent.containers:
-            if live.session not in known and live.state == "running" and all(_label(live, name) for name in _TOLD):
+            if live.session not in known and live.state in _HAS_RUN and all(_label(live, name) for name in _TOLD):
                 found.setdefault(live.session, live)
     rows = [
         Row(

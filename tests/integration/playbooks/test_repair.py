@@ -102,5 +102,16 @@ def test_a_lost_store_is_made_again_from_labels(controller: Controller, session:
     assert same.changed == 0
     assert "Session mends: RUNNING, nothing to do" in same.text
     assert session.containers() == before
+
+
+def test_a_store_lost_while_nothing_runs_is_made_again(controller: Controller, session: Session) -> None:
+    """The host was rebooted, and its store is gone with it: the session is repaired and ended all the same."""
+    for one in session.containers().values():
+        controller.client.stop(one["Id"], timeout=0)
+    (controller.state / "sessions.db").unlink()
+    [listed] = [one for one in controller.sessions() if one["name"] == "mends"]
+    assert (listed["state"], len(listed["degraded"])) == ("RUNNING", 4)
+    again(controller).check()
+    assert session.say("main1", "ssh sub3 hostname") == "sub3"
     controller.terminate("mends").check()
     assert controller.engine() == {}

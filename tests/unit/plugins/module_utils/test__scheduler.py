@@ -18,6 +18,7 @@ from samples import GIB, agent, carried_out, context, exactly, request
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_LAUNCH, Agent, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._queue import STRICT, Policy
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
@@ -591,10 +592,23 @@ def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_remove
     assert len(lost_store.live()) == 1
 
 
-def test_what_does_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_store: Store) -> None:
+@pytest.mark.parametrize("state", ["exited", "paused", "dead"])
+def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_store: Store, state: str) -> None:
+    """Its hosts were rebooted: what it holds is not held for ever by nobody."""
     plan = running(store, TRAIN, A)
-    stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "exited"))
+    stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], state))
     adopt(lost_store, context(*stopped))
+    [listed] = list_sessions([the_row(lost_store)], stopped)
+    assert (listed["state"], listed["degraded"]) == ("RUNNING", ["main1", "sub1", "sub2"])
+    outcome = launch(lost_store, TRAIN, context(*stopped, now=9000.0))
+    assert (outcome.outcome, outcome.missing) == ("repair", ("main1", "sub1", "sub2"))
+    assert relabelled(the_plan(outcome), plan.session.launch) == plan
+
+
+def test_what_has_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_store: Store) -> None:
+    plan = running(store, TRAIN, A)
+    fresh = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "created"))
+    adopt(lost_store, context(*fresh))
     (there,) = carried_out([A], plan)
     strange = [replace(one, data={**one.data, "labels": {}}) for one in there.containers]
     adopt(lost_store, context(replace(there, containers=tuple(strange))))
