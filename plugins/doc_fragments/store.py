@@ -14,6 +14,7 @@ options:
   state_dir:
     description:
       - The store's folder on the head.
+      - It is made with mode 0700. One that is there already must be private, or hold a store.
       - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
     type: path
 """

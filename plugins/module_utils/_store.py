@@ -254,8 +254,15 @@ def kept_logs(folder: str) -> List[Json]:
 
 
 def _make_private(folder: str, path: str) -> None:
-    """Folder 0700 and file 0600, both ours and neither a link: root must not be led to write elsewhere."""
+    """A file 0600 in a folder of ours, neither of them a link: root must not be led to write elsewhere.
+
+    A folder that was there keeps its mode: it may be one that others live in (``/tmp``, ``/srv``).
+    """
     _make_folder(folder)
+    if stat.S_IMODE(os.lstat(folder).st_mode) & 0o077 and not _is_ours(path):
+        raise StateError(
+            "The state folder %s is there already and open to others, and the store must be private: set one that is "
+            "missing, or that nobody else may read (mode 0700)." % folder, folder)  # fmt: skip
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -270,7 +277,17 @@ def _is_filled(path: str) -> bool:
     return os.path.exists(path) and os.path.getsize(path) > 0
 
 
+def _is_ours(path: str) -> bool:
+    """Whether a store of ours is there: its folder was chosen before."""
+    try:
+        entry = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(entry.st_mode) and entry.st_uid == os.geteuid()
+
+
 def _make_folder(folder: str) -> None:
+    """A folder of ours: 0700 if it is made here; what was there is left as it is, and refused if it is not ours."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except FileExistsError:
@@ -282,5 +299,3 @@ def _make_folder(folder: str) -> None:
         raise StateError(
             "The state folder %s is a link or another user's: remove it, or set another one." % folder, folder
         )
-    if stat.S_IMODE(entry.st_mode) & 0o077:
-        os.chmod(folder, 0o700)

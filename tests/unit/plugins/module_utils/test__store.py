@@ -61,12 +61,40 @@ def test_folder_and_file_are_private(folder: Path, store: Store) -> None:
     assert mode(folder / "sessions.db") == 0o600
 
 
-def test_what_was_open_to_others_is_closed(folder: Path) -> None:
+def test_a_store_that_was_open_to_others_is_closed_and_its_folder_left(folder: Path) -> None:
     folder.mkdir(mode=0o755)
     (folder / "sessions.db").touch(mode=0o644)
     Store(str(folder)).close()
-    assert mode(folder) == 0o700
+    assert mode(folder) == 0o755
     assert mode(folder / "sessions.db") == 0o600
+
+
+@pytest.mark.parametrize("theirs", [0o755, 0o1777, 0o710])
+def test_a_folder_of_others_is_refused_and_left(folder: Path, theirs: int) -> None:
+    folder.mkdir()
+    folder.chmod(theirs)
+    message = (
+        "The state folder %s is there already and open to others, and the store must be private: set one that is "
+        "missing, or that nobody else may read (mode 0700)." % folder
+    )
+    with pytest.raises(StateError, match=exactly(message)):
+        Store(str(folder))
+    assert (mode(folder), list(folder.iterdir())) == (theirs, [])
+
+
+def test_a_linked_store_does_not_open_a_folder_of_others(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o1777)
+    (folder / "sessions.db").symlink_to(folder / "elsewhere")
+    with pytest.raises(StateError, match="is there already and open to others"):
+        Store(str(folder))
+
+
+def test_a_private_folder_that_was_there_is_taken(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "notes").touch()
+    Store(str(folder)).close()
+    assert (folder / "sessions.db").exists()
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "missing"])

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The agent role and the folder of the session store: it is made and removed, and one that others live in is left alone."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from controller import PLAYBOOK, ROOT, Done, run
+
+LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
+
+
+def play(tmp_path: Path, tasks: str, folder: Path, *arguments: str) -> Done:
+    role = {"name": "cluster.compute.agent", "tasks_from": tasks}
+    task = {"ansible.builtin.include_role": role, "vars": {"agent_state_dir": str(folder)}}
+    book = tmp_path / "play.yml"
+    book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [task]}]))
+    return run([PLAYBOOK, str(book), *arguments], cwd=ROOT).check()
+
+
+def filled(folder: Path, *names: str) -> Path:
+    (folder / LOGS).mkdir(parents=True)
+    for name in (f"{LOGS}/main1.log", "sessions.db", "sessions.db-journal", *names):
+        (folder / name).write_text("x")
+    return folder
+
+
+@pytest.mark.parametrize("mode", [None, 0o1777])
+def test_the_folder_is_made_and_one_that_is_there_keeps_its_mode(tmp_path: Path, mode: int | None) -> None:
+    folder = tmp_path / "state"
+    if mode:
+        folder.mkdir()
+        folder.chmod(mode)
+    play(tmp_path, "store.yml", folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == (mode or 0o700)
+    assert play(tmp_path, "store.yml", folder).changed == 0
+
+
+def test_all_of_the_store_is_removed(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "state")
+    assert play(tmp_path, "absent_store.yml", folder, "--check").changed > 0
+    assert (folder / LOGS / "main1.log").exists()
+    play(tmp_path, "absent_store.yml", folder)
+    assert not folder.exists()
+    assert play(tmp_path, "absent_store.yml", folder).changed == 0
+
+
+def test_what_is_not_the_stores_is_kept(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "srv", "precious", ".hidden")
+    (folder / "data").mkdir()
+    play(tmp_path, "absent_store.yml", folder)
+    assert sorted(path.name for path in folder.iterdir()) == [".hidden", "data", "precious"]
