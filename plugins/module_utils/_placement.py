@@ -150,7 +150,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, Free])
     agents: List[str] = []
     resources: List[Resources] = []
     for name, count in counts.items():
-        left = Free(name, free[name].millicpus, free[name].memory, dict(free[name].gpus), list(free[name].cpu_ids))
+        left = free[name].copy()
         agents.extend([name] * count)
         resources.extend(left.take(demand.each) for dummy in range(count))
     return Placed(tuple(agents), tuple(resources), SINGLE if len(counts) == 1 else MULTI)

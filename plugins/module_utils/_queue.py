@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._placement import 
 
 STRICT = "strict"
 BACKFILL = "backfill"
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,37 @@ def take_turn(
     not fit is passed by under ``backfill`` until it has waited longer than the age bound, and never under ``strict``.
     One that would not fit on empty agents either, or has room and still cannot start (no port is free), holds nobody back.
     """
+    kept: List[str] = []
+    before: Dict[str, Free] = {}
     for other in in_order(one for one in queue if one.demand.group == mine.demand.group):
         if other.id == mine.id:
             break
         placed = place(other.demand, agents, free)
         if isinstance(placed, Placed):
-            for agent in placed.agents if can_start(other, placed) else ():
-                free[agent].take(other.demand.each)
+            if can_start(other, placed):
+                kept.append(other.name)
+                before.update({name: free[name].copy() for name in placed.agents if name not in before})
+                for agent in placed.agents:
+                    free[agent].take(other.demand.each)
         elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
             return Shortfall("waits behind %s, whose turn is first: %s" % (other.name, placed.reason))
-    return place(mine.demand, agents, free)
+    return _behind(mine, agents, free, {**free, **before}, kept)
+
+
+def _behind(
+    mine: Waiting, agents: Sequence[Agent], free: Dict[str, Free], unkept: Dict[str, Free], kept: Sequence[str]
+) -> Placed | Shortfall:
+    """Its placement; where it only lacks the room that is kept for those before it, the reason says for whom."""
+    placed = place(mine.demand, agents, free)
+    if isinstance(placed, Placed) or not kept:
+        return placed
+    alone = place(mine.demand, agents, unkept)
+    if isinstance(alone, Shortfall):
+        return alone
+    more = " and %d more" % (len(kept) - _SHOWN) if len(kept) > _SHOWN else ""
+    names = ", ".join(kept[:_SHOWN]) + more
+    why = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
+    return Shortfall(why % (placed.reason, names))
 
 
 def _could_fit(demand: Demand, agents: Sequence[Agent]) -> bool:

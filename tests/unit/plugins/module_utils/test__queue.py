@@ -45,6 +45,7 @@ def test_priority_first_then_first_come() -> None:
     assert in_order([late, tie, urgent, early]) == [urgent, early, tie, late]
 
 
+KEPT = " (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
 SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
 
 
@@ -54,7 +55,7 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
         pytest.param([], 0, None, "", id="alone"),
         pytest.param([], 7, None, "a: needs 2 CPUs, 1 free", id="alone and too big"),
         pytest.param([BIG], 0, None, "", id="behind one that fits, with room for both"),
-        pytest.param([BIG], 1, None, "a: needs 2 CPUs, 1 free", id="one ahead that fits keeps its room"),
+        pytest.param([BIG], 1, None, "a: needs 2 CPUs, 1 free" + KEPT % "big", id="one ahead that fits keeps its room"),
         pytest.param(
             [waiting("stuck", 8, since=1)], 0, Policy(STRICT), "", id="one ahead that cannot start holds nothing"
         ),
@@ -78,8 +79,22 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
             [waiting("late", 8, priority=20, since=NOW)],
             0,
             None,
-            "a: needs 2 CPUs, 0 free",
+            "a: needs 2 CPUs, 0 free" + KEPT % "late",
             id="a higher priority goes first, however late",
+        ),
+        pytest.param(
+            [waiting("job%d" % number, since=number) for number in range(1, 6)],
+            2,
+            None,
+            "a: needs 2 CPUs, 1 free" + KEPT % "job1, job2, job3 and 2 more",
+            id="many ahead keep their room",
+        ),
+        pytest.param(
+            [waiting("one", since=1)],
+            7,
+            None,
+            "a: needs 2 CPUs, 1 free",
+            id="what does not fit anyway is told without those ahead",
         ),
         pytest.param([waiting("later", 8, since=NOW)], 0, Policy(STRICT), "", id="those behind do not matter"),
         pytest.param([waiting("elsewhere", 8, since=1, group="gpu")], 0, Policy(STRICT), "", id="nor do other groups"),
