@@ -14,6 +14,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._amounts import sh
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Gpu, Resources
 
 _TINY = 1e-9
+# How far a fraction may be from the share that it means, and what sums of shares are off by.
+_NEAR = 0.02
+_ROUNDED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Free:
     def _gpu_room(self, gpus: float) -> int:
         if gpus >= 1:
             return len(self._whole_gpus()) // int(gpus)
-        return sum(int(part / gpus + _TINY) for part, shares in self.gpus.values() if _divides(gpus, shares))
+        return sum(_times(part, gpus, shares) for part, shares in self.gpus.values())
 
     def _whole_gpus(self) -> List[str]:
         return [device for device, (part, _shares) in self.gpus.items() if part > 1 - _TINY]
@@ -96,12 +99,10 @@ class Free:
             chosen, booked = self._whole_gpus()[: int(gpus)], 1.0
         elif gpus > 0:
             # The fullest device that still has the part: whole devices stay whole for those who need them.
-            fitting = [
-                (part, device)
-                for device, (part, shares) in self.gpus.items()
-                if part > gpus - _TINY and _divides(gpus, shares)
-            ]
-            chosen, booked = [min(fitting)[1]], gpus
+            fitting = [(part, device) for device, (part, shares) in self.gpus.items() if _times(part, gpus, shares)]
+            chosen = [min(fitting)[1]]
+            declared = self.gpus[chosen[0]][1]
+            booked = _shares_of(gpus, declared) / declared
         else:
             return []
         for device in chosen:
@@ -110,9 +111,22 @@ class Free:
         return [Gpu(device, booked) for device in chosen]
 
 
-def _divides(fraction: float, shares: float) -> bool:
-    """Whether a fraction is a whole number of the device's shares, and the device is shared at all."""
-    return shares > 1 and abs(fraction * shares - round(fraction * shares)) < 1e-6
+def _shares_of(fraction: float, shares: float) -> int:
+    """How many of the device's shares a fraction means; 0 where it is not near any number of them, or the device is whole.
+
+    Nobody writes a third exactly.
+
+    >>> [_shares_of(fraction, 3) for fraction in (0.33, 0.3333, 0.67, 0.5)]
+    [1, 1, 2, 0]
+    """
+    count = round(fraction * shares)
+    return count if shares > 1 and abs(fraction - count / shares) <= _NEAR else 0
+
+
+def _times(part: float, fraction: float, shares: float) -> int:
+    """How many such fractions the free part of a device holds, counted in whole shares."""
+    wanted = _shares_of(fraction, shares)
+    return int(part * shares + _ROUNDED) // wanted if wanted else 0
 
 
 def parse_cpuset(text: str) -> Set[int]:

@@ -96,10 +96,23 @@ def test_a_device_booked_more_than_once_is_not_free() -> None:
     assert free.room(Each(1000, GIB, gpus=1)) == 0
 
 
-def test_thirds_of_a_device_add_up() -> None:
-    free = devices(x=(1.0, 3.0))
-    third = Each(1000, GIB, gpus=1 / 3)
-    assert free.room(third) == 3
-    for left in (2, 1, 0):
-        free.take(third)
-        assert free.room(third) == left
+@pytest.mark.parametrize(
+    ("shares", "written"),
+    [(3, 1 / 3), (3, 0.33), (3, 0.3333), (3, 0.35), (6, 0.17), (7, 1 / 7), (7, 0.14), (63, 0.01)],
+)
+def test_shares_of_a_device_add_up(shares: int, written: float) -> None:
+    """However a third is written, what is booked is exactly one; and the last one is there to be had."""
+    free = devices(x=(1.0, float(shares)))
+    each = Each(1000, GIB, gpus=written)
+    assert free.room(each) == shares
+    for left in reversed(range(shares)):
+        assert free.take(each).gpus == (Gpu("x", 1 / shares),)
+        assert free.room(each) == left
+    booked = [Resources(gpus=(Gpu("x", 1 / shares),))] * (shares - 1)
+    again = free_of(agent("a", cpus=64, memory=64 * GIB, gpus=[Gpu("x", float(shares))]), booked)
+    assert again.room(each) == 1
+
+
+@pytest.mark.parametrize(("shares", "written"), [(3, 0.3), (3, 0.5), (2, 0.25), (4, 0.1), (3, 0.015), (1, 0.99)])
+def test_what_is_near_no_share_has_no_room(shares: int, written: float) -> None:
+    assert devices(x=(1.0, float(shares))).room(Each(1000, GIB, gpus=written)) == 0
