@@ -25,7 +25,7 @@ def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
 
 
 def list_agents(store: Store, agents: Sequence[Agent]) -> List[Json]:
-    """What each agent has and what is booked on it, queue and launches included."""
+    """What each agent has and what is booked on it, launches included; who waits in the queue has nothing booked."""
     booked = bookings(store, agents)
     return [_agent(agent, booked[agent.name]) for agent in agents]
 

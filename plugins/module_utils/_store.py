@@ -234,12 +234,20 @@ def _row(values: Any) -> Row:
 def keep_logs(folder: str, results: Sequence[Json]) -> None:
     """One file per container, in a folder of the session's own: what it wrote outlives it."""
     _make_folder(folder)
-    for result in results:
-        for log in result.get("logs") or []:
-            path = os.path.join(folder, os.path.basename("%s.log" % log["hostname"]))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(log["text"])
+    try:
+        for result in results:
+            for log in result.get("logs") or []:
+                _keep_log(folder, log)
+    except OSError as error:
+        message = "Not all logs could be kept in %s: %s; make room there." % (folder, error.strerror)
+        raise StateError(message, folder) from error
+
+
+def _keep_log(folder: str, log: Json) -> None:
+    path = os.path.join(folder, os.path.basename("%s.log" % log["hostname"]))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(log["text"])
 
 
 def kept_logs(folder: str) -> List[Json]:

@@ -91,7 +91,8 @@ options:
     default: []
   logs:
     description:
-      - What M(cluster.compute.logs) returned on each agent, for O(state=terminated); kept in the store's folder.
+      - What M(cluster.compute.logs) returned on each agent, for O(state=terminated); kept in the store's folder. A log that cannot be
+        kept is a warning, and the session has ended all the same.
     type: list
     elements: dict
     default: []
@@ -183,9 +184,11 @@ document:
 
 import os
 import time
+from typing import List
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -215,16 +218,26 @@ def session(params: Json, check_mode: bool) -> Json:
             remove = removable(store, change.agents)
     finally:
         store.close()
-    if row and params["logs"] and not check_mode:
-        keep_logs(os.path.join(folder, row.id), params["logs"])
+    unkept = _keep(os.path.join(folder, row.id), params["logs"]) if row and not check_mode else []
     after = row.state if row else ""
     return {
+        "unkept": unkept,
         "changed": before != after,
         "session": show_session(row) if row else {},
         "plan": row.plan if row else None,
         "remove": [one for one in remove if not row or one != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
+
+
+def _keep(folder: str, logs: List[Json]) -> List[str]:
+    """The end is recorded by now: logs that cannot be kept are told, and undo nothing."""
+    try:
+        if logs:
+            keep_logs(folder, logs)
+    except ComputeError as error:
+        return [error.message]
+    return []
 
 
 def main() -> None:
@@ -268,7 +281,10 @@ def main() -> None:
 
     def act() -> Json:
         at_least(module, lease=1)
-        return session(module.params, module.check_mode)
+        result = session(module.params, module.check_mode)
+        for told in result.pop("unkept"):
+            module.warn(told)
+        return result
 
     run(module, act)
 

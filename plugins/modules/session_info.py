@@ -28,7 +28,7 @@ options:
     default: false
   logs:
     description:
-      - With each session that is over, the logs of its containers.
+      - With the last of the sessions, if it is over, the logs of its containers.
     type: bool
     default: false
   agents:
@@ -69,7 +69,7 @@ sessions:
       size: 4
       degraded: []
 agents:
-  description: What each agent has, and what is used of it.
+  description: What each agent has, and what is used of it by running sessions and by launches; who waits uses nothing.
   type: list
   elements: dict
   returned: success
@@ -97,7 +97,9 @@ def session_info(params: Json) -> Json:
             rows = store.select(params["name"], params["owner"], params["ended"])
             sessions = list_sessions(rows, agents)
             for session in sessions:
-                session["logs"] = kept_logs(os.path.join(folder, session["id"])) if params["logs"] else []
+                session["logs"] = []
+            if params["logs"] and sessions:
+                sessions[-1]["logs"] = kept_logs(os.path.join(folder, sessions[-1]["id"]))
             return {"changed": False, "sessions": sessions, "agents": list_agents(store, agents)}
     finally:
         store.close()

@@ -347,6 +347,15 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     )
     assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
     assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
+    _through_another_life(decide, move, tmp_path / "state")
+    listed = session_info.session_info(
+        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
+    )
+    # Of several, the last one's are read and no others: a name may have had a hundred sessions.
+    assert [[log["text"] for log in one["logs"]] for one in listed["sessions"]] == [
+        [],
+        ["hello again"],
+    ]
 
 
 def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
@@ -371,3 +380,19 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
     logs = [{"logs": [{"hostname": "main1", "text": "bye"}]}]
     assert move("terminated", id=identity, logs=logs)["session"]["state"] == "TERMINATED"
     assert not move("terminating", name="train", owner="alice")["changed"]
+
+
+def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+    """Ended with a log that cannot be kept: the end stands, and it is told."""
+    identity = decide()["session"]["id"]
+    move("terminating", name="train", owner="alice")
+    (folder / identity).mkdir(mode=0o700)
+    (folder / identity / "sub1.log").mkdir()
+    logs = [{"logs": [{"hostname": "main1", "text": "hello again"}]}]
+    logs += [{"logs": [{"hostname": "sub1", "text": "lost"}]}]
+    ended = move("terminated", id=identity, logs=logs)
+    assert ended["session"]["state"] == "TERMINATED"
+    assert ended["unkept"] == [
+        "Not all logs could be kept in %s: Is a directory; make room there." % (folder / identity)
+    ]
+    (folder / identity / "sub1.log").rmdir()
