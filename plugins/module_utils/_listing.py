@@ -42,7 +42,7 @@ def _session(row: Row, lives: Dict[str, Live], agents: Sequence[Agent]) -> Json:
         "command": next((one["batch"] for one in containers if "batch" in one), None),
         **_policies(row),
         "history": row.history,
-        "request": row.request if row.state == _states.PENDING else None,
+        "request": Request.from_json(row.request).to_json() if row.state == _states.PENDING else None,
     }
 
 

@@ -22,6 +22,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._placement import SINGLE, Demand
 from ansible_collections.cluster.compute.plugins.module_utils._rules import CHECKS, App
 
+# How it is launched: the queue keeps it, so that whoever launches it does it like this; two that differ in it ask the same.
+_MANNER = ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout")
+
 
 @dataclass(frozen=True)
 class Request:
@@ -54,6 +57,10 @@ class Request:
     network_encrypted: bool = False
     network_pool: Tuple[str, ...] = ("10.201.0.0/16",)
     port_range: str = "30000-31000"
+    bootstrap_timeout: int = 300
+    verify_timeout: int = 60
+    pull: str = "missing"
+    pull_timeout: int = 1800
 
     def to_json(self) -> Json:
         document: Json = asdict(self)
@@ -76,12 +83,13 @@ class Request:
 
     @property
     def digest(self) -> str:
-        return digest(self.to_json())
+        """Of all that makes the session what it is."""
+        return digest({name: value for name, value in self.to_json().items() if name not in _MANNER})
 
     def differences(self, other: Request) -> List[str]:
         """The variables in which two requests differ, as ``cpus`` or ``environment``; empty if they ask the same."""
         mine, theirs = self.to_json(), other.to_json()
-        return [name for name in mine if mine[name] != theirs[name]]
+        return [name for name in mine if mine[name] != theirs[name] and name not in _MANNER]
 
     def demand(self) -> Demand:
         each = Each(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)

@@ -98,6 +98,7 @@ def launch(store: Store, request: Request, context: Context) -> Outcome:
         row = _enqueue(store, request, context)
     elif Request.from_json(row.request).differences(request):
         raise _other_settings(row, Request.from_json(row.request), request)
+    row.request = request.to_json()
     return _take_turn(store, row, request, context, is_new)
 
 

@@ -101,7 +101,7 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     folder.mkdir()
     variables: dict[str, dict[str, Any]] = {
         "first": {"session_mounts": [{"source": str(folder), "target": "/data"}]},
-        "second": {"session_bootstrap": "false"},
+        "second": {"session_bootstrap": "sleep 60", "session_bootstrap_timeout": 1},
         "third": {},
     }
     for name, asked in variables.items():

@@ -58,3 +58,13 @@ def test_the_lease_covers_all_that_a_launch_may_wait_for(
     own = {name: trust_as_template(text) for name, text in task("launch.yml", "Place the session")["vars"].items()}
     templar = Templar(DataLoader(), variables={**known, **own})
     assert int(templar.template(trust_as_template("{{ __session_lease }}"))) == seconds
+
+
+def test_a_queued_session_is_launched_as_it_was_asked_for() -> None:
+    """Each variable of the role that says how is in the request, and comes from there."""
+    [block] = yaml.safe_load((TASKS / "schedule_one.yml").read_text())
+    given = block["block"][-1]["vars"]
+    asked = task("main.yml", "Check what is asked for")["cluster.compute.session"]["request"]
+    for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
+        assert asked[name] == "{{ session_%s }}" % name
+        assert given["session_" + name] == "{{ session_pending.request.%s }}" % name

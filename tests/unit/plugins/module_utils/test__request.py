@@ -100,6 +100,10 @@ def refusal(variables: dict[str, Any]) -> str:
         ("agents_policy", "strict", "'strict'", "it needs session_agents"),
         ("agents_policy", "hard", "'hard'", "it is one of: preferred, strict"),
         ("strategy", "random", "'random'", "it is one of: pack, spread"),
+        ("pull", "sometimes", "'sometimes'", "it is one of: missing, always, never"),
+        ("bootstrap_timeout", 0, "0", "it is a whole number from 1 to 2592000"),
+        ("verify_timeout", -1, "-1", "it is a whole number from 1 to 2592000"),
+        ("pull_timeout", "1h", "'1h'", "it is a whole number from 1 to 2592000"),
         ("priority", 101, "101", "it is a whole number from 0 to 100"),
         ("environment", ["A=B"], "['A=B']", "it maps names to values"),
         ("environment", {"A=B": "c"}, "'A=B'", VARIABLE),
@@ -234,6 +238,10 @@ def test_what_is_not_said_has_the_documented_default() -> None:
         strategy="pack",
         network_pool=("10.201.0.0/16",),
         port_range="30000-31000",
+        bootstrap_timeout=300,
+        verify_timeout=60,
+        pull="missing",
+        pull_timeout=1800,
     )
 
 
@@ -267,6 +275,10 @@ FULL = {
     "network_encrypted": "true",
     "network_pool": ["10.9.0.0/16"],
     "port_range": "40000-40100",
+    "bootstrap_timeout": "1200",
+    "verify_timeout": 90,
+    "pull": "always",
+    "pull_timeout": 3600,
 }
 
 
@@ -302,6 +314,10 @@ def test_everything_said_comes_into_one_normal_form() -> None:
         network_encrypted=True,
         network_pool=("10.9.0.0/16",),
         port_range="40000-40100",
+        bootstrap_timeout=1200,
+        verify_timeout=90,
+        pull="always",
+        pull_timeout=3600,
     )
 
 
@@ -378,6 +394,21 @@ def test_differences_are_named(variables: dict[str, Any], names: list[str]) -> N
     other = check_request({**BASE, **variables})
     assert check_request(BASE).differences(other) == other.differences(check_request(BASE)) == names
     assert check_request(BASE).digest != other.digest
+
+
+def test_how_it_is_launched_is_kept_and_makes_no_other_request() -> None:
+    manner = {"bootstrap_timeout": 1200, "verify_timeout": 90, "pull": "never", "pull_timeout": 60}
+    other = check_request({**BASE, **manner})
+    assert {name: other.to_json()[name] for name in manner} == manner
+    assert check_request(BASE).differences(other) == []
+    assert check_request(BASE).digest == other.digest
+
+
+def test_a_request_that_was_stored_without_how_it_is_launched_has_the_defaults() -> None:
+    document = check_request(BASE).to_json()
+    for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
+        del document[name]
+    assert Request.from_json(document) == check_request(BASE)
 
 
 @pytest.mark.parametrize(("value", "count"), [(1, 1), ("100", 100)])

@@ -370,6 +370,13 @@ def test_a_session_waits_and_is_placed_once_it_fits(store: Store) -> None:
     assert [note["after"] for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
 
 
+def test_how_a_waiting_session_is_launched_is_what_was_asked_last(store: Store) -> None:
+    launch(store, request(bootstrap_timeout=1200), context(agent("a", cpus=0)))
+    assert launch(store, request(bootstrap_timeout=600), context(agent("a", cpus=0))).outcome == "pending"
+    [listed] = list_sessions([the_row(store)], [])
+    assert listed["request"]["bootstrap_timeout"] == 600
+
+
 def test_the_queue_keeps_its_order_and_room(store: Store) -> None:
     full = context(agent("a", cpus=0))
     for number, (name, size) in enumerate([("big-job", 3), ("small-job", 2)]):
