@@ -145,7 +145,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import at_
 from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, launch, show_session
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._state_folder import state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store
 
 
 def schedule(params: Json, check_mode: bool) -> Json:

@@ -193,7 +193,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import 
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import removable, show_session
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store, keep_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._state_folder import keep_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store
 
 
 def session(params: Json, check_mode: bool) -> Json:
@@ -240,6 +241,14 @@ def _keep(folder: str, logs: List[Json]) -> List[str]:
     return []
 
 
+def act(module: AnsibleModule) -> Json:
+    at_least(module, lease=1)
+    result = session(module.params, module.check_mode)
+    for told in result.pop("unkept"):
+        module.warn(told)
+    return result
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -278,15 +287,7 @@ def main() -> None:
         ],
         supports_check_mode=True,
     )
-
-    def act() -> Json:
-        at_least(module, lease=1)
-        result = session(module.params, module.check_mode)
-        for told in result.pop("unkept"):
-            module.warn(told)
-        return result
-
-    run(module, act)
+    run(module, lambda: act(module))
 
 
 if __name__ == "__main__":

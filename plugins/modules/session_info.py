@@ -83,7 +83,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._listing import li
 from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store, kept_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._state_folder import kept_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._store import Store
 
 
 def session_info(params: Json) -> Json:

@@ -20,14 +20,13 @@ from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
 from ansible_collections.cluster.compute.plugins.module_utils._errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._store import (
+from ansible_collections.cluster.compute.plugins.module_utils._state_folder import (
     SYSTEM_DIR,
-    Row,
-    Store,
     keep_logs,
     kept_logs,
     state_dir,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
 FORK = multiprocessing.get_context("fork")
 
