@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Dict, Iterable, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils import _states
@@ -222,7 +221,11 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     free: Dict[str, Free] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
     queued = store.live({_states.PENDING})
     queue = [_waiting(one) for one in queued]
-    can_start = partial(_can_start, {one.id: one.request for one in queued}, plans, context.agents)
+    requests = {one.id: Request.from_json(one.request) for one in queued}
+
+    def can_start(one: Waiting, there: Placed) -> bool:
+        return has_ground(requests[one.id], there, plans, context.agents)
+
     placed = take_turn(_waiting(row), queue, context.agents, free, context.policy, context.now, can_start)
     if isinstance(placed, Shortfall):
         return replace(_wait(store, row, placed.reason, remove), is_new=is_new)
@@ -251,12 +254,6 @@ def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tu
         return _wait(store, row, error.message.rstrip("."), remove)
     store.change(row, _states.ERROR, now, error.message)
     return Outcome("failed", row, reason=error.message, remove=remove)
-
-
-def _can_start(
-    requests: Mapping[str, Json], plans: Sequence[Plan], agents: Sequence[Agent], one: Waiting, placed: Placed
-) -> bool:
-    return has_ground(Request.from_json(requests[one.id]), placed, plans, agents)
 
 
 def _waiting(row: Row) -> Waiting:
