@@ -92,8 +92,8 @@ def launch(store: Store, request: Request, context: Context) -> Outcome:
             return found
         row = None
     is_new = row is None
-    _check_kept(store, request, context)
     if row is None:
+        _check_kept(store, request, context)
         row = _enqueue(store, request, context)
     elif Request.from_json(row.request).differences(request):
         raise _other_settings(row, Request.from_json(row.request), request)
@@ -230,6 +230,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     if isinstance(placed, Shortfall):
         return replace(_wait(store, row, placed.reason, remove), is_new=is_new)
     try:
+        _check_kept(store, request, context)
         check_folders(request, placed, context.agents)
         plan = _planned(row, request, placed, plans, context)
     except ComputeError as error:

@@ -200,6 +200,14 @@ def test_a_folder_of_another_live_session_is_refused(store: Store) -> None:
     assert store.find("train", "alice") is None
 
 
+def test_a_queued_session_whose_folder_another_has_by_now_is_given_up(store: Store) -> None:
+    launch(store, TRAIN, context(agent("a", cpus=1)))
+    running(store, request(owner="bob", cluster_size=1), A)
+    outcome = launch(store, TRAIN, context(A, B, kept=the_row(store, owner="bob").id))
+    assert (outcome.outcome, outcome.session.state) == ("failed", "ERROR")
+    assert "is that of a session of bob" in outcome.reason
+
+
 def test_a_folder_of_a_session_of_another_head_is_refused(store: Store) -> None:
     with pytest.raises(InputError, match="is that of session 0000, which this head does not know"):
         launch(store, TRAIN, context(A, kept="0000"))
