@@ -23,8 +23,7 @@ def state_dir(wanted: str | None) -> str:
         return os.path.expanduser(wanted)
     if os.geteuid() == 0:
         return SYSTEM_DIR
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(home, "cluster-compute")
+    return os.path.expanduser("~/.local/state/cluster-compute")
 
 
 def make_private(folder: str, path: str) -> None:

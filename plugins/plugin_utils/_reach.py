@@ -100,7 +100,9 @@ def _connected(door: Door, deadline: float) -> socket.socket:
         except OSError as error:
             reason = error.strerror or str(error)
         if time.monotonic() + PAUSE >= deadline:
-            raise ComputeError("%s does not answer by ssh: %s; look at its log." % (door, reason), door.name)
+            raise ComputeError(
+                "%s does not answer by ssh: %s; session_logs.yml shows what it wrote." % (door, reason), door.name
+            )
         time.sleep(PAUSE)
 
 

@@ -76,6 +76,17 @@ def test_a_session_without_a_name_is_not_ended(controller: Controller, shown: Se
     assert controller.engine("shown") != {}
 
 
+def test_the_logs_of_a_launch_that_failed(controller: Controller) -> None:
+    """Its containers are gone; what they have written is not."""
+    shut = "echo prepared; echo 'exec false' >~/.bashrc; echo 'exec false' >~/.profile"
+    failed = controller.launch("shut", session_cluster_size=2, session_bootstrap=shut)
+    assert "Session shut was not launched: " in failed.message
+    assert controller.engine("shut") == {}
+    told = controller.play("session_logs", session_name="shut").check().text
+    assert "main1: prepared" in told
+    assert "sub1: prepared" in told
+
+
 def test_what_ends_by_itself_is_swept_away(controller: Controller) -> None:
     """Nobody waited for them: the next pass over the queue ends what asked for it, and no other."""
     common = {**SMALL, "session_command": "exit 3"}

@@ -143,13 +143,11 @@ def test_a_file_that_is_no_store_is_refused_and_kept(folder: Path, read_only: bo
         ("~/state", {"HOME": "/home/alice"}, False, "/home/alice/state"),
         (None, {}, True, SYSTEM_DIR),
         ("", {"HOME": "/home/alice"}, False, "/home/alice/.local/state/cluster-compute"),
-        (None, {"XDG_STATE_HOME": "/tmp/xdg"}, False, "/tmp/xdg/cluster-compute"),
     ],
 )
 def test_the_state_folder_follows_the_user(
     monkeypatch: pytest.MonkeyPatch, wanted: str | None, environment: dict[str, str], root: bool, expected: str
 ) -> None:
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
