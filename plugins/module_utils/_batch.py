@@ -19,9 +19,9 @@ from typing import Callable, List, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, NotFoundError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_CONTAINER, Container, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
 
-FOLDER = "/etc/cluster-compute"
 _INTERVAL = 0.2
 _SLOWEST = 2.0
 
@@ -39,9 +39,7 @@ def wait_bootstrapped(
         error = first_error(map_bounded(must_run, waiting, parallelism))
         if error is not None:
             raise error
-        waiting = [
-            one for one in waiting if not engine.has_path(one[1]["Id"], FOLDER + "/.bootstrapped", one[0].hostname)
-        ]
+        waiting = [one for one in waiting if not _is_bootstrapped(engine, one)]
         if not waiting:
             return
         if time.monotonic() >= deadline:
@@ -53,6 +51,11 @@ def wait_bootstrapped(
         pause = min(_SLOWEST, pause * 1.5)
 
 
+def _is_bootstrapped(engine: Engine, started: Started) -> bool:
+    container, listed = started
+    return engine.has_path(listed["Id"], run_folder(container.id) + "/.bootstrapped", container.hostname)
+
+
 @dataclass(frozen=True)
 class Batch:
     """The batch command of a session, seen from one agent of it."""
@@ -62,12 +65,17 @@ class Batch:
     agent: str
 
     def start(self, *, check: bool) -> Json:
-        """Let main1's PID 1 begin the command: it waits for the file ``go``."""
+        """Let main1's PID 1 begin the command: it waits for the file ``go``, which it forgets when it starts anew.
+
+        So a command that main1's death cut short begins again with the repair, and one that is done is not done again.
+        """
         main = self._main()
-        begun = self.engine.has_path(main["Id"], FOLDER + "/go", "main1")
+        folder = run_folder(self.plan.main.id)
+        status = self.status()
+        begun = status["exit_code"] is not None or self.engine.has_path(main["Id"], folder + "/go", "main1")
         if not begun and not check:
-            self.engine.put_archive(main["Id"], FOLDER, _empty_file("go"), "main1")
-        return {"changed": not begun, **self.status()}
+            self.engine.put_archive(main["Id"], folder, _empty_file("go"), "main1")
+        return {"changed": not begun, **status}
 
     def wait(self, seconds: float) -> Json:
         """The status, as soon as the command has ended or a container here has died, and at the latest after ``seconds``."""
@@ -86,7 +94,7 @@ class Batch:
         mine = self.plan.on(self.agent)
         dead = [_death(self.engine, one, listed.get(one.id)) for one in mine if not _runs(listed.get(one.id))]
         main = listed.get(self.plan.main.id)
-        return {**read_exit(self.engine, main["Id"] if main else ""), "dead": dead}
+        return {**read_exit(self.engine, main["Id"] if main else "", self.plan.main.id), "dead": dead}
 
     def _main(self) -> Json:
         for one in self.engine.containers(self.plan.session.id):
@@ -97,9 +105,9 @@ class Batch:
         )
 
 
-def read_exit(engine: Engine, main: str) -> Json:
+def read_exit(engine: Engine, main: str, container: str) -> Json:
     """How a batch command ended, from the file that PID 1 wrote: an exit code, and ``oom`` if memory ran out."""
-    text = engine.read_file(main, FOLDER + "/exit_code", "main1") if main else None
+    text = engine.read_file(main, run_folder(container) + "/exit_code", "main1") if main else None
     words: List[str] = (text or b"").decode().split()
     return {"exit_code": int(words[0]) if words else None, "oom_killed": "oom" in words[1:]}
 

@@ -129,7 +129,7 @@ def _with_batch(engine: Engine, entry: Json) -> Json:
     """Main1 of a batch session also tells how its command stands."""
     if LABEL_BATCH not in entry["labels"]:
         return entry
-    return {**entry, "batch": read_exit(engine, entry["engine_id"])}
+    return {**entry, "batch": read_exit(engine, entry["engine_id"], entry["id"])}
 
 
 def _cluster(info: Json) -> str:

@@ -14,6 +14,7 @@ from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils import _accounts, _ssh_files
 from ansible_collections.cluster.compute.plugins.module_utils._model import Container, Session, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._tree import Entry, Tree
 
 AUTHORITY = _ssh_files.FOLDER + "/ca.pub"
@@ -97,13 +98,21 @@ def container_entries(
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
-    """What PID 1 runs as the user, the bootstrap everywhere and the command on main1; and its volumes (see init.sh)."""
+    """What PID 1 runs as the user, the bootstrap everywhere and the command on main1; and its volumes (see init.sh).
+
+    Also what is empty is written: the image may have been made of another session's container, with that one's scripts.
+    """
     volumes = [one.target + "\n" for one in container.mounts if one.type == "volume" and one.mode == "rw"]
-    texts = {"bootstrap": session.bootstrap, "volumes": "".join(volumes)}
-    if container.rank == 0:
-        texts["command"] = session.command
-        texts["timeout"] = "%d\n" % session.command_timeout if session.command_timeout else ""
-    return [Entry("%s/%s" % (_ssh_files.FOLDER, name), _bytes(text), 0o755) for name, text in texts.items() if text]
+    is_main = container.rank == 0
+    texts = {
+        "bootstrap": session.bootstrap,
+        "command": session.command if is_main else "",
+        "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "volumes": "".join(volumes),
+        "container": container.id + "\n",
+    }
+    scripts = [Entry("%s/%s" % (_ssh_files.FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
+    return [*scripts, Entry(run_folder(container.id), mode=0o755)]
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], user: User) -> List[Entry]:

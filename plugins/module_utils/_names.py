@@ -20,6 +20,8 @@ RESERVED_PREFIX = "BACKENDAI_"
 # Instead of an owner, where lists are asked for.
 EVERYBODY = "all"
 
+CONFIG_FOLDER = "/etc/cluster-compute"
+
 _ADJECTIVES = (
     "amber brave bright calm clever cosmic crisp eager early fair fleet gentle golden grand happy keen kind lively lucid lunar "
     "merry mighty modest noble proud quick quiet rapid royal sharp silent silver solar steady sunny swift tidy vivid warm wise"
@@ -74,6 +76,16 @@ def random_name(source: random.Random | None = None) -> str:
 def container_name(owner: str, session: str, hostname: str) -> str:
     """The engine's name of a container: predictable, so that ``docker ps`` reads well."""
     return "%s.%s.%s" % (owner, session, hostname)
+
+
+def run_folder(container: str) -> str:
+    """Where a container's PID 1 keeps what it has done, by the container's ID: an image that was made of another one
+    brings that one's files along.
+
+    >>> run_folder("3614fdf3-0e04-4a4b")
+    '/etc/cluster-compute/run/3614fdf3-0e04-4a4b'
+    """
+    return "%s/run/%s" % (CONFIG_FOLDER, container)
 
 
 def network_name(owner: str, session: str, session_id: str) -> str:

@@ -31,6 +31,9 @@ VOLUME = "cluster-compute-runtime-1"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
+# Where PID 1 keeps what it has done, by the container's ID.
+IDENTITY = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
+STATE = "/etc/cluster-compute/run/" + IDENTITY
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/bin" % RUNTIME
 
 SSHD_CONFIG = f"""
@@ -176,7 +179,7 @@ class Lab:
         folder.add("home/work", None, 0o700, 1000).add("home/work/.ssh", None, 0o700, 1000)
         return folder.add("home/work/.ssh/id_ed25519", self.keys.read("user"), 0o600, 1000)
 
-    def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None) -> Container:
+    def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: str) -> Container:
         """A container made as a session's are: created, given its files, started."""
         container = self.engine.containers.create(
             image,
@@ -186,12 +189,13 @@ class Lab:
             user="0:0",
             network=self.network.name,
             mounts=[Mount(RUNTIME, VOLUME, type="volume", read_only=True)],
+            **limits,
         )
         self.containers[hostname] = container
         self.network.disconnect(container)
         self.network.connect(container, aliases=[hostname])
         folder = self.files(hostname, "/bin/bash" if image == REFERENCE else "%s/bin/sh" % RUNTIME)
-        for name, content in (scripts or {}).items():
+        for name, content in {"container": IDENTITY + "\n", **(scripts or {})}.items():
             folder.add("etc/cluster-compute/%s" % name, content, 0o755)
         container.put_archive("/", folder.bytes())
         container.start()
@@ -237,9 +241,14 @@ def wait_for_sshd(container: Container) -> None:
 
 
 def exit_code(container: Container) -> str:
-    path = "/etc/cluster-compute/exit_code"
+    path = STATE + "/exit_code"
     until(lambda: container.exec_run(["%s/bin/test" % RUNTIME, "-f", path]).exit_code == 0, "the command's exit code")
     return run(container, "cat %s" % path, user="root").strip()
+
+
+def go(container: Container) -> None:
+    """What lets the command begin."""
+    container.put_archive(STATE, Folder().add("go", "").bytes())
 
 
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
@@ -292,7 +301,7 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]
     main = lab.start("main1", images["nothing"], {"command": command})
     wait_for_sshd(main)
     assert run(main, "ls") == ""
-    main.put_archive("/etc/cluster-compute", Folder().add("go", "").bytes())
+    go(main)
     assert exit_code(main) == "3"
     assert "said\n" in main.logs(stderr=False).decode()
     main.restart(timeout=10)
@@ -301,11 +310,48 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]
     assert run(main, "cat times").split() == ["once"]
 
 
+def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[str, str]) -> None:
+    main = lab.start("main1", images["nothing"], {"command": "echo begun >>~/times; sleep 1000\n"})
+    wait_for_sshd(main)
+    go(main)
+    until(lambda: run(main, "ls") != "", "the command runs")
+    main.kill()
+    main.start()
+    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    time.sleep(0.5)
+    assert run(main, "cat times").split() == ["begun"]
+    go(main)
+    until(lambda: run(main, "cat times").split() == ["begun"] * 2, "the command runs again")
+
+
+def test_what_another_container_has_done_is_its_own(lab: Lab, images: dict[str, str]) -> None:
+    """An image that was made of a session's container brings along its scripts, and how far it was."""
+    other = {place + name: "0\n" for place in ("", "run/other/") for name in (".bootstrapped", "go", "exit_code")}
+    scripts = {"bootstrap": "echo prepared >>~/times\n", "command": "echo done >>~/times; exit 5\n"}
+    main = lab.start("main1", images["nothing"], {**other, **scripts})
+    sub = lab.start("sub1", images["nothing"], {**other, "bootstrap": "", "command": "", "timeout": "", "volumes": ""})
+    wait_for_sshd(main)
+    wait_for_sshd(sub)
+    time.sleep(0.5)
+    assert run(main, "cat times").split() == ["prepared"]
+    go(main)
+    assert exit_code(main) == "5"
+    assert run(sub, "ls") == ""
+
+
+def test_a_bootstrap_that_runs_out_of_memory_says_so(lab: Lab, images: dict[str, str]) -> None:
+    hungry = "python3 -c 'x = bytearray(200 << 20); print(len(x))'\n"
+    main = lab.start("main1", images["reference"], {"bootstrap": hungry}, mem_limit="64m", memswap_limit="64m")
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 1
+    assert "the bootstrap script failed with exit code 137, out of memory" in main.logs().decode()
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_a_command_that_takes_too_long_is_ended_with_its_children(lab: Lab, images: dict[str, str], trap: str) -> None:
     command = "%ssleep 1000 & while true; do sleep 100; done\n" % trap
-    main = lab.start("main1", images["nothing"], {"command": command, "timeout": "1", "go": ""})
+    main = lab.start("main1", images["nothing"], {"command": command, "timeout": "1"})
     wait_for_sshd(main)
+    go(main)
     assert exit_code(main) == "124"
     assert "sleep 100" not in run(main, "ps -o args", user="root")
 

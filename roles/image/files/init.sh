@@ -5,26 +5,36 @@
 #
 # PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
 # its command, and becomes sshd. Needs nothing of the image. All it reads lies in /etc/cluster-compute, put there before the
-# container was started:
+# container was started; an empty file is as good as none:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
 #   timeout     how many seconds the command may take; after that it is ended, and its exit code is 124
 #   volumes     where volumes are mounted, a line each; one that is new becomes the user's
-#   user        the user's name, `work` if there is no such file
+#   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image that was made of another
+#               container brings that one's files along
 
 runtime=/opt/cluster-compute
 config=/etc/cluster-compute
+state=$config
+user=work
 export PATH="${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}:$runtime/bin"
 
 say() {
     echo "cluster-compute: $*" >&2
 }
 
-find_user() { # sets user, uid, gid, home and shell from /etc/passwd
-    user=work
-    [ ! -f "$config/user" ] || read -r user <"$config/user"
+find_state() { # sets state, the folder of what was done so far; whoever wants the command has to say so after each start
+    if [ -s "$config/container" ]; then
+        read -r id <"$config/container"
+        state=$config/run/$id
+    fi
+    mkdir -p "$state"
+    rm -f "$state/go"
+}
+
+find_user() { # sets uid, gid, home and shell from /etc/passwd
     while IFS=: read -r name _ uid gid _ home shell || [ -n "$name" ]; do
         [ "$name" != "$user" ] || return 0
     done </etc/passwd
@@ -44,7 +54,7 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
 }
 
 own_new_volumes() { # a new volume is empty and root's; one that has an owner or holds anything stays as it is
-    [ -f "$config/volumes" ] || return 0
+    [ -s "$config/volumes" ] || return 0
     while IFS= read -r volume; do
         # shellcheck disable=SC3067 # the runtime's shell knows -O
         if [ -O "$volume" ] && [ -z "$(ls -A "$volume")" ]; then
@@ -54,16 +64,20 @@ own_new_volumes() { # a new volume is empty and root's; one that has an owner or
 }
 
 bootstrap() {
-    if [ ! -f "$config/bootstrap" ] || [ -f "$config/.bootstrapped" ]; then
+    if [ ! -s "$config/bootstrap" ] || [ -f "$state/.bootstrapped" ]; then
         return
     fi
+    before=$(oom_kills)
     as_user "$config/bootstrap" &
-    if wait "$!"; then
-        touch "$config/.bootstrapped"
-    else
-        say "the bootstrap script failed with exit code $?"
+    wait "$!"
+    code=$?
+    if [ "$code" -ne 0 ]; then
+        ran_out=
+        [ "$(oom_kills)" = "$before" ] || ran_out=", out of memory"
+        say "the bootstrap script failed with exit code $code$ran_out"
         exit 1
     fi
+    touch "$state/.bootstrapped"
 }
 
 seconds_up() {
@@ -86,7 +100,7 @@ watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had 
     while [ "$(seconds_up)" -lt "$deadline" ]; do
         sleep 0.2
     done
-    touch "$config/.timed_out"
+    touch "$state/.timed_out"
     say "the command took longer than $2 s and is ended"
     end_group "$1"
 }
@@ -100,22 +114,22 @@ oom_kills() { # how often the kernel has ended a process of this container becau
 }
 
 batch() {
-    while [ ! -f "$config/go" ]; do
+    while [ ! -f "$state/go" ]; do
         sleep 0.2
     done
-    rm -f "$config/.timed_out"
+    rm -f "$state/.timed_out"
     before=$(oom_kills)
     as_user "$config/command" &
     command=$!
     watcher=
-    if [ -f "$config/timeout" ]; then
+    if [ -s "$config/timeout" ]; then
         read -r seconds <"$config/timeout"
         watch_deadline "$command" "${seconds%%.*}" &
         watcher=$!
     fi
     wait "$command"
     code=$?
-    if [ -f "$config/.timed_out" ]; then
+    if [ -f "$state/.timed_out" ]; then
         wait "$watcher"
         code=124
     elif [ -n "$watcher" ]; then
@@ -126,18 +140,19 @@ batch() {
         say "memory ran out and the kernel ended a process of the command"
         ran_out=" oom"
     fi
-    echo "$code$ran_out" >"$config/exit_code.new"
-    mv "$config/exit_code.new" "$config/exit_code"
+    echo "$code$ran_out" >"$state/exit_code.new"
+    mv "$state/exit_code.new" "$state/exit_code"
 }
 
 trap 'exit 143' TERM INT
 mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp
+find_state
 find_user
 chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts can open /dev/stdout and /dev/stderr
 own_new_volumes
 bootstrap
-if [ -f "$config/command" ] && [ ! -f "$config/exit_code" ]; then
+if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
     batch &
 fi
 
