@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._errors import Con
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json
 from ansible_collections.cluster.compute.plugins.module_utils._reasons import advice, clean
 from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
+from ansible_collections.cluster.compute.plugins.module_utils._report import is_ours
 
 MOST_LINKS = 8
 HTTP_NOT_FOUND = 404
@@ -92,7 +93,8 @@ class Engine:
         """Containers in any state as the engine lists them: ours, those of one session, or everyone's."""
         filters = {} if everyone else _label_filter(session)
         with self._asking("list its containers") as client:
-            return list(client.containers(all=True, filters=filters))
+            listed = client.containers(all=True, filters=filters)
+        return [one for one in listed if everyone or is_ours(one)]
 
     def inspect(self, identity: str, subject: str = "") -> Json | None:
         with self._asking("inspect it", subject) as client:

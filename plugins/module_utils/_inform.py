@@ -18,12 +18,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTI
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._launch import describe
-from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_BATCH, LABEL_SESSION, Gpu, Json
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_BATCH, Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._report import (
     architecture,
     engine_entry,
     image_entry,
+    is_ours,
     network_entry,
     published,
 )
@@ -105,7 +106,7 @@ def _known(options: Json) -> Json:
 def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
     info = engine.info()
     everyone = engine.containers(everyone=True)
-    ours = [one for one in everyone if LABEL_SESSION in (one.get("Labels") or {})]
+    ours = [one for one in everyone if is_ours(one)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
     gpus = _host.gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
@@ -127,7 +128,7 @@ def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
 
 def _with_batch(engine: Engine, entry: Json) -> Json:
     """Main1 of a batch session also tells how its command stands."""
-    if LABEL_BATCH not in entry["labels"]:
+    if not entry["labels"].get(LABEL_BATCH):
         return entry
     return {**entry, "batch": read_exit(engine, entry["engine_id"], entry["id"])}
 

@@ -169,10 +169,11 @@ def _container(
         LABEL_CONTAINER + ".rank": str(member.rank),
         LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
     }
-    if member.rank == 0 and session.command:
-        own[LABEL_BATCH] = "true"
-    if member.rank == 0:
-        own[LABEL_CONTAINER + ".ports"] = json.dumps([asdict(port) for port in ground.ports], separators=(",", ":"))
+    is_main = member.rank == 0
+    # Empty where they say nothing: an image that was made of a session's main1 has that one's.
+    own[LABEL_BATCH] = "true" if is_main and session.command else ""
+    ports = [asdict(port) for port in ground.ports]
+    own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
     return Container(
         id=identity,
         name=container_name(session.owner, session.name, member.hostname),
@@ -192,7 +193,7 @@ def _container(
 
 def _with_spec(plan: Plan, container: Container) -> Container:
     """The container with the digest of all it is made from: what tells one that is right from one that is not."""
-    labels = {name: text for name, text in container.labels.items() if name not in (LABEL_LAUNCH, _SPEC)}
+    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, _SPEC)}
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
     document["session"].pop("launch")
     document["network"].pop("labels")

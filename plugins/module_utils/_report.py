@@ -18,15 +18,27 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     LABEL_SESSION,
     Json,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._names import container_name
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
+
+
+def is_ours(listed: Json) -> bool:
+    """Whether a container is a session's: its labels say so, and it has the name that they imply.
+
+    An image that was made of a session's container has that one's labels, and so has whatever is run from it. What the
+    engine has begun to remove may have no name any more.
+    """
+    labels = listed.get("Labels") or {}
+    if LABEL_SESSION not in labels:
+        return False
+    owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
+    return engine_name(listed) in ("", container_name(owner, session, _hostname(labels)))
 
 
 def container_entry(listed: Json, inspected: Json | None = None) -> Json:
     """A container of ours as reports show it, from the engine's list and, where it matters, its own description."""
     labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(LABEL)}
-    role = labels.get(LABEL_CONTAINER + ".role", "")
-    index = _whole(labels.get(LABEL_CONTAINER + ".index"))
     network, address = _place(listed)
     state = (inspected or {}).get("State") or {}
     return {
@@ -36,9 +48,9 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "owner": labels.get(LABEL_SESSION + ".owner", ""),
         "group": labels.get(LABEL_SESSION + ".group", ""),
         "mode": labels.get(LABEL_SESSION + ".mode", ""),
-        "hostname": "%s%d" % (role, index),
-        "role": role,
-        "index": index,
+        "hostname": _hostname(labels),
+        "role": labels.get(LABEL_CONTAINER + ".role", ""),
+        "index": _whole(labels.get(LABEL_CONTAINER + ".index")),
         "rank": _whole(labels.get(LABEL_CONTAINER + ".rank")),
         "launch": labels.get(LABEL_LAUNCH, ""),
         "spec": labels.get(LABEL_CONTAINER + ".spec", ""),
@@ -127,6 +139,11 @@ def seconds(timestamp: str) -> float:
         return 0.0
     moment = datetime.strptime(whole[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     return round(moment.timestamp() + float("0." + (fraction[:6] or "0")), 6)
+
+
+def _hostname(labels: Json) -> str:
+    role, index = labels.get(LABEL_CONTAINER + ".role", ""), _whole(labels.get(LABEL_CONTAINER + ".index"))
+    return "%s%d" % (role, index)
 
 
 def _place(listed: Json) -> List[str]:

@@ -242,6 +242,26 @@ def test_foreign_name(launcher: Launcher, client: Any) -> None:
         assert ours(client, plan) == []
 
 
+def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Launcher, client: Any) -> None:
+    """As whatever is run from an image that was made of a session's container."""
+    launch = launcher(Shape(size=1).plan())
+    _launch(launch)
+    labels = dict(launch.plan.main.labels)
+    made = client.create_container(IMAGE, ["sleep", "600"], labels=labels, entrypoint=["/bin/busybox"])
+    try:
+        client.start(made["Id"])
+        session = launch.plan.session.id
+        report = run_module("agent_info", name=AGENT)["agent"]
+        assert [one["engine_name"] for one in report["containers"] if one["session"] == session] == [
+            launch.plan.main.name
+        ]
+        gone = run_module("containers", state="absent", agent=AGENT, sessions=[session])
+        assert gone["changed_names"] == [launch.plan.main.name]
+        assert [one["Id"] for one in ours(client, launch.plan)] == [made["Id"]]
+    finally:
+        client.remove_container(made["Id"], force=True)
+
+
 FAILURES = {
     "image": (
         Shape(image="cluster-compute-test/none:1"),

@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Resources,
     Session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._names import container_name
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
 from ansible_collections.cluster.compute.plugins.plugin_utils._reach import Door, reach
@@ -60,14 +61,18 @@ def make_plan(
     name = "lab-%s" % identities[0][:8]
     # A network of its own per session, far from what anything else here uses.
     subnet = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.214.0.0")) + (uuid.uuid4().int % 2048) * 32, 27))
-    labels = {LABEL_SESSION: identities[0]}
+    labels = {
+        LABEL_SESSION: identities[0],
+        LABEL_SESSION + ".name": PREFIX + name,
+        LABEL_SESSION + ".owner": "lab",
+    }
     containers = []
     for rank, identity in enumerate(identities):
         hostname = "sub%d" % rank if rank else "main1"
         containers.append(
             Container(
                 id=identity,
-                name="%s%s.%s" % (PREFIX, name, hostname),
+                name=container_name("lab", PREFIX + name, hostname),
                 hostname=hostname,
                 role="sub" if rank else "main",
                 index=rank or 1,
@@ -79,7 +84,12 @@ def make_plan(
                 ports=() if rank else (Port("ssh", 22, "127.0.0.1", free_port()),),
                 environment={"BACKENDAI_CLUSTER_HOST": hostname, **(environment or {})},
                 mounts=tuple(mounts),
-                labels={**labels, LABEL_CONTAINER: identity},
+                labels={
+                    **labels,
+                    LABEL_CONTAINER: identity,
+                    LABEL_CONTAINER + ".role": "sub" if rank else "main",
+                    LABEL_CONTAINER + ".index": str(rank or 1),
+                },
             )
         )
     return Plan(

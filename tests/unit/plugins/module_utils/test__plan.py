@@ -15,6 +15,7 @@ from samples import LAUNCH, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._model import (
     LABEL,
+    LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
@@ -32,6 +33,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._request import Re
 
 SPEC = LABEL_CONTAINER + ".spec"
 THREE = request(cluster_size=3, cluster_mode="multi-node")
+
+
+def test_main1_alone_says_that_it_has_a_command() -> None:
+    made = plan(request(cluster_size=3, command="train"))
+    assert [one.labels[LABEL_BATCH] for one in made.containers] == ["true", "", ""]
 
 
 def specs(made: Plan) -> list[str]:
@@ -110,7 +116,9 @@ def test_the_labels_are_what_a_plan_can_be_made_from_again() -> None:
         )
         assert one.labels[LABEL_CONTAINER + ".rank"] == str(one.rank)
         assert Resources.from_json(json.loads(one.labels[LABEL_CONTAINER + ".resources"])) == one.resources
-        assert (LABEL_CONTAINER + ".ports" in one.labels) == (one.rank == 0)
+        # Empty, not left out: an image that was made of a session's main1 has that one's.
+        assert (one.labels[LABEL_CONTAINER + ".ports"] == "") == (one.rank > 0)
+        assert one.labels[LABEL_BATCH] == ""
     ports = json.loads(made.main.labels[LABEL_CONTAINER + ".ports"])
     assert tuple(Port.from_json(port) for port in ports) == made.main.ports
     # Nobody reads names of labels that the engine refuses, or values that are no text.

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._report import (
     engine_entry,
     engine_name,
     image_entry,
+    is_ours,
     network_entry,
     seconds,
 )
@@ -49,6 +50,18 @@ def test_container_entry() -> None:
     assert entry["ports"] == [30000]
     assert "somebody" not in entry["labels"]
     assert Live.from_json(entry).resources.millicpus == 500
+
+
+def test_a_container_is_ours_by_its_labels_and_its_name() -> None:
+    """An image that was made of a session's container gives its labels to whatever is run from it."""
+    one = listed()
+    assert is_ours(one)
+    assert is_ours({**one, "Names": ["/other/alias", *one["Names"]]})
+    assert not is_ours(listed(Names=["/eager_turing"]))
+    assert not is_ours(listed(Labels={"somebody": "else"}))
+    assert not is_ours({"Id": "e1", "Names": ["/x"], "Labels": None})
+    # What the engine has begun to remove.
+    assert is_ours(listed(Names=None))
 
 
 def test_main_keeps_its_ports_while_it_is_down() -> None:
