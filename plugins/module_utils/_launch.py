@@ -258,10 +258,17 @@ class Launch:
             if state.get("OOMKilled")
             else "ended with exit code %s" % state.get("ExitCode")
         )
-        lines = self.engine.logs(listed["Id"], tail=LAST_LINES).split("\n") if now else []
-        said = " | ".join(line.strip() for line in lines if line.strip()) or "it wrote nothing"
+        said = self._last_lines(listed["Id"]) if now else "none, because it is gone"
         message = "%s: on %s it %s right after its start; its last lines: %s."
         raise EngineError(message % (container.hostname, self.agent, why, said.rstrip(".")), self.agent)
+
+    def _last_lines(self, identity: str) -> str:
+        """What a container said at last; a log that cannot be read hides nothing of what is to be told."""
+        try:
+            lines = self.engine.logs(identity, tail=LAST_LINES).split("\n")
+        except EngineError as error:
+            return "they cannot be read (%s)" % error.message.rstrip(".")
+        return " | ".join(line.strip() for line in lines if line.strip()) or "it wrote nothing"
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:

@@ -9,7 +9,9 @@ DOCUMENTATION = r"""
 module: logs
 short_description: Read the logs of a session's containers on one agent
 description:
-  - Returns what each container of a session on this agent has written, running or not.
+  - Returns what each container of a session on this agent has written, running or not; of a log that is longer than 4 MiB
+    its end.
+  - A log that cannot be read, as with a logging driver that keeps none, is a text that says so; the module does not fail.
 options:
   session:
     description:
@@ -99,8 +101,10 @@ duration:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism, first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._report import container_entry
 
 
@@ -110,12 +114,25 @@ def handle(module: AnsibleModule) -> Json:
     engine = Engine(params["docker_host"], params["timeout"])
     entries = [container_entry(one) for one in engine.containers(session=params["session"])]
     chosen = [one for one in entries if not params["containers"] or one["hostname"] in params["containers"]]
-    logs = []
-    for entry in sorted(chosen, key=lambda one: one["rank"]):
-        text = engine.logs(entry["engine_id"], params["tail"], params["since"], params["timestamps"])
-        shown = {key: entry[key] for key in ("hostname", "rank", "state")}
-        logs.append({**shown, "name": entry["engine_name"], "text": text})
-    return {"logs": logs}
+    ranked = sorted(chosen, key=lambda one: one["rank"])
+
+    def read(entry: Json) -> str:
+        """A log that cannot be read is told in its place: it keeps nobody from reading the rest, or from ending it all."""
+        try:
+            return engine.logs(entry["engine_id"], params["tail"], params["since"], params["timestamps"])
+        except EngineError as error:
+            return "(its log cannot be read: %s)\n" % error.message.rstrip(".")
+
+    outcomes = map_bounded(read, ranked, default_parallelism())
+    error = first_error(outcomes)
+    if error is not None:
+        raise error
+    return {"logs": [_shown(one.item, one.value or "") for one in outcomes]}
+
+
+def _shown(entry: Json, text: str) -> Json:
+    shown = {key: entry[key] for key in ("hostname", "rank", "state")}
+    return {**shown, "name": entry["engine_name"], "text": text}
 
 
 def main() -> None:

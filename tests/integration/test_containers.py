@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -260,6 +261,23 @@ def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Laun
         assert [one["Id"] for one in ours(client, launch.plan)] == [made["Id"]]
     finally:
         client.remove_container(made["Id"], force=True)
+
+
+def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any) -> None:
+    launch = launcher(Shape(size=2).plan())
+    launch.created()
+    plan = launch.plan
+    client.remove_container(plan.main.name, force=True)
+    without = client.create_host_config(log_config={"Type": "none"}, network_mode=plan.network.name)
+    labels, ends = dict(plan.main.labels), ["-c", "exit 3"]
+    client.create_container(
+        IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
+    )
+    main, sub = run_module("logs", session=plan.session.id)["logs"]
+    assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
+    assert sub["text"] == ""
+    with pytest.raises(EngineError, match=r"main1: on agent1 it ended with exit code 3 .* they cannot be read \("):
+        launch.started()
 
 
 FAILURES = {

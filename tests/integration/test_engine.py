@@ -132,3 +132,19 @@ def test_logs(engine: Engine, engine_host: str) -> None:
         assert "T" in engine.logs(identity, tail=1, timestamps=True).split()[0]
     finally:
         engine.remove(identity)
+
+
+def test_of_a_long_log_the_end_is_read(engine: Engine, engine_host: str) -> None:
+    sdk: Any = docker.APIClient(base_url=engine_host, version="auto")
+    write = "i=0; while [ $i -lt 100 ]; do head -c 65535 /dev/zero | tr '\\0' x; echo; i=$((i + 1)); done; echo end"
+    body = {"Image": IMAGE, "Entrypoint": ["/bin/sh", "-c"], "Cmd": [write]}
+    identity = engine.create("cluster-compute-test-logs", body)
+    try:
+        engine.start(identity)
+        sdk.wait(identity)
+        text = engine.logs(identity)
+        assert text.startswith("(only the last 4 MiB of this log)\nx")
+        assert text.endswith("x\nend\n")
+        assert len(text) < 5 << 20
+    finally:
+        engine.remove(identity)
