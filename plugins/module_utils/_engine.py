@@ -82,14 +82,15 @@ class Engine:
             found: Json | None = self._or_none(client.inspect_volume, name)
             return found
 
-    def volumes(self, session: str = "") -> List[Json]:
-        """The volumes with our label, of one session or of all."""
+    def volumes(self) -> List[Json]:
+        """The volumes with our label."""
         with self._asking("list volumes") as client:
-            return list(client.volumes(filters=_label_filter(session)).get("Volumes") or [])
+            return list(client.volumes(filters=_label_filter("")).get("Volumes") or [])
 
     def remove_volume(self, name: str) -> None:
+        """Remove a volume that nobody mounts; one that is gone already is fine."""
         with self._asking("remove volume %s" % name) as client:
-            client.remove_volume(name)
+            self._or_none(client.remove_volume, name)
 
     # Containers
 

@@ -38,18 +38,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
 from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._removal import (
+    GOING,
     clear_away,
+    ended_volumes,
     remove_containers,
     remove_volumes,
     session_containers,
-    session_volumes,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._report import container_entry, engine_name
 
 LABEL_SPEC = LABEL_CONTAINER + ".spec"
 RUNNING = frozenset({"running", "restarting"})
-# The engine has begun to remove such a container and will never start it again.
-GOING = frozenset({"dead", "removing"})
 # How long a container must have lived to count as started: one that cannot run ends within this.
 SETTLE = 0.25
 LAST_LINES = 5
@@ -63,6 +62,7 @@ class Outcome:
     actions: List[Dict[str, str]] = field(default_factory=list)
     before: Dict[str, str] = field(default_factory=dict)
     after: Dict[str, str] = field(default_factory=dict)
+    left: List[str] = field(default_factory=list)
 
     def act(self, name: str, action: str, state: str) -> None:
         self.actions.append({"name": name, "action": action})
@@ -74,6 +74,7 @@ class Outcome:
             "containers": self.containers,
             "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
             "actions": self.actions,
+            "left": self.left,
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
         }
 
@@ -289,19 +290,22 @@ class Launch:
 def removed(
     engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
 ) -> Outcome:
-    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container."""
+    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container that mounts them."""
     outcome = Outcome()
     everything = session_containers(engine, sessions) if sessions else []
     listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
-    volumes = session_volumes(engine, sessions) if sessions and len(listed) == len(everything) else []
+    volumes: List[str] = []
+    if sessions and len(listed) == len(everything):
+        volumes, outcome.left = ended_volumes(engine, sessions, listed)
+    if not check:
+        remove_containers(engine, listed, parallelism, deadline)
+        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
     for one in listed:
         outcome.before[engine_name(one)] = _state(one)
         outcome.act(engine_name(one), "removed", "absent")
     for name in volumes:
-        outcome.act(name, "volume removed", "absent")
-    if not check:
-        remove_containers(engine, listed, parallelism, deadline)
-        remove_volumes(engine, volumes, deadline)
+        if name not in outcome.left:
+            outcome.act(name, "volume removed", "absent")
     return outcome
 
 

@@ -8,16 +8,20 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Iterable, List, Sequence
+from typing import Callable, Collection, Iterable, List, Sequence, Set, Tuple, TypeVar
 
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json
 from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
-from ansible_collections.cluster.compute.plugins.module_utils._report import engine_name
+from ansible_collections.cluster.compute.plugins.module_utils._report import engine_name, is_ours
+
+Value = TypeVar("Value")
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
+# The engine has begun to remove such a container and will never start it again.
+GOING = frozenset({"dead", "removing"})
 
 
 def deadline_in(seconds: float) -> float:
@@ -25,7 +29,7 @@ def deadline_in(seconds: float) -> float:
     return time.monotonic() + seconds
 
 
-def persist(call: Callable[[], None], deadline: float) -> None:
+def persist(call: Callable[[], Value], deadline: float) -> Value:
     """Call until it succeeds; its last error once C(deadline), by the monotonic clock, has come.
 
     An engine refuses for a moment what still goes away: a removal in progress, a network whose last endpoint is leaving
@@ -61,15 +65,58 @@ def remove_containers(engine: Engine, listed: Iterable[Json], parallelism: int, 
         raise error
 
 
-def session_volumes(engine: Engine, sessions: Sequence[str]) -> List[str]:
-    """The volumes that these sessions describe and own; a user's own volume has no label of ours."""
-    volumes = engine.volumes(sessions[0] if len(sessions) == 1 else "")
-    return [one["Name"] for one in volumes if (one.get("Labels") or {}).get(LABEL_SESSION) in sessions]
+def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]) -> Tuple[List[str], List[str]]:
+    """The volumes that go with these sessions once their containers have gone, and those of theirs that others mount."""
+    volumes = engine.volumes()
+    if not volumes:
+        return [], []
+    leaving = {one["Id"] for one in going}
+    others = [one for one in engine.containers(everyone=True) if one["Id"] not in leaving]
+    alive = {_session_of(one) for one in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
+    return sort_volumes(volumes, sessions, mounted(others), alive)
 
 
-def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> None:
-    for name in names:
-        persist(lambda name=name: engine.remove_volume(name), deadline)  # type: ignore[misc]
+def sort_volumes(
+    volumes: Iterable[Json], sessions: Sequence[str], used: Collection[str], alive: Collection[str]
+) -> Tuple[List[str], List[str]]:
+    """Which labelled volumes go, and which of these sessions' stay because they are used; a user's own has no label of ours.
+
+    Sessions may name the same volume. It has the label of the one that was the first to mount it, and goes with the last:
+    so there also goes what nobody uses, of a session that has nothing here any more.
+    """
+    go, left = [], []
+    for one in volumes:
+        name, session = one["Name"], _session_of(one)
+        if name not in used and (session in sessions or session not in alive):
+            go.append(name)
+        elif session in sessions:
+            left.append(name)
+    return go, left
+
+
+def mounted(listed: Iterable[Json]) -> Set[str]:
+    """The volumes that containers hold, running or not; what the engine removes already will let go of its own."""
+    staying = [one for one in listed if one["State"] not in GOING]
+    return {mount["Name"] for one in staying for mount in one.get("Mounts") or [] if mount.get("Name")}
+
+
+def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> List[str]:
+    """Remove them; gives back those that somebody has come to use, which are left to him."""
+
+    def is_removed(name: str) -> bool:
+        try:
+            engine.remove_volume(name)
+        except ConflictError:
+            if name not in mounted(engine.containers(everyone=True)):
+                raise
+            return False
+        return True
+
+    return [name for name in names if not persist(lambda name=name: is_removed(name), deadline)]  # type: ignore[misc]
+
+
+def _session_of(one: Json) -> str:
+    return str((one.get("Labels") or {}).get(LABEL_SESSION, ""))
 
 
 def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], parallelism: int, deadline: float) -> str:
@@ -79,7 +126,7 @@ def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], paral
         made = [one for one in listed if not keep(one)]
         remove_containers(engine, made, parallelism, deadline)
         if len(made) == len(listed):
-            remove_volumes(engine, session_volumes(engine, [session]), deadline)
+            remove_volumes(engine, ended_volumes(engine, [session], made)[0], deadline)
     except ComputeError as error:
         return " What this launch had made there is not all removed: %s" % error.message
     return ""

@@ -20,7 +20,8 @@ options:
         ended is kept with its files; one that an earlier launch made and never started is made anew.
       - V(started) starts those that do not run, and checks a moment later that they still do.
       - V(stopped) stops those that run; their files stay.
-      - V(absent) removes them, with their anonymous volumes and the volumes that the session itself describes.
+      - V(absent) removes them, with their anonymous volumes and the volumes that the session itself describes. A volume
+        that another session or anybody else mounts is left to them, and goes with the last session.
     type: str
     choices: [created, started, stopped, absent]
     default: started
@@ -138,6 +139,12 @@ actions:
   sample:
     - name: alice.train.main1
       action: created
+left:
+  description: For O(state=absent), the volumes of these sessions that others still mount.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 duration:
   description: Seconds that the call took.
   returned: always

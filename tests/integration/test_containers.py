@@ -41,7 +41,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Port,
     Resources,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in, remove_volumes
 
 Launcher = Callable[..., Launch]
 
@@ -368,6 +368,44 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     assert {"name": name, "action": "volume removed"} in result.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
     assert ours(client, launch.plan) == []
+
+
+def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, client: Any) -> None:
+    name = "cluster-compute-test-shared"
+    options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
+    pair = [
+        launcher(Shape(size=1, subnet=subnet, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+        for subnet in (77, 78)
+    ]
+    for launch in pair:
+        _launch(launch)
+    first, second = ([launch.plan.session.id] for launch in pair)
+    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
+    engine = pair[0].engine
+    assert removed(engine, first, "", 4, deadline_in(60), check=True).left == [name]
+    gone = removed(engine, first, "", 4, deadline_in(60), check=False)
+    assert (actions(gone), gone.left) == (["removed"], [name])
+    assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
+    _networks.absent(engine, first, deadline_in(20), check=False)
+    gone = removed(engine, second, "", 4, deadline_in(60), check=False)
+    assert {"name": name, "action": "volume removed"} in gone.actions
+    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
+    assert not removed(engine, [*first, *second], "", 4, deadline_in(60), check=False).actions
+
+
+def test_a_volume_that_is_gone_or_mounted_by_now(launcher: Launcher, client: Any) -> None:
+    """As when two controllers end sessions at once, or somebody takes the volume on the way."""
+    engine = launcher(Shape(size=1).plan(), network=False).engine
+    client.create_volume("cluster-compute-test-taken")
+    made = client.create_container(
+        IMAGE, ["true"], host_config=client.create_host_config(binds=["cluster-compute-test-taken:/data"])
+    )
+    try:
+        names = ["cluster-compute-test-none", "cluster-compute-test-taken"]
+        assert remove_volumes(engine, names, deadline_in(60)) == ["cluster-compute-test-taken"]
+    finally:
+        client.remove_container(made["Id"], force=True)
+        client.remove_volume("cluster-compute-test-taken")
 
 
 def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, client: Any) -> None:
