@@ -11,10 +11,11 @@ roles/image/files/init.sh writes what is read here.
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import time
 from dataclasses import dataclass
-from typing import Callable, List, Sequence, Tuple
+from typing import Callable, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, NotFoundError
@@ -24,6 +25,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._pool import first
 
 _INTERVAL = 0.2
 _SLOWEST = 2.0
+# The exit code of a command of which nobody can tell how it ended.
+UNREADABLE = 255
+_ENDED = re.compile(rb"(\d{1,3})( oom)?\n")
+# More than any exit code takes.
+_LONGEST = 64
 
 Started = Tuple[Container, Json]
 
@@ -89,7 +95,7 @@ class Batch:
         return {"changed": False, **status}
 
     def status(self) -> Json:
-        """``exit_code`` (null while it runs, or where main1 is not), ``oom_killed``, and the containers that died here."""
+        """``exit_code`` (null while it runs, or where main1 is not), ``oom_killed``, ``reason``, and who died here."""
         listed = {one["Labels"].get(LABEL_CONTAINER): one for one in self.engine.containers(self.plan.session.id)}
         mine = self.plan.on(self.agent)
         dead = [_death(self.engine, one, listed.get(one.id)) for one in mine if not _runs(listed.get(one.id))]
@@ -106,10 +112,25 @@ class Batch:
 
 
 def read_exit(engine: Engine, main: str, container: str) -> Json:
-    """How a batch command ended, from the file that PID 1 wrote: an exit code, and ``oom`` if memory ran out."""
-    text = engine.read_file(main, run_folder(container) + "/exit_code", "main1") if main else None
-    words: List[str] = (text or b"").decode().split()
-    return {"exit_code": int(words[0]) if words else None, "oom_killed": "oom" in words[1:]}
+    """How a batch command ended, from the file that PID 1 wrote."""
+    path = run_folder(container) + "/exit_code"
+    return parse_exit(engine.read_file(main, path, "main1", _LONGEST) if main else None)
+
+
+def parse_exit(text: bytes | None) -> Json:
+    """An exit code, and ``oom`` if memory ran out; nothing while the command runs.
+
+    Root of the container may have written anything: what is no exit code is a failure, with a reason.
+
+    >>> parse_exit(b"137 oom\\n")
+    {'exit_code': 137, 'oom_killed': True, 'reason': ''}
+    """
+    if text is None:
+        return {"exit_code": None, "oom_killed": False, "reason": ""}
+    ended = _ENDED.fullmatch(text)
+    if ended is None:
+        return {"exit_code": UNREADABLE, "oom_killed": False, "reason": "what main1 says of its exit code is no number"}
+    return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
 
 
 def _runs(listed: Json | None) -> bool:

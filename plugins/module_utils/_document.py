@@ -160,6 +160,8 @@ def what_happened(session: Json) -> str:
 
 def show_exit(command: Json) -> str:
     """How a batch command ended, for the history and for people."""
+    if command.get("reason"):
+        return "the command has ended, but %s" % command["reason"]
     if command["oom_killed"]:
         return "the command ended with exit code %s, out of memory" % command["exit_code"]
     if command["exit_code"] == 124:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 import sys
 import tarfile
@@ -21,11 +20,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import LABE
 from ansible_collections.cluster.compute.plugins.module_utils._reasons import advice, clean
 from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._report import is_ours
-from ansible_collections.cluster.compute.plugins.module_utils._stream import MIB, last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._stream import MIB, Pieces, last, unframed
 
 MOST_LINKS = 8
 HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
+# Whatever an image or a container's user has put in place of a small file: no more of it is read.
+LONGEST_FILE = MIB
 # An agent holds several logs at once, hands them on as JSON, and the head keeps them: nobody reads more of one than this.
 LONGEST_LOG = 4 * MIB
 LOOK = "look at that engine's log"
@@ -159,25 +160,29 @@ class Engine:
     def has_path(self, identity: str, path: str, subject: str = "") -> bool:
         return self.path_stat(identity, path, subject) is not None
 
-    def read_file(self, identity: str, path: str, subject: str = "") -> bytes | None:
-        """A file's bytes, links followed inside the container; nothing where there is no such file."""
+    def read_file(self, identity: str, path: str, subject: str = "", most: int = LONGEST_FILE) -> bytes | None:
+        """A file's first bytes, links followed inside the container; none of what is no file, None where nothing is."""
         for _hop in range(MOST_LINKS):
-            member, content = self._member(identity, path, subject)
+            member, content = self._member(identity, path, subject, most)
             if member is None or not member.issym():
                 return content
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
-        return None
+        return b""
 
-    def _member(self, identity: str, path: str, subject: str) -> tuple[tarfile.TarInfo | None, bytes | None]:
+    def _member(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         with self._asking("read %s" % path, subject) as client:
             found = self._or_none(client.get_archive, identity, path)
             if found is None:
                 return None, None
-            raw = io.BytesIO(b"".join(found[0]))
-        with tarfile.open(fileobj=raw) as archive:
-            member = archive.next()
-            content = archive.extractfile(member) if member is not None and member.isfile() else None
-            return member, content.read() if content is not None else None
+            pieces = Pieces(found[0])
+            with tarfile.open(fileobj=pieces, mode="r|") as archive:  # type: ignore[call-overload]
+                member = archive.next()
+                file = archive.extractfile(member) if member is not None and member.isfile() else None
+                content = file.read(most) if file is not None else b""
+            # A connection is used again once it is read to its end; that of a folder or a long file is given up instead.
+            if member is not None and not member.isdir() and member.size <= most:
+                pieces.drain()
+            return member, content
 
     # Networks
 

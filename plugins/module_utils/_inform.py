@@ -13,10 +13,15 @@ from typing import Any, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _host
 from ansible_collections.cluster.compute.plugins.module_utils._amounts import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._batch import read_exit
+from ansible_collections.cluster.compute.plugins.module_utils._batch import parse_exit, read_exit
 from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, InputError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._errors import (
+    ConflictError,
+    EngineError,
+    InputError,
+    LibraryError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._launch import describe
 from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_BATCH, Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism
@@ -120,17 +125,23 @@ def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
         "networks": [network_entry(one) for one in engine.networks(everyone=True)],
         "ports": sorted(_host.listening_ports().union(*(published(one) for one in everyone))),
-        "containers": [_with_batch(engine, one) for one in _ranked(describe(engine, ours, default_parallelism()))],
+        "containers": [with_batch(engine, one) for one in _ranked(describe(engine, ours, default_parallelism()))],
     }
     mtu = _host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 
 
-def _with_batch(engine: Engine, entry: Json) -> Json:
-    """Main1 of a batch session also tells how its command stands."""
+def with_batch(engine: Engine, entry: Json) -> Json:
+    """Main1 of a batch session also tells how its command stands; one that cannot be read hides nothing of all the rest."""
     if not entry["labels"].get(LABEL_BATCH):
         return entry
-    return {**entry, "batch": read_exit(engine, entry["engine_id"], entry["id"])}
+    try:
+        batch = read_exit(engine, entry["engine_id"], entry["id"])
+    except UnreachableError:
+        raise
+    except (ConflictError, EngineError) as error:
+        batch = {**parse_exit(None), "reason": error.message}
+    return {**entry, "batch": batch}
 
 
 def _cluster(info: Json) -> str:

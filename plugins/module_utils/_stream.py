@@ -35,6 +35,11 @@ class Pieces:
         self._rest = whole[size:]
         return whole[:size]
 
+    def drain(self) -> None:
+        """Take what is left."""
+        for _piece in self._pieces:
+            self._rest = b""
+
 
 def unframed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """What a container wrote, out of the frames that tell its two streams apart."""

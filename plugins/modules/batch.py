@@ -66,12 +66,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 exit_code:
-  description: The command's exit code; 124 when it took longer than its timeout; null while it runs.
+  description: The command's exit code; 124 when it took longer than its timeout, 255 when nobody can tell; null while it runs.
   type: int
   returned: success
 oom_killed:
   description: Whether memory ran out while it ran.
   type: bool
+  returned: success
+reason:
+  description: Why nobody can tell the exit code, where that is so.
+  type: str
   returned: success
 dead:
   description: The session's containers of this agent that do not run, each with how it ended.

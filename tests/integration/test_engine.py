@@ -53,10 +53,27 @@ def test_files_of_a_container_that_does_not_run(engine: Engine, container: str) 
     for name in ("none", "dead"):
         assert engine.read_file(container, "/etc/" + name) is None
     assert engine.read_file(container, "/no/such/folder") is None
-    assert engine.read_file(container, "/etc") is None
+    assert engine.read_file(container, "/etc") == b""
+    assert engine.read_file(container, "/etc/motd", most=3) == b"hel"
     assert engine.has_path(container, "/etc/motd")
     assert engine.has_path(container, "/bin")
     assert not engine.has_path(container, "/bin/none")
+
+
+def test_no_more_is_read_than_asked_for(engine: Engine, engine_host: str, container: str) -> None:
+    """Of a file or a folder that is longer than anybody would wait for."""
+    sdk: Any = docker.APIClient(base_url=engine_host, version="auto")
+    grow = "mkdir -p /etc/big; for one in /etc/big/file /etc/long; do dd if=/dev/null of=$one bs=1M seek=100000 count=0; done"
+    body = {"Image": IMAGE, "User": "0", "Entrypoint": ["/bin/sh", "-c"], "Cmd": [grow]}
+    identity = engine.create("cluster-compute-test-long", body)
+    try:
+        engine.start(identity)
+        assert sdk.wait(identity)["StatusCode"] == 0, engine.logs(identity)
+        assert engine.read_file(identity, "/etc/long", most=4) == bytes(4)
+        assert engine.read_file(identity, "/etc/big") == b""
+        assert engine.read_file(identity, "/etc/hostname") is not None
+    finally:
+        engine.remove(identity)
 
 
 def test_a_folder_that_is_not_there(engine: Engine, container: str) -> None:
