@@ -45,7 +45,7 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
             owner=_label(live, "session.owner"),
             resource_group=_label(live, "session.group"),
             state=_states.RUNNING,
-            created=float(live.data.get("started_at") or 0.0),
+            created=float(live.data.get("created") or 0.0),
         )
         for session, live in found.items()
     ]

@@ -35,17 +35,23 @@ Started = Tuple[Container, Json]
 
 
 def wait_bootstrapped(
-    engine: Engine, started: Sequence[Started], must_run: Callable[[Started], None], seconds: float, parallelism: int
+    engine: Engine,
+    started: Sequence[Started],
+    must_run: Callable[[Sequence[Started]], None],
+    seconds: float,
+    parallelism: int,
 ) -> None:
     """Wait until every container's bootstrap script has ended well; one that failed has ended its container."""
     deadline = time.monotonic() + seconds
     waiting = list(started)
     pause = _INTERVAL
     while True:
-        error = first_error(map_bounded(must_run, waiting, parallelism))
+        must_run(waiting)
+        looks = map_bounded(lambda one: _is_bootstrapped(engine, one), waiting, parallelism)
+        error = first_error(looks)
         if error is not None:
             raise error
-        waiting = [one for one in waiting if not _is_bootstrapped(engine, one)]
+        waiting = [look.item for look in looks if not look.value]
         if not waiting:
             return
         if time.monotonic() >= deadline:

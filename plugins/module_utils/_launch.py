@@ -226,11 +226,10 @@ class Launch:
 
     def _start_all(self, waiting: Sequence[Tuple[Container, Json]]) -> None:
         error = first_error(map_bounded(self._start, waiting, self.parallelism))
-        if error is None:
-            time.sleep(SETTLE)
-            error = first_error(map_bounded(self._must_run, waiting, self.parallelism))
         if error is not None:
             raise error
+        time.sleep(SETTLE)
+        self._must_run(waiting)
         if self.plan.session.bootstrap:
             wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, self.parallelism)
 
@@ -248,20 +247,24 @@ class Launch:
             self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
             self.engine.start(listed["Id"], container.hostname)
 
-    def _must_run(self, pair: Tuple[Container, Json]) -> None:
-        container, listed = pair
-        now = self.engine.inspect(listed["Id"], container.hostname)
-        state = (now or {}).get("State") or {}
-        if state.get("Status") in RUNNING:
-            return
-        why = (
-            "was killed for lack of memory"
-            if state.get("OOMKilled")
-            else "ended with exit code %s" % state.get("ExitCode")
-        )
-        said = self._last_lines(listed["Id"]) if now else "none, because it is gone"
+    def _must_run(self, started: Sequence[Tuple[Container, Json]]) -> None:
+        """One request tells of all; the first that does not run is asked how it came to its end."""
+        now, _before = self._look()
+        for container, listed in started:
+            if _state(now.get(container.id)) not in RUNNING:
+                raise self._death(container, listed["Id"])
+
+    def _death(self, container: Container, identity: str) -> EngineError:
+        now = self.engine.inspect(identity, container.hostname)
+        if now is None:
+            message = "%s: somebody has removed it from %s right after its start; launch the session again."
+            return EngineError(message % (container.hostname, self.agent), self.agent)
+        state = now.get("State") or {}
+        killed, code = state.get("OOMKilled"), state.get("ExitCode")
+        why = "was killed for lack of memory" if killed else "ended with exit code %s" % code
         message = "%s: on %s it %s right after its start; its last lines: %s."
-        raise EngineError(message % (container.hostname, self.agent, why, said.rstrip(".")), self.agent)
+        said = self._last_lines(identity).rstrip(".")
+        return EngineError(message % (container.hostname, self.agent, why, said), self.agent)
 
     def _last_lines(self, identity: str) -> str:
         """What a container said at last; a log that cannot be read hides nothing of what is to be told."""
@@ -329,11 +332,11 @@ def decide(container: Container, listed: Json | None, launch: str, agent: str) -
 
 
 def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
-    """Report entries; the engine is asked about those alone that have been started, for when and how they ended."""
+    """Report entries; the engine is asked about those alone that have stopped, for how they ended."""
 
     def entry(one: Json) -> Json:
-        untold = one["State"] in ("created", "planned")
-        return container_entry(one, None if untold else engine.inspect(one["Id"], one["Names"][0]))
+        is_told = one["State"] in ("created", "planned", "running")
+        return container_entry(one, None if is_told else engine.inspect(one["Id"], engine_name(one)))
 
     outcomes = map_bounded(entry, listed, parallelism)
     error = first_error(outcomes)

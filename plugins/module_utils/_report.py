@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import Any, List, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._model import (
@@ -37,7 +36,7 @@ def is_ours(listed: Json) -> bool:
 
 
 def container_entry(listed: Json, inspected: Json | None = None) -> Json:
-    """A container of ours as reports show it, from the engine's list and, where it matters, its own description."""
+    """A container of ours as reports show it, from the engine's list; how one has ended is told by its own description."""
     labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(LABEL)}
     network, address = _place(listed)
     state = (inspected or {}).get("State") or {}
@@ -60,7 +59,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "state": state.get("Status") or listed.get("State", ""),
         "exit_code": int(state.get("ExitCode") or 0),
         "oom_killed": bool(state.get("OOMKilled")),
-        "started_at": seconds(state.get("StartedAt") or ""),
+        "created": float(listed.get("Created") or 0),
         "address": address,
         "network": network,
         "resources": _document(labels.get(LABEL_CONTAINER + ".resources"), {}),
@@ -126,19 +125,6 @@ def engine_name(listed: Json) -> str:
 def published(listed: Json) -> Set[int]:
     """The host ports that a running container holds, listening or (without the engine's proxy) by a rule alone."""
     return {int(port["PublicPort"]) for port in listed.get("Ports") or [] if port.get("PublicPort")}
-
-
-def seconds(timestamp: str) -> float:
-    """The engine's time as seconds since the epoch; 0 for its "never".
-
-    >>> seconds("2026-01-01T00:00:00.5Z"), seconds("0001-01-01T00:00:00Z")
-    (1767225600.5, 0.0)
-    """
-    whole, _dot, fraction = timestamp.rstrip("Z").partition(".")
-    if not whole or whole.startswith("0001"):
-        return 0.0
-    moment = datetime.strptime(whole[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    return round(moment.timestamp() + float("0." + (fraction[:6] or "0")), 6)
 
 
 def _hostname(labels: Json) -> str:

@@ -109,7 +109,7 @@ def test_created_then_started_then_untouched(launcher: Launcher, client: Any) ->
     started = launch.started()
     assert actions(started) == ["started"] * 3
     assert [one["hostname"] for one in started.containers] == ["main1", "sub1", "sub2"]
-    assert all(one["state"] == "running" and one["started_at"] > 0 for one in started.containers)
+    assert all(one["state"] == "running" and one["created"] > 0 for one in started.containers)
     before = [one["Id"] for one in ours(client, launch.plan)]
     assert not launch.created().actions
     assert not launch.started().actions

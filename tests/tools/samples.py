@@ -76,7 +76,7 @@ def plan(asked: Request, placement: str = "") -> Plan:
     return build_plan(asked, ground)
 
 
-def live(container: Container, session: str, state: str = "running", started_at: float = 500.0) -> Live:
+def live(container: Container, session: str, state: str = "running", created: float = 500.0) -> Live:
     """What an engine reports of a container of a plan."""
     return Live.from_json(
         {
@@ -89,7 +89,7 @@ def live(container: Container, session: str, state: str = "running", started_at:
             "state": state,
             "exit_code": 0 if state == "running" else 137,
             "oom_killed": False,
-            "started_at": started_at,
+            "created": created,
             "address": container.address,
             "resources": container.resources.to_json(),
             "ports": [port.host_port for port in container.ports],

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from engine_lab import Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._engine import UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._launch import decide
+from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch, decide, describe
 from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in, persist
 
 PLAN = Shape(launch="now").plan()
@@ -49,6 +51,87 @@ def test_another_spec_is_refused(state: str) -> None:
     other = listed(state, "before", **{"cluster.compute.container.spec": "other"})
     with pytest.raises(StateError, match="main1: on agent1 it was made from another plan"):
         decide(PLAN.main, other, "now", "agent1")
+
+
+class Counting(Engine):
+    """An engine in memory that counts what is asked of it; ``ends`` is how a container ends that does not go on."""
+
+    def __init__(self, ends: dict[str, Any] | None = None) -> None:
+        self.states = {one.id: "created" for one in PLAN.containers}
+        self.ends = ends
+        self.asked: Counter[str] = Counter()
+
+    def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
+        self.asked["list"] += 1
+        return [
+            {"Id": one.id, "Names": ["/" + one.name], "State": self.states[one.id], "Labels": dict(one.labels)}
+            for one in PLAN.containers
+            if one.id in self.states
+        ]
+
+    def start(self, identity: str, subject: str = "") -> None:
+        self.asked["start"] += 1
+        self.states[identity] = "exited" if self.ends and subject == "sub1" else "running"
+
+    def inspect(self, identity: str, subject: str = "") -> dict[str, Any] | None:
+        self.asked["inspect"] += 1
+        return {"State": {"Status": self.states[identity], **(self.ends or {})}}
+
+    def has_path(self, identity: str, path: str, subject: str = "") -> bool:
+        self.asked["path"] += 1
+        return True
+
+    def logs(self, *_arguments: Any, **_options: Any) -> str:
+        raise EngineError("the driver keeps none.")
+
+    def remove(self, identity: str, subject: str = "") -> None:
+        del self.states[identity]
+
+    def volumes(self) -> list[dict[str, Any]]:
+        return []
+
+
+def launched(engine: Counting, bootstrap: str = "") -> Launch:
+    plan = replace(PLAN, session=replace(PLAN.session, bootstrap=bootstrap))
+    return Launch(engine, plan, "agent1", parallelism=2, deadline=deadline_in(10))
+
+
+@pytest.mark.parametrize(("bootstrap", "paths"), [("", 0), ("prepare", 3)])
+def test_containers_that_run_are_told_by_the_list_alone(bootstrap: str, paths: int) -> None:
+    engine = Counting()
+    outcome = launched(engine, bootstrap).started()
+    assert [one["state"] for one in outcome.containers] == ["running"] * 3
+    assert (engine.asked["start"], engine.asked["inspect"], engine.asked["path"]) == (3, 0, paths)
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        ({"ExitCode": 3}, "ended with exit code 3"),
+        ({"ExitCode": 137, "OOMKilled": True}, "was killed for lack of memory"),
+    ],
+)
+def test_why_one_ended_is_told_also_without_its_log(ends: dict[str, Any], why: str) -> None:
+    engine = Counting(ends)
+    with pytest.raises(EngineError) as caught:
+        launched(engine).started()
+    assert caught.value.message == (
+        f"sub1: on agent1 it {why} right after its start; its last lines: they cannot be read (the driver keeps none)."
+    )
+    assert engine.states == {}
+
+
+def test_how_one_ended_is_asked_for() -> None:
+    engine = Counting({"ExitCode": 137, "OOMKilled": True})
+    engine.states = dict.fromkeys(engine.states, "running")
+    engine.states[PLAN.containers[1].id] = "exited"
+    entries = describe(engine, engine.containers(), 2)
+    assert [(one["state"], one["oom_killed"]) for one in entries] == [
+        ("running", False),
+        ("exited", True),
+        ("running", False),
+    ]
+    assert engine.asked["inspect"] == 1
 
 
 class Stubborn:

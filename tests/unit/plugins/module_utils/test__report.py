@@ -18,7 +18,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._report import (
     image_entry,
     is_ours,
     network_entry,
-    seconds,
 )
 
 
@@ -31,6 +30,7 @@ def listed(**changes: Any) -> dict[str, Any]:
         "Names": ["/" + container.name],
         "Image": plan.session.image,
         "State": "exited",
+        "Created": 1767225600,
         "Labels": {**container.labels, "somebody": "else"},
         "Ports": [{"PrivatePort": 22, "PublicPort": 30000, "Type": "tcp"}, {"PrivatePort": 80, "Type": "tcp"}],
         "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "172.17.0.2"}, plan.network.name: place}},
@@ -39,12 +39,12 @@ def listed(**changes: Any) -> dict[str, Any]:
 
 
 def test_container_entry() -> None:
-    state = {"Status": "exited", "ExitCode": 137, "OOMKilled": True, "StartedAt": "2026-01-01T00:00:00.5Z"}
+    state = {"Status": "exited", "ExitCode": 137, "OOMKilled": True}
     entry = container_entry(listed(), {"State": state})
     assert entry["hostname"] == "sub1"
     assert (entry["role"], entry["index"], entry["rank"]) == ("sub", 1, 1)
     assert (entry["state"], entry["exit_code"], entry["oom_killed"]) == ("exited", 137, True)
-    assert entry["started_at"] == 1767225600.5
+    assert entry["created"] == 1767225600.0
     assert entry["address"] == "10.213.77.3"
     assert entry["network"].startswith("tester-test-")
     assert entry["ports"] == [30000]
@@ -78,19 +78,6 @@ def test_labels_that_somebody_broke_do_not_break_the_report() -> None:
 def test_engine_name_is_not_that_of_a_link() -> None:
     assert engine_name({"Names": ["/other/alias", "/own"]}) == "own"
     assert engine_name({}) == ""
-
-
-TIMES = [
-    ("2026-01-01T00:00:00Z", 1767225600.0),
-    ("2026-01-01T00:00:00.123456789Z", 1767225600.123456),
-    ("0001-01-01T00:00:00Z", 0.0),
-    ("", 0.0),
-]
-
-
-@pytest.mark.parametrize(("text", "value"), TIMES)
-def test_seconds(text: str, value: float) -> None:
-    assert seconds(text) == value
 
 
 def test_network_entry() -> None:
