@@ -21,7 +21,6 @@ LABEL_SESSION = LABEL + "session"
 LABEL_LAUNCH = LABEL + "launch"
 LABEL_CONTAINER = LABEL + "container"
 LABEL_BATCH = LABEL_CONTAINER + ".batch"
-LABEL_RUNTIME = LABEL + "runtime"
 
 Json = Dict[str, Any]
 
@@ -225,11 +224,6 @@ class Plan:
     @property
     def main(self) -> Container:
         return self.containers[0]
-
-    @property
-    def ssh_port(self) -> Port:
-        """Where main1's SSH is published on its agent."""
-        return next(port for port in self.main.ports if port.name == "ssh")
 
     def on(self, agent: str) -> List[Container]:
         """The containers of one agent, in rank order."""

@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._scheduler import 
     removable,
     show_session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._ssh_files import ssh_port
 from ansible_collections.cluster.compute.plugins.module_utils._store import Row, Store
 
 FORK = multiprocessing.get_context("fork")
@@ -267,7 +268,7 @@ def test_sessions_side_by_side_share_nothing(store: Store) -> None:
     plans = [the_plan(launch(store, request(name="job-%d" % n, cpus=0.5), context(A))) for n in range(6)]
     subnets = [IPv4Network(plan.network.subnet) for plan in plans]
     assert not any(a.overlaps(b) for n, a in enumerate(subnets) for b in subnets[:n])
-    assert [plan.ssh_port.host_port for plan in plans] == list(range(30000, 30006))
+    assert [ssh_port(plan).host_port for plan in plans] == list(range(30000, 30006))
 
 
 def test_addresses_stay_clear_of_what_the_agents_report(store: Store) -> None:
@@ -275,7 +276,7 @@ def test_addresses_stay_clear_of_what_the_agents_report(store: Store) -> None:
     taken = replace(A, ports=(30000, 30001))
     plan = the_plan(launch(store, request(agents=["a"]), context(taken, busy)))
     assert plan.network.subnet == "10.201.1.32/27"
-    assert plan.ssh_port.host_port == 30002
+    assert ssh_port(plan).host_port == 30002
 
 
 def test_apps_are_published_beside_ssh_on_main1_only(store: Store) -> None:
@@ -298,7 +299,7 @@ def test_the_ports_of_a_main_that_is_down_stay_its_own(store: Store) -> None:
     lost = Store(str(Path(store._path).parent.parent / "another"))
     other = the_plan(launch(lost, request(name="other"), context(*down)))
     lost.close()
-    assert other.ssh_port.host_port == plan.ssh_port.host_port + 1
+    assert ssh_port(other).host_port == ssh_port(plan).host_port + 1
 
 
 @pytest.mark.parametrize(
@@ -682,7 +683,7 @@ def test_ten_at_once_for_room_for_six(tmp_path: Path) -> None:
     cpus = {(plan.main.agent, plan.main.resources.cpuset) for plan in placed}
     assert len(cpus) == 6
     assert len({plan.network.subnet for plan in placed}) == 6
-    assert len({(plan.main.agent, plan.ssh_port.host_port) for plan in placed}) == 6
+    assert len({(plan.main.agent, ssh_port(plan).host_port) for plan in placed}) == 6
 
 
 @pytest.mark.parametrize("has_store", [False, True])
