@@ -45,6 +45,8 @@ ADVISED = [
     ("This node is not a swarm manager.", "manager of the Swarm"),
     ("failed to mount local volume: mount :/export/data: no such device", "can mount such a thing"),
     ("Permission denied", "group docker"),
+    ("timed out", "look at the load of that host, and run the same command again"),
+    ("configured logging driver does not support reading", "where its logging driver sends it"),
     ("something new", "otherwise"),
 ]
 
