@@ -125,6 +125,24 @@ def test_a_bootstrap_that_prepares(controller: Controller) -> None:
     assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
 
 
+def test_main1_that_died_in_the_command_is_brought_back(controller: Controller) -> None:
+    """The command begins anew, with the rest of the session there; one that is done is not done again."""
+    command = "echo begun; [ ! -e seen ] || exit 4; touch seen; sleep 1000"
+    batch = {**TINY, "session_wait_result": False, "session_command": command}
+    controller.play("cluster_session", session_name="again", **batch).check()
+    client, main = controller.client, Session(controller, "again").containers()["main1"]["Id"]
+    deadline = time.monotonic() + 60
+    while "begun" not in client.logs(main).decode():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    client.kill(main)
+    for _time in range(2):
+        ended = controller.play("cluster_session", session_name="again", **{**batch, "session_wait_result": True})
+        assert "the command ended with exit code 4" in ended.message
+        assert client.logs(main, stderr=False).decode().split() == ["begun"] * 2
+        client.restart(main, timeout=5)
+
+
 class Training:
     """The PyTorch example with more epochs than anybody waits for, in the background."""
 
