@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._batch import wait_bootstrapped
@@ -39,11 +39,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._pool import first
 from ansible_collections.cluster.compute.plugins.module_utils._reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._removal import (
     GOING,
+    Outcome,
     clear_away,
-    ended_volumes,
-    remove_containers,
-    remove_volumes,
     session_containers,
+    state_of,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._report import container_entry, engine_name
 
@@ -52,31 +51,6 @@ RUNNING = frozenset({"running", "restarting"})
 # How long a container must have lived to count as started: one that cannot run ends within this.
 SETTLE = 0.25
 LAST_LINES = 5
-
-
-@dataclass
-class Outcome:
-    """What was done, or would be, and how the containers are after it."""
-
-    containers: List[Json] = field(default_factory=list)
-    actions: List[Dict[str, str]] = field(default_factory=list)
-    before: Dict[str, str] = field(default_factory=dict)
-    after: Dict[str, str] = field(default_factory=dict)
-    left: List[str] = field(default_factory=list)
-
-    def act(self, name: str, action: str, state: str) -> None:
-        self.actions.append({"name": name, "action": action})
-        self.after[name] = state
-
-    def to_json(self) -> Json:
-        return {
-            "changed": bool(self.actions),
-            "containers": self.containers,
-            "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
-            "actions": self.actions,
-            "left": self.left,
-            "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
-        }
 
 
 @dataclass(frozen=True)
@@ -116,7 +90,7 @@ class Launch:
     def started(self) -> Outcome:
         """Every container runs, and still does a moment after its start."""
         listed, outcome = self._look()
-        waiting = [one for one in self.mine if _state(listed.get(one.id)) not in RUNNING]
+        waiting = [one for one in self.mine if state_of(listed.get(one.id)) not in RUNNING]
         for container in waiting:
             outcome.act(container.name, "started", "running")
         if self.check or not waiting:
@@ -135,7 +109,7 @@ class Launch:
     def stopped(self, grace: int) -> Outcome:
         """No container runs; their files stay."""
         listed, outcome = self._look()
-        running = [one for one in self.mine if _state(listed.get(one.id)) in RUNNING | {"paused"}]
+        running = [one for one in self.mine if state_of(listed.get(one.id)) in RUNNING | {"paused"}]
         for container in running:
             outcome.act(container.name, "stopped", "exited")
         if running and not self.check:
@@ -156,7 +130,7 @@ class Launch:
             one["Labels"].get(LABEL_CONTAINER): one for one in session_containers(self.engine, [self.plan.session.id])
         }
         listed = {one.id: found[one.id] for one in self.mine if one.id in found}
-        before = {one.name: _state(listed.get(one.id)) for one in self.mine}
+        before = {one.name: state_of(listed.get(one.id)) for one in self.mine}
         return listed, Outcome(before=before, after=dict(before))
 
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
@@ -235,7 +209,7 @@ class Launch:
 
     def _start(self, pair: Tuple[Container, Json]) -> None:
         container, listed = pair
-        if _state(listed) == "paused":
+        if state_of(listed) == "paused":
             self.engine.unpause(listed["Id"], container.hostname)
             return
         try:
@@ -251,7 +225,7 @@ class Launch:
         """One request tells of all; the first that does not run is asked how it came to its end."""
         now, _before = self._look()
         for container, listed in started:
-            if _state(now.get(container.id)) not in RUNNING:
+            if state_of(now.get(container.id)) not in RUNNING:
                 raise self._death(container, listed["Id"])
 
     def _death(self, container: Container, identity: str) -> EngineError:
@@ -290,28 +264,6 @@ class Launch:
             error.message += rest
 
 
-def removed(
-    engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
-) -> Outcome:
-    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container that mounts them."""
-    outcome = Outcome()
-    everything = session_containers(engine, sessions) if sessions else []
-    listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
-    volumes: List[str] = []
-    if sessions and len(listed) == len(everything):
-        volumes, outcome.left = ended_volumes(engine, sessions, listed)
-    if not check:
-        remove_containers(engine, listed, parallelism, deadline)
-        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
-    for one in listed:
-        outcome.before[engine_name(one)] = _state(one)
-        outcome.act(engine_name(one), "removed", "absent")
-    for name in volumes:
-        if name not in outcome.left:
-            outcome.act(name, "volume removed", "absent")
-    return outcome
-
-
 def decide(container: Container, listed: Json | None, launch: str, agent: str) -> str:
     """What a container needs to be there: ``created``, ``recreated`` or nothing.
 
@@ -320,7 +272,7 @@ def decide(container: Container, listed: Json | None, launch: str, agent: str) -
     """
     if listed is None:
         return "created"
-    state = _state(listed)
+    state = state_of(listed)
     if state in GOING:
         return "recreated"
     if state == "created" and listed["Labels"].get(LABEL_LAUNCH) != launch:
@@ -343,10 +295,6 @@ def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[J
     if error is not None:
         raise error
     return [one.value for one in outcomes if one.value is not None]
-
-
-def _state(listed: Json | None) -> str:
-    return str(listed["State"]) if listed else "absent"
 
 
 def _name_of(image: Json, reference: str) -> str:

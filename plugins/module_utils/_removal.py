@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Collection, Iterable, List, Sequence, Set, Tuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Callable, Collection, Dict, Iterable, List, Sequence, Set, Tuple, TypeVar
 
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, ConflictError, EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Json
+from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_LAUNCH, LABEL_SESSION, Json
 from ansible_collections.cluster.compute.plugins.module_utils._pool import first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._report import engine_name, is_ours
 
@@ -22,6 +23,31 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 # The engine has begun to remove such a container and will never start it again.
 GOING = frozenset({"dead", "removing"})
+
+
+@dataclass
+class Outcome:
+    """What was done, or would be, and how the containers are after it."""
+
+    containers: List[Json] = field(default_factory=list)
+    actions: List[Dict[str, str]] = field(default_factory=list)
+    before: Dict[str, str] = field(default_factory=dict)
+    after: Dict[str, str] = field(default_factory=dict)
+    left: List[str] = field(default_factory=list)
+
+    def act(self, name: str, action: str, state: str) -> None:
+        self.actions.append({"name": name, "action": action})
+        self.after[name] = state
+
+    def to_json(self) -> Json:
+        return {
+            "changed": bool(self.actions),
+            "containers": self.containers,
+            "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
+            "actions": self.actions,
+            "left": self.left,
+            "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
+        }
 
 
 def deadline_in(seconds: float) -> float:
@@ -115,8 +141,35 @@ def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> Lis
     return [name for name in names if not persist(lambda name=name: is_removed(name), deadline)]  # type: ignore[misc]
 
 
+def state_of(listed: Json | None) -> str:
+    """A container's state; one that is not listed is absent."""
+    return str(listed["State"]) if listed else "absent"
+
+
 def _session_of(one: Json) -> str:
     return str((one.get("Labels") or {}).get(LABEL_SESSION, ""))
+
+
+def removed(
+    engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
+) -> Outcome:
+    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container that mounts them."""
+    outcome = Outcome()
+    everything = session_containers(engine, sessions) if sessions else []
+    listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
+    volumes: List[str] = []
+    if sessions and len(listed) == len(everything):
+        volumes, outcome.left = ended_volumes(engine, sessions, listed)
+    if not check:
+        remove_containers(engine, listed, parallelism, deadline)
+        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
+    for one in listed:
+        outcome.before[engine_name(one)] = state_of(one)
+        outcome.act(engine_name(one), "removed", "absent")
+    for name in volumes:
+        if name not in outcome.left:
+            outcome.act(name, "volume removed", "absent")
+    return outcome
 
 
 def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], parallelism: int, deadline: float) -> str:

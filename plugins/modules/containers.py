@@ -166,11 +166,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch, removed
+from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in, removed
 
 
 def handle(module: AnsibleModule) -> Json:

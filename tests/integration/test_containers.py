@@ -32,7 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils import _networks
 from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch, Outcome, removed
+from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch
 from ansible_collections.cluster.compute.plugins.module_utils._model import (
     LABEL_SESSION,
     Gpu,
@@ -41,7 +41,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Port,
     Resources,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in, remove_volumes
+from ansible_collections.cluster.compute.plugins.module_utils._removal import (
+    Outcome,
+    deadline_in,
+    remove_volumes,
+    removed,
+)
 
 Launcher = Callable[..., Launch]
 
