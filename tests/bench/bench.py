@@ -79,7 +79,7 @@ def _floor(size: int) -> tuple[float, float]:
     made: list[str] = []
 
     def create_and_start(_number: int) -> None:
-        host = client.create_host_config(network_mode=network, mem_limit="64m", nano_cpus=50_000_000)
+        host = client.create_host_config(network_mode=network, mem_limit="64m", nano_cpus=1_000_000_000)
         one = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
         made.append(one)
         client.start(one)
@@ -102,7 +102,7 @@ def _floor(size: int) -> tuple[float, float]:
 def _ours(size: int) -> tuple[float, float]:
     """The commands that a user types."""
     launch = ("playbooks/cluster_session.yml", "-e", f"session_name={NAME}", "-e", f"session_cluster_size={size}")
-    each = ("-e", "session_cpus=0.05", "-e", "session_memory=64m", "-e", "session_shm=16m")
+    each = ("-e", "session_cpus=1", "-e", "agent_cpus=64", "-e", "session_memory=64m", "-e", "session_shm=16m")
     begun = _timed(lambda: _play(*launch, *each))
     return begun, _timed(lambda: _play("playbooks/terminate.yml", "-e", f"session_name={NAME}"))
 

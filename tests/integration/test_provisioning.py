@@ -175,11 +175,14 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     host.run("usermod -aG docker alice")
     assert host.play("-e", "ansible_user=alice").changed == 1, "only the folder of her own session store"
 
-    host.run("docker create --name busy --label cluster.compute.session=1 %s true" % REFERENCE)
+    labels = "session=1 session.owner=alice session.name=busy container.role=main container.index=1"
+    labelled = " ".join("--label cluster.compute." + one for one in labels.split())
+    host.run("docker create --name alice.busy.main1 %s %s true" % (labelled, REFERENCE))
+    host.run("docker create --name own %s %s true" % (labelled, REFERENCE))
     busy = host.play("-e", "agent_state=absent")
     assert busy.code != 0
     assert "1 containers of sessions are still on this agent" in " ".join(busy.output.split())
-    host.run("docker rm busy")
+    host.run("docker rm alice.busy.main1 own")
 
     assert host.play("-e", "agent_state=absent", "--check").changed > 0
     assert host.play("-e", "agent_state=absent").changed > 0

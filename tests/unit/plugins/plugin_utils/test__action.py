@@ -113,7 +113,7 @@ HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
 def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     delegate: str | None, own: str | None, named: str, engine: str | None
 ) -> None:
-    task = SimpleNamespace(delegate_to=delegate, async_val=0)
+    task = SimpleNamespace(delegate_to=delegate, async_val=0, environment=[])
     action = Asked(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
