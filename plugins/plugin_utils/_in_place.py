@@ -19,13 +19,14 @@ from typing import Any, NoReturn, Sequence
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import remove_values
 
-# Imported here for the SDK behind it: Ansible loads action plugins before it forks the workers that run them.
-from ansible_collections.cluster.compute.plugins.module_utils import _engine  # noqa: F401
 from ansible_collections.cluster.compute.plugins.module_utils._model import Json
 
 # Those that a launch and an end wait for. Others start processes that outlive them, or are called seldom.
 MODULES = frozenset(("agent_info", "containers", "logs", "network", "schedule", "session", "session_info", "ssh"))
-_PATH = "ansible_collections.cluster.compute.plugins.modules."
+_PLUGINS = "ansible_collections.cluster.compute.plugins."
+
+# For the SDK behind it: Ansible loads action plugins before it forks the workers that run them, and each has it then.
+importlib.import_module(_PLUGINS + "module_utils._engine")
 
 
 class _Left(Exception):  # noqa: N818
@@ -72,7 +73,7 @@ class _StandIn:
 
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
     """The result of a module that is called with these options."""
-    module: Any = importlib.import_module(_PATH + name)
+    module: Any = importlib.import_module(_PLUGINS + "modules." + name)
     real = module.AnsibleModule
     module.AnsibleModule = _StandIn(args, check_mode=check_mode, diff=diff)
     try:
