@@ -198,7 +198,7 @@ def test_a_foreign_volume_of_the_same_name_is_refused(engine: docker.DockerClien
     """Only looked at: the engine is the tests' own, and the name is one that no version will have."""
     volume = engine.volumes.create("cluster-compute-runtime-foreign")
     try:
-        refused = provision("--check", "-e", "agent_version=foreign")
+        refused = provision("--check", "-e", "__agent_version=foreign")
         assert refused.code != 0
         assert "is not the SSH runtime; remove or rename it" in " ".join(refused.output.split())
     finally:
