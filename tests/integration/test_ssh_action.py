@@ -21,6 +21,8 @@ from ssh_lab import AGENT, Lab, make_plan
 from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
 
 REFERENCE = "cluster-compute/reference:1"
+# By another name than Ansible's own, the same Python counts as a host's: modules are started, with all that -vvv shows of them.
+PYTHONS = [Path(sys.executable).with_name(name) for name in ("python", "python3")]
 PLAYBOOK = """
 - hosts: all
   gather_facts: false
@@ -60,7 +62,7 @@ def play(
     playbook = tmp_path / "playbook.yml"
     playbook.write_text(PLAYBOOK)
     values: dict[str, Any] = {"plan": lab.plan.to_json(), "folder": str(lab.base), "started": started}
-    values["ansible_python_interpreter"] = sys.executable
+    values["ansible_python_interpreter"] = str(next(path for path in PYTHONS if str(path) != sys.executable))
     command = [sys.executable, "-m", "ansible", "playbook", "-i", AGENT + ",", "-c", "local", str(playbook), *options]
     return subprocess.run(
         [*command, "-e", json.dumps(values)],
