@@ -176,6 +176,14 @@ class Controller:
     def terminate(self, name: str, *arguments: str) -> Done:
         return self.play("terminate", *arguments, session_name=name)
 
+    def everywhere(self, session: str, script: str) -> Done:
+        """Run a script in every container of a session at once, as Ansible hosts by the inventory plugin."""
+        inventory = self.folder / "own.sessions.yml"
+        inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {self.artifacts}\n")
+        program = str(Path(PLAYBOOK).with_name("ansible"))
+        command = [program, "-i", str(inventory), f"session_{session}", "-m", "ansible.builtin.shell", "-a", script]
+        return run(command, cwd=ROOT, env=self.environment, timeout=600)
+
     def killed(self, playbook: str, task: str, *, alone: bool = False, **variables: Any) -> None:
         """Run a playbook, and kill it as soon as this task is done: with all that it has started, or ``alone``."""
         command = self.command(playbook, **variables)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from controller import PLAYBOOK, ROOT, Controller, Session, run
+from controller import ROOT, Controller, Session, run
 
 RANK = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
 RING = r"^rank (\d) of (\d) on (\S+): ring (\d+), all-reduce of 1000000: 0 wrong$"
@@ -59,19 +58,7 @@ def test_pytorch_from_the_variables_alone(train: Session) -> None:
 
 def test_pytorch_through_torchrun(controller: Controller, train: Session) -> None:
     """Each container runs its own torchrun, started by Ansible: no rank reaches another by SSH."""
-    inventory = controller.folder / "own.sessions.yml"
-    inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {controller.artifacts}\n")
-    command = [
-        str(Path(PLAYBOOK).with_name("ansible")),
-        "-i",
-        str(inventory),
-        "session_train",
-        "-m",
-        "ansible.builtin.shell",
-        "-a",
-        TORCHRUN,
-    ]
-    check_training(run(command, cwd=ROOT, env=controller.environment).check().text)
+    check_training(controller.everywhere("train", TORCHRUN).check().text)
     controller.terminate("train").check()
 
 

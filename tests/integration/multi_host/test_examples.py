@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import example_images
 import pytest
 from agents_lab import NAMES, Agents, Lab
-from controller import PLAYBOOK, ROOT, SMALL, Session, run
+from controller import ROOT, SMALL, Session, run
 
 TRAINED = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
 TORCHRUN = (
@@ -60,20 +59,8 @@ def test_pytorch(agents: Agents, launched: Callable[..., Session]) -> None:
     train = launched("pytorch", "train", **WIDE)
     assert agents_of(train) == list(NAMES)
     check_training(agents.play("session_logs", session_name="train").check().text)
-    inventory = agents.folder / "own.sessions.yml"
-    inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {agents.artifacts}\n")
     before = sent(train, "sub1")
-    command = [
-        str(Path(PLAYBOOK).with_name("ansible")),
-        "-i",
-        str(inventory),
-        "session_train",
-        "-m",
-        "ansible.builtin.shell",
-        "-a",
-        TORCHRUN,
-    ]
-    check_training(run(command, cwd=ROOT, env=agents.environment, timeout=600).check().text)
+    check_training(agents.everywhere("train", TORCHRUN).check().text)
     after = sent(train, "sub1")
     assert after[0] - before[0] > 100_000
     assert after[1] - before[1] < 10_000
