@@ -11,9 +11,9 @@ import time
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cluster.compute.plugins.module_utils._doctor import judge, verdict_of
-from ansible_collections.cluster.compute.plugins.module_utils._findings import Wanted
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import Wanted
+from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 

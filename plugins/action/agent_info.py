@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 

@@ -13,12 +13,12 @@ import time
 
 from ansible import constants
 
-from ansible_collections.cluster.compute.plugins.module_utils import _spread
-from ansible_collections.cluster.compute.plugins.module_utils._amounts import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents import image_distribution
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._registry import login_for
+from ansible_collections.cluster.compute.plugins.plugin_utils._registry_login import login_for
 
 ARCHIVE = "image.tar"
 PREFIX = "image-"
@@ -47,16 +47,22 @@ class ActionModule(ComputeAction):
         return self.module("image", args, task_vars)
 
     def _planned(self, args: Json, _task_vars: Json) -> Json:
-        plan = _spread.plan_pulls(args["needing"], _spread.by_name(args["images"]), args.get("pull", _spread.MISSING))
+        plan = image_distribution.plan_pulls(
+            args["needing"], image_distribution.by_name(args["images"]), args.get("pull", image_distribution.MISSING)
+        )
         return {"changed": False, "plan": plan, "begun": time.time()}
 
     def _decided(self, args: Json, _task_vars: Json) -> Json:
-        images = _spread.by_name(args["images"])
-        plan = _spread.plan_copies(args["needing"], images)
-        _spread.check_copies(args["name"], plan, images, args.get("variable", "session_image"))
+        images = image_distribution.by_name(args["images"])
+        plan = image_distribution.plan_copies(args["needing"], images)
+        image_distribution.check_copies(args["name"], plan, images, args.get("variable", "session_image"))
         pulled = [name for name in args.get("pulled") or [] if not images[name]["reason"]]
         seconds = time.time() - float(args.get("begun") or time.time())
-        return {"changed": False, "plan": plan.to_json(), "told": _spread.told(args["name"], pulled, plan, seconds)}
+        return {
+            "changed": False,
+            "plan": plan.to_json(),
+            "told": image_distribution.told(args["name"], pulled, plan, seconds),
+        }
 
     def _fetched(self, args: Json, task_vars: Json) -> Json:
         """The archive is in Ansible's own folder for this run, which is removed at its end whatever happens."""

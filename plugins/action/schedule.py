@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._plan import with_user_environment
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._template import render_environment
+from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
 # Seconds between two looks at the queue.
 _INTERVAL = 2.0

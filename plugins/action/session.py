@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils import _states
-from ansible_collections.cluster.compute.plugins.module_utils._document import session_document
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._rules import check_count
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_count
+from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._template import check_environment
+from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
 
 class ActionModule(ComputeAction):
@@ -41,7 +41,7 @@ class ActionModule(ComputeAction):
         if not mine["artifacts"] or not session or self._task.check_mode:
             return {}
         artifacts = Artifacts(mine["artifacts"], session["name"])
-        if session["state"] in _states.ENDED:
+        if session["state"] in states.ENDED:
             artifacts.remove(session["id"])
         elif mine["plan"]:
             plan = Plan.from_json(mine["plan"])

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._names import EVERYBODY
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import EVERYBODY
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
 

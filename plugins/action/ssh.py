@@ -9,13 +9,13 @@ from __future__ import annotations
 import secrets
 from typing import Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils import _ssh_files
-from ansible_collections.cluster.compute.plugins.module_utils._identity import SECRET_BYTES, Identity
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
 
 ID_CONTAINER = "id_container"
 # Shown in a diff. A key is not, nor the authority's: in check mode it would be one that nobody ever uses.
@@ -29,7 +29,7 @@ class ActionModule(ComputeAction):
         plan = read_plan(args.get("plan"))
         agent = str(args.get("agent") or task_vars.get("inventory_hostname"))
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
-        address = args.pop("address", None) or _ssh_files.default_address(plan)
+        address = args.pop("address", None) or config_files.default_address(plan)
         identity = self._identity(artifacts, plan)
         result: Json = {"changed": False, "installed": []}
         if plan.on(agent):
@@ -72,8 +72,8 @@ def _part(plan: Plan, agent: str) -> Json:
 
 def _files(plan: Plan, identity: Identity, address: str, artifacts: Artifacts) -> Dict[str, str]:
     return {
-        "ssh_config": _ssh_files.controller_config(plan, address, artifacts.folder),
-        "known_hosts": _ssh_files.authority_line(plan, identity.authority) + "\n",
+        "ssh_config": config_files.controller_config(plan, address, artifacts.folder),
+        "known_hosts": config_files.authority_line(plan, identity.authority) + "\n",
         ID_CONTAINER: identity.user.private,
     }
 

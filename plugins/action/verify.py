@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh_files import default_address, ssh_port
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import default_address, ssh_port
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._reach import Door, reach
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 SPEC = {
     "plan": {"type": "dict", "required": True},
@@ -44,7 +44,7 @@ class ActionModule(ComputeAction):
                 "%s has no identity of session %s: verify it from the controller that launched it."
                 % (artifacts.folder, plan.session.name)
             )
-        door = Door(
+        door = SshEndpoint(
             host=checked["address"] or default_address(plan),
             port=ssh_port(plan).host_port,
             user=plan.session.user.name,

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 
 DOCKER_HOST = "unix:///var/run/docker.sock"
 

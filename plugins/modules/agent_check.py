@@ -178,12 +178,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils import _probe
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._examine import examine
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents import port_probe
+from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import examine
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
 
 # A listener that nobody comes back for ends after this.
 LISTEN = 300
@@ -196,21 +196,21 @@ def examined(params: Json) -> Json:
 
 def opened(params: Json) -> Json:
     engine = Engine(params["docker_host"], params["timeout"], params["name"])
-    _probe.listen(engine, params["image"], params["mark"], LISTEN, deadline_in(START))
+    port_probe.listen(engine, params["image"], params["mark"], LISTEN, deadline_in(START))
     return {"probe": {"listened": True}}
 
 
 def probed(params: Json) -> Json:
     mine = next(one for one in params["agents"] if one["name"] == params["name"])
     others = [one for one in params["agents"] if one["name"] != params["name"] and one.get("address")]
-    _probe.send(params["name"], {one["name"]: one["address"] for one in others}, params["mark"], mine["mtu"])
+    port_probe.send(params["name"], {one["name"]: one["address"] for one in others}, params["mark"], mine["mtu"])
     joined = {one["name"]: one["address"] for one in others if one["swarm"]["state"] == "active"}
-    return {"probe": {"sent": True, "connected": _probe.connect(joined)}}
+    return {"probe": {"sent": True, "connected": port_probe.connect(joined)}}
 
 
 def closed(params: Json) -> Json:
     engine = Engine(params["docker_host"], params["timeout"], params["name"])
-    return {"probe": {"heard": _probe.gather(engine, params["mark"])}}
+    return {"probe": {"heard": port_probe.gather(engine, params["mark"])}}
 
 
 STATES = {"examined": examined, "opened": opened, "probed": probed, "closed": closed}

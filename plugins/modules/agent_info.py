@@ -188,7 +188,7 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._inform import report
+from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
 
 

@@ -90,9 +90,9 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._batch import Batch
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 

@@ -163,14 +163,14 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in, removed
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
-from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in, removed
 
 
 def handle(module: AnsibleModule) -> Json:
@@ -182,7 +182,7 @@ def handle(module: AnsibleModule) -> Json:
     if params["state"] == "absent":
         sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
         return removed(engine, sessions, params["launch"], parallelism, deadline, check=module.check_mode).to_json()
-    launch = Launch(
+    launch = AgentContainers(
         engine=engine,
         plan=read_plan(params["plan"]),
         agent=params["agent"],

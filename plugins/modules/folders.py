@@ -104,13 +104,13 @@ marks:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._folders import (
+from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_folders import (
     clear_marks,
     find_marks,
     leave_marks,
     unwritable,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run
 
 

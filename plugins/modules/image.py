@@ -180,47 +180,52 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils import _images
-from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._images import ImageEngine
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents.image_distribution import (
+    ALWAYS,
+    MISSING,
+    NEVER,
+    same,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker import images
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import ImageEngine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._spread import ALWAYS, MISSING, NEVER, same
 
 # The states that leave an agent, with what its own module does of them.
 ON_AGENT = ("asked", "present", "saved", "loaded")
 
 
 def asked(module: AnsibleModule, engine: ImageEngine) -> Json:
-    return {"image": _images.describe(engine, module.params["name"])}
+    return {"image": images.describe(engine, module.params["name"])}
 
 
 def present(module: AnsibleModule, engine: ImageEngine) -> Json:
     params = module.params
-    before = _images.describe(engine, params["name"])
+    before = images.describe(engine, params["name"])
     wanted = {"present": True, "id": params["id"], "content": params["content"]}
     fits = before["present"] and (not params["id"] or same(before, wanted))
     if params["pull"] == NEVER or (params["pull"] == MISSING and fits):
         return {"image": before}
     if module.check_mode:
         return {"changed": True, "image": before}
-    asking = ImageEngine(params["docker_host"], _images.PATIENCE, params["agent"])
-    reason = _images.pull(engine, asking, params, deadline_in(params["deadline"]))
+    asking = ImageEngine(params["docker_host"], images.PATIENCE, params["agent"])
+    reason = images.pull(engine, asking, params, deadline_in(params["deadline"]))
     if reason and params["pull"] == ALWAYS:
         raise EngineError(reason, params["agent"])
-    after = _images.describe(engine, params["name"], reason)
+    after = images.describe(engine, params["name"], reason)
     return {"changed": after["id"] != before["id"], "image": after}
 
 
 def saved(module: AnsibleModule, engine: ImageEngine) -> Json:
     params = module.params
-    _images.save(engine, params["id"], params["path"], params["size"])
+    images.save(engine, params["id"], params["path"], params["size"])
     return {"changed": False}
 
 
 def loaded(module: AnsibleModule, engine: ImageEngine) -> Json:
-    return {"changed": True, "image": _images.load(engine, module.params)}
+    return {"changed": True, "image": images.load(engine, module.params)}
 
 
 STATES = dict(zip(ON_AGENT, (asked, present, saved, loaded)))
@@ -230,7 +235,7 @@ def handle(module: AnsibleModule) -> Json:
     params = module.params
     at_least(module, deadline=1, timeout=1)
     patient = params["state"] in ("saved", "loaded")
-    seconds = max(params["timeout"], _images.STALL) if patient else params["timeout"]
+    seconds = max(params["timeout"], images.STALL) if patient else params["timeout"]
     engine = ImageEngine(params["docker_host"], seconds, params["agent"])
     return STATES[params["state"]](module, engine)
 

@@ -100,12 +100,16 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
+    default_parallelism,
+    first_error,
+    map_bounded,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
-from ansible_collections.cluster.compute.plugins.module_utils._pool import default_parallelism, first_error, map_bounded
-from ansible_collections.cluster.compute.plugins.module_utils._report import container_entry
 
 
 def handle(module: AnsibleModule) -> Json:

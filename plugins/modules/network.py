@@ -107,11 +107,11 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import absent, place_of, present
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
-from ansible_collections.cluster.compute.plugins.module_utils._networks import absent, place_of, present
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
 
 
 def handle(module: AnsibleModule) -> Json:

@@ -139,14 +139,14 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._membership import read_agents
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, launch, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._queue import Policy
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, launch, show_session
-from ansible_collections.cluster.compute.plugins.module_utils._state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 
 def schedule(params: Json, check_mode: bool) -> Json:

@@ -188,13 +188,13 @@ from typing import List
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._lifecycle import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import removable, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import removable, show_session
-from ansible_collections.cluster.compute.plugins.module_utils._state_folder import keep_logs, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store
 
 
 def session(params: Json, check_mode: bool) -> Json:

@@ -79,12 +79,12 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import kept_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context, adopt
-from ansible_collections.cluster.compute.plugins.module_utils._state_folder import kept_logs, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._store import Store
 
 
 def session_info(params: Json) -> Json:

@@ -94,22 +94,22 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._equip import Equipper
-from ansible_collections.cluster.compute.plugins.module_utils._errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._layout import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 
 
-def equip(module: AnsibleModule) -> Json:
+def install(module: AnsibleModule) -> Json:
     at_least(module, timeout=1)
     params = module.params
     if not params["agent"] or not params["bundle"]:
         raise InputError("bundle", None, "is made by the action half: call the module as cluster.compute.ssh in a task")
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    equipper = Equipper(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
-    return equipper.equip(params["containers"], module.check_mode)
+    equipper = FileInstaller(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
+    return equipper.install(params["containers"], module.check_mode)
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    run(module, lambda: equip(module))
+    run(module, lambda: install(module))
 
 
 if __name__ == "__main__":

@@ -161,12 +161,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils import _swarm
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._host import own_address
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._agents import swarm
+from ansible_collections.cluster.compute.plugins.module_utils._agents.host import own_address
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
-from ansible_collections.cluster.compute.plugins.module_utils._removal import deadline_in
 
 ROLES = {"promoted": "manager", "demoted": "worker"}
 
@@ -174,17 +174,17 @@ ROLES = {"promoted": "manager", "demoted": "worker"}
 def handle(module: AnsibleModule) -> Json:
     params = module.params
     at_least(module, deadline=1, timeout=1)
-    engine = _swarm.SwarmEngine(params["docker_host"], params["timeout"], params["name"])
+    engine = swarm.SwarmEngine(params["docker_host"], params["timeout"], params["name"])
     state, nodes, deadline = params["state"], params["nodes"], deadline_in(params["deadline"])
     if state == "tokens":
         return {"tokens": engine.tokens()}
     if state in ROLES:
-        done = _swarm.set_roles(engine, nodes, ROLES[state], deadline, check=module.check_mode)
+        done = swarm.set_roles(engine, nodes, ROLES[state], deadline, check=module.check_mode)
         return {"changed": bool(done), "nodes": done}
     if state == "forgotten":
-        done = _swarm.forget(engine, nodes, deadline, check=module.check_mode)
+        done = swarm.forget(engine, nodes, deadline, check=module.check_mode)
         return {"changed": bool(done), "nodes": done}
-    before = _swarm.asked(engine) if state == "absent" else _swarm.settled(engine, deadline)
+    before = swarm.asked(engine) if state == "absent" else swarm.settled(engine, deadline)
     after = before
     if state == "present":
         after = _present(module, engine, before, deadline)
@@ -197,7 +197,7 @@ def handle(module: AnsibleModule) -> Json:
     return {"changed": after is not before, "swarm": shown, "diff": {"before": before, "after": after}}
 
 
-def _present(module: AnsibleModule, engine: _swarm.SwarmEngine, before: Json, deadline: float) -> Json:
+def _present(module: AnsibleModule, engine: swarm.SwarmEngine, before: Json, deadline: float) -> Json:
     params = module.params
     if before["state"] == "active":
         if params["cluster"] and before["cluster_id"] and before["cluster_id"] != params["cluster"]:
@@ -208,8 +208,8 @@ def _present(module: AnsibleModule, engine: _swarm.SwarmEngine, before: Json, de
         return {**before, "state": "active", "cluster_id": params["cluster"]}
     address = own_address(params["addresses"])
     if params["remote"]:
-        return _swarm.join(engine, params["remote"], params["token"], address, deadline)
-    return _swarm.begin(engine, address, params["address_pool"], deadline)
+        return swarm.join(engine, params["remote"], params["token"], address, deadline)
+    return swarm.begin(engine, address, params["address_pool"], deadline)
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._names import owner_from_login
-from ansible_collections.cluster.compute.plugins.plugin_utils import _in_place
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
+from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
@@ -57,8 +57,8 @@ class ComputeAction(ActionBase):
         """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
         if name in _OF_ENGINES and not args.get("docker_host"):
             args = {**args, **self._engine(task_vars)}
-        if name in _in_place.MODULES and self._is_here(task_vars):
-            return _in_place.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
+        if name in direct_call.MODULES and self._is_here(task_vars):
+            return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
         return result
 
@@ -67,7 +67,7 @@ class ComputeAction(ActionBase):
         delegated = (task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
         own = delegated if self._task.delegate_to else task_vars
         interpreter = self._templar.template(own.get("ansible_python_interpreter") or "")
-        return _in_place.is_here(self._connection, self._task.environment, str(interpreter))
+        return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
 
     def _engine(self, task_vars: Json) -> Json:
         """``agent_docker_host`` of the host that the module runs on, which is not the task's own when it is delegated."""

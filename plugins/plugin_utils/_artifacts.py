@@ -18,9 +18,9 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._identity import SECRET_BYTES, Identity
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"

@@ -15,14 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
-from ansible_collections.cluster.compute.plugins.module_utils._capacity import Each, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._model import Agent, Gpu, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._placement import MULTI, Demand, Placed, place
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, Demand, Placement, place
 
 AGENTS, SESSIONS, SIZE = 10_000, 5_000, 1_000
 BUDGET = 1.0
 GIB = 1 << 30
-EACH = Each(4000, 16 * GIB, GIB, gpus=1, pinned=True)
+EACH = PerContainer(4000, 16 * GIB, GIB, gpus=1, pinned=True)
 DEMANDS = {
     "1,000 containers, packed": Demand(SIZE, EACH, MULTI),
     "1,000 containers, spread": Demand(SIZE, EACH, MULTI, strategy="spread"),
@@ -60,7 +60,7 @@ def measure(demand: Demand, agents: list[Agent], booked: dict[str, list[Resource
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
     answer = place(demand, agents, free)
     seconds = time.process_time() - begun
-    told = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placed) else "does not fit"
+    told = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placement) else "does not fit"
     return seconds, told
 
 

@@ -28,12 +28,9 @@ from engine_lab import (
     with_container,
 )
 
-from ansible_collections.cluster.compute.plugins.module_utils import _networks
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._launch import Launch
-from ansible_collections.cluster.compute.plugins.module_utils._model import (
+from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     LABEL_SESSION,
     Gpu,
     Mount,
@@ -41,14 +38,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Port,
     Resources,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._removal import (
-    Outcome,
+from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    ContainerChanges,
     deadline_in,
     remove_volumes,
     removed,
 )
 
-Launcher = Callable[..., Launch]
+Launcher = Callable[..., AgentContainers]
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +67,14 @@ def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
     engine = Engine(engine_host, 60, AGENT)
     plans: list[Plan] = []
 
-    def launch(plan: Plan, **changes: Any) -> Launch:
+    def launch(plan: Plan, **changes: Any) -> AgentContainers:
         plans.append(plan)
         if changes.pop("network", True):
             _networks.present(engine, plan, check=False)
         limits = engine_limits(engine_host)
-        made = Launch(engine, plan, AGENT, parallelism=4, deadline=deadline_in(20), limits=limits, runtime=RUNTIME)
+        made = AgentContainers(
+            engine, plan, AGENT, parallelism=4, deadline=deadline_in(20), limits=limits, runtime=RUNTIME
+        )
         return replace(made, **changes)
 
     yield launch
@@ -90,7 +92,7 @@ def inside(client: Any, plan: Plan, rank: int, command: str) -> str:
     return str(client.exec_start(made["Id"]).decode().strip())
 
 
-def actions(outcome: Outcome) -> list[str]:
+def actions(outcome: ContainerChanges) -> list[str]:
     return [one["action"] for one in outcome.actions]
 
 
@@ -319,7 +321,7 @@ def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
     assert ours(client, launch.plan) == []
 
 
-def _launch(launch: Launch) -> None:
+def _launch(launch: AgentContainers) -> None:
     launch.created()
     launch.started()
 

@@ -15,9 +15,13 @@ import docker
 import pytest
 from engine_lab import IMAGE, ROOT, archive, make_image
 
-from ansible_collections.cluster.compute.plugins.module_utils import _engine
-from ansible_collections.cluster.compute.plugins.module_utils._engine import AbsentError, Engine, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ConflictError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._docker import client
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import (
+    AbsentError,
+    Engine,
+    UnreachableError,
+)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +128,7 @@ def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_paramiko_is_not_loaded_for_nothing(engine_host: str) -> None:
     code = (
         "import sys\n"
-        f"from {_engine.__name__} import Engine\n"
+        f"from {client.__name__} import Engine\n"
         f"Engine({engine_host!r}).info()\n"
         "print('paramiko' in sys.modules)\n"
         "try:\n    import paramiko\nexcept ImportError as error:\n    print(type(error).__name__, error)\n"

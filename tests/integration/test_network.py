@@ -13,7 +13,7 @@ import docker
 import pytest
 from engine_lab import Shape, run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._model import LABEL_SESSION, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION, Plan
 
 
 @pytest.fixture(scope="module")

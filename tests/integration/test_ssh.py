@@ -21,11 +21,11 @@ import paramiko
 import pytest
 from ssh_lab import PREFIX, Lab, archive, busybox, enter, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._identity import Identity
-from ansible_collections.cluster.compute.plugins.module_utils._model import Mount
-from ansible_collections.cluster.compute.plugins.plugin_utils._reach import reach
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
 
 REFERENCE = "cluster-compute/reference:1"
 RUNTIME_PATH = "/opt/cluster-compute/bin"
@@ -216,7 +216,7 @@ def test_nothing_secret_is_to_be_seen(pair: Lab) -> None:
     secrets += [identity.host(one.hostname).private.splitlines()[2] for one in pair.plan.containers]
     shown = json.dumps([pair.engine.inspect(one.name) for one in pair.plan.containers])
     shown += pair.ssh("main1", "cat /proc/*/cmdline /proc/*/environ 2>/dev/null || true")
-    shown += json.dumps(pair.equip(["main1"]))
+    shown += json.dumps(pair.install(["main1"]))
 
     assert [secret for secret in secrets if secret in shown] == []
 
@@ -233,12 +233,12 @@ def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
 def test_equipping_again_changes_nothing(pair: Lab) -> None:
     everybody = [one.hostname for one in pair.plan.containers]
 
-    assert [pair.equip()["changed"], pair.equip(everybody)["changed"]] == [False, False]
+    assert [pair.install()["changed"], pair.install(everybody)["changed"]] == [False, False]
 
 
 def test_another_controller_is_refused(pair: Lab) -> None:
     with pytest.raises(StateError, match="runs on agent1 with an identity that this controller does not have"):
-        pair.equip(identity=Identity(b"\1" * 32, pair.plan.session.id))
+        pair.install(identity=Identity(b"\1" * 32, pair.plan.session.id))
 
 
 @pytest.mark.parametrize("name", ["nothing", "busybox", "nobody", "uid1000", "locked", "links", "clients"])
@@ -286,7 +286,7 @@ def test_a_mount_over_what_ssh_needs_is_refused(labs: Labs, images: dict[str, st
     lab = labs(images["links"], 1, mounts=[Mount(str(tmp_path), "/data/ssh")]).create()
 
     with pytest.raises(ComputeError, match="/etc/ssh/ssh_config lies below the mount /data/ssh"):
-        lab.equip()
+        lab.install()
 
 
 def test_a_home_that_a_mount_made_belongs_to_the_user(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
@@ -297,24 +297,24 @@ def test_a_home_that_a_mount_made_belongs_to_the_user(labs: Labs, images: dict[s
 
 def test_check_mode_tells_and_changes_nothing(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"])
-    planned = lab.equip(check=True)
+    planned = lab.install(check=True)
     lab.create()
-    created = lab.equip(check=True)
+    created = lab.install(check=True)
 
     assert planned["installed"] == created["installed"] == ["main1", "sub1"]
     assert planned["changed"]
     assert "0600 0:0 /etc/cluster-compute/ssh_host_ed25519_key" in created["diff"]["after"]
     assert not lab.engine.has_path(lab.plan.main.name, "/etc/cluster-compute")
-    assert [lab.equip()["changed"], lab.equip()["changed"]] == [True, False]
+    assert [lab.install()["changed"], lab.install()["changed"]] == [True, False]
 
 
 def test_a_container_that_is_not_there_is_named(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).create(["main1"])
 
     with pytest.raises(StateError, match="sub1: agent1 has no such container: create it first"):
-        lab.equip()
+        lab.install()
     with pytest.raises(InputError, match="containers: 'sub7': must name containers"):
-        lab.equip(["sub7"])
+        lab.install(["sub7"])
 
 
 def test_a_container_brought_back_is_the_same_host(labs: Labs, images: dict[str, str]) -> None:
@@ -323,7 +323,7 @@ def test_a_container_brought_back_is_the_same_host(labs: Labs, images: dict[str,
 
     lab.engine.remove(lab.plan.containers[1].name)
     lab.create(["sub1"])
-    assert lab.equip()["installed"] == ["sub1"]
+    assert lab.install()["installed"] == ["sub1"]
     lab.start(["sub1"])
 
     pinned = f"{RUNTIME_PATH}/ssh -F none -i .ssh/id_ed25519 -o StrictHostKeyChecking=yes -o ConnectionAttempts=30 "
@@ -341,8 +341,8 @@ def test_ssh_works_after_a_restart(labs: Labs, images: dict[str, str], client: A
 
 def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).create()
-    lab.equip(["main1"])
-    lab.equip(["sub1"], identity=Identity(b"\1" * 32, lab.plan.session.id))
+    lab.install(["main1"])
+    lab.install(["sub1"], identity=Identity(b"\1" * 32, lab.plan.session.id))
     lab.keep().start()
 
     with pytest.raises(RuntimeError, match="Host key verification failed"):

@@ -18,7 +18,7 @@ import docker
 import pytest
 from ssh_lab import AGENT, Lab, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._body import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
 
 REFERENCE = "cluster-compute/reference:1"
 # By another name than Ansible's own, the same Python counts as a host's: modules are started, with all that -vvv shows of them.
@@ -102,7 +102,7 @@ def test_from_a_plan_to_everybody_reached(lab: Lab, checkout: Path, tmp_path: Pa
 
 def test_another_controller_is_told_so(lab: Lab, checkout: Path, tmp_path: Path) -> None:
     lab.create(["main1"])
-    lab.equip(["main1"])
+    lab.install(["main1"])
     lab.start(["main1"])
     lab.artifacts.remove(lab.plan.session.id)
     lab.create(["sub1"])

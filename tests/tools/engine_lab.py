@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     LABEL,
     LABEL_CONTAINER,
     LABEL_LAUNCH,

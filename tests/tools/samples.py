@@ -11,23 +11,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._address import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._capacity import Free, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     Agent,
     Container,
     Gpu,
     Json,
-    Live,
+    ObservedContainer,
     Plan,
     Port,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._placement import MULTI, SINGLE, Placed
-from ansible_collections.cluster.compute.plugins.module_utils._plan import Ground, build_plan, mtu_for
-from ansible_collections.cluster.compute.plugins.module_utils._request import Request, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, SINGLE, Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
 
 GIB = 1 << 30
 SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
@@ -42,7 +42,7 @@ def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: An
     return Agent(name, int(cpus * 1000), memory, gpus=gpus, **fields)
 
 
-def frees(*agents: Agent) -> dict[str, Free]:
+def frees(*agents: Agent) -> dict[str, FreeCapacity]:
     """What is free on agents of which nothing is booked."""
     return {one.name: free_of(one, []) for one in agents}
 
@@ -65,10 +65,10 @@ def plan(asked: Request, placement: str = "") -> Plan:
     agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
     left = frees(*agents.values())
     mode = SINGLE if len(agents) == 1 else MULTI
-    ground = Ground(
+    ground = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,
-        placed=Placed(names, tuple(left[name].take(asked.demand().each) for name in names), mode),
+        placed=Placement(names, tuple(left[name].take(asked.demand().each) for name in names), mode),
         subnet=choose_subnet(asked.size, asked.network_pool, ()),
         ports=(Port("ssh", 22, "127.0.0.1", 30000),),
         mtu=mtu_for(mode, list(agents.values()), names),
@@ -76,9 +76,9 @@ def plan(asked: Request, placement: str = "") -> Plan:
     return build_plan(asked, ground)
 
 
-def live(container: Container, session: str, state: str = "running", created: float = 500.0) -> Live:
+def live(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:
     """What an engine reports of a container of a plan."""
-    return Live.from_json(
+    return ObservedContainer.from_json(
         {
             "id": container.id,
             "session": session,

@@ -20,12 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cluster.compute.plugins.module_utils import _ssh_files
-from ansible_collections.cluster.compute.plugins.module_utils._body import Ground, container_body, network_body
-from ansible_collections.cluster.compute.plugins.module_utils._engine import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._equip import Equipper
-from ansible_collections.cluster.compute.plugins.module_utils._identity import Identity
-from ansible_collections.cluster.compute.plugins.module_utils._model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     LABEL_CONTAINER,
     LABEL_SESSION,
     Container,
@@ -37,10 +32,19 @@ from ansible_collections.cluster.compute.plugins.module_utils._model import (
     Resources,
     Session,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._names import container_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
+    AgentSettings,
+    container_body,
+    network_body,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._bundle import make_bundle
-from ansible_collections.cluster.compute.plugins.plugin_utils._reach import Door, reach
+from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 AGENT = "agent1"
 PREFIX = "cluster-compute-test-"
@@ -132,21 +136,21 @@ class Lab:
             self.engine.create_network(self.plan.network.name, network_body(self.plan.network))
         for container in self.plan.containers:
             if not names or container.hostname in names:
-                body = container_body(self.plan, container, Ground(image_path=self.image_path))
+                body = container_body(self.plan, container, AgentSettings(image_path=self.image_path))
                 self.engine.create(container.name, body)
         return self
 
-    def equip(self, names: Sequence[str] = (), check: bool = False, identity: Identity | None = None) -> Json:
+    def install(self, names: Sequence[str] = (), check: bool = False, identity: Identity | None = None) -> Json:
         identity = identity or self.identity
         bundle = make_bundle(self.plan, identity, self.plan.on(AGENT))
-        return Equipper(self.engine, self.plan, AGENT, bundle).equip(names, check)
+        return FileInstaller(self.engine, self.plan, AGENT, bundle).install(names, check)
 
     def keep(self) -> Lab:
         """What the action half keeps on the controller."""
         identity, artifacts = self.identity, self.artifacts
-        address = _ssh_files.default_address(self.plan)
-        artifacts.write("ssh_config", _ssh_files.controller_config(self.plan, address, artifacts.folder).encode())
-        artifacts.write("known_hosts", (_ssh_files.authority_line(self.plan, identity.authority) + "\n").encode())
+        address = config_files.default_address(self.plan)
+        artifacts.write("ssh_config", config_files.controller_config(self.plan, address, artifacts.folder).encode())
+        artifacts.write("known_hosts", (config_files.authority_line(self.plan, identity.authority) + "\n").encode())
         artifacts.write("id_container", identity.user.private.encode())
         return self
 
@@ -159,15 +163,15 @@ class Lab:
     def up(self) -> Lab:
         """Everything at once; main1 answers."""
         self.create()
-        self.equip()
+        self.install()
         self.keep().start()
         reach(self.door(), [], 30)
         return self
 
-    def door(self, host: str = "main1") -> Door:
+    def door(self, host: str = "main1") -> SshEndpoint:
         """Into main1, if it shows the host key of ``host``."""
         key = self.identity.host(host).public
-        return Door(
+        return SshEndpoint(
             "127.0.0.1", self.plan.main.ports[0].host_port, "work", self.artifacts.folder + "/id_container", key
         )
 

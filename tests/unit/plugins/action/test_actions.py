@@ -20,10 +20,10 @@ from ansible.errors import AnsibleConnectionFailure
 from samples import agent, context, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._scheduler import show_session
-from ansible_collections.cluster.compute.plugins.module_utils._store import Row
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import show_session
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -324,7 +324,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
         "kept": "",
     }
 
-    def decide(check_mode: bool = False) -> Json:
+    def required_action(check_mode: bool = False) -> Json:
         result: Json = json.loads(json.dumps(schedule_module.schedule(asked, check_mode)))
         return result
 
@@ -341,13 +341,13 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
         }
         return session_module.session({**common, **blank, "state": state, **fields}, False)
 
-    _through_its_life(decide, move, tmp_path / "state")
+    _through_its_life(required_action, move, tmp_path / "state")
     listed = session_info.session_info(
         {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
     )
     assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
     assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
-    _through_another_life(decide, move, tmp_path / "state")
+    _through_another_life(required_action, move, tmp_path / "state")
     listed = session_info.session_info(
         {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
     )
@@ -358,13 +358,13 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     ]
 
 
-def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
-    planned = decide(check_mode=True)
+def _through_its_life(required_action: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+    planned = required_action(check_mode=True)
     assert (planned["outcome"], planned["changed"], folder.exists()) == ("placed", True, False)
-    placed = decide()
+    placed = required_action()
     assert (placed["outcome"], placed["changed"], placed["session"]["state"]) == ("placed", True, "PREPARING")
     identity = placed["session"]["id"]
-    assert decide()["outcome"] == "held"
+    assert required_action()["outcome"] == "held"
     running = move("running", id=identity)
     assert (running["changed"], running["diff"]) == (
         True,
@@ -382,9 +382,9 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
     assert not move("terminating", name="train", owner="alice")["changed"]
 
 
-def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+def _through_another_life(required_action: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
     """Ended with a log that cannot be kept: the end stands, and it is told."""
-    identity = decide()["session"]["id"]
+    identity = required_action()["session"]["id"]
     move("terminating", name="train", owner="alice")
     (folder / identity).mkdir(mode=0o700)
     (folder / identity / "sub1.log").mkdir()

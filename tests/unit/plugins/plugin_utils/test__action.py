@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._names import check_owner
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
 from ansible_collections.cluster.compute.plugins.plugin_utils import _action
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
     ComputeAction,

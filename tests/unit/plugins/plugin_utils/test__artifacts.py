@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
 

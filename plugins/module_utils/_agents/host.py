@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""A host as its kernel shows it in /proc and /sys: limits, ports, routes, MTU, GPUs. What it hides is left out."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import os
+import re
+import socket
+import struct
+from ipaddress import IPv4Address, IPv4Network
+from typing import Iterator, List, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
+
+NOFILE = 1048576
+LISTENING = "0A"
+CAP_SYS_RESOURCE = 24
+SIOCGIFADDR = 0x8915
+PID_FILE = "/var/run/docker.pid"
+ORGANIZATION = b"\x06\x03\x55\x04\x0a"  # the object identifier 2.5.4.10, as DER writes it
+
+
+def engine_limits(docker_host: str, proc: str = "/proc") -> Limits:
+    """What this host's engine can give a container: all that is useful, or no more than its own hard limits."""
+    pid = engine_pid(docker_host, proc)
+    if not pid:
+        return Limits()
+    status = read("%s/%d/status" % (proc, pid))
+    capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    if capabilities and int(capabilities.group(1), 16) >> CAP_SYS_RESOURCE & 1:
+        return Limits(NOFILE, -1)
+    text = read("%s/%d/limits" % (proc, pid))
+    nofile = _hard_limit(text, "Max open files")
+    return Limits(min(nofile, NOFILE) if nofile > 0 else 0, _hard_limit(text, "Max locked memory"))
+
+
+def engine_pid(docker_host: str, proc: str = "/proc") -> int:
+    """The process behind the engine's socket, or the one in its pid file; 0 where neither is dockerd."""
+    for pid in (_peer(docker_host), _number(read(PID_FILE))):
+        if pid and read("%s/%d/comm" % (proc, pid)).strip() == "dockerd":
+            return pid
+    return 0
+
+
+def listening_ports(proc: str = "/proc") -> Set[int]:
+    """The TCP ports that something on this host listens on, on any address."""
+    rows = (row for name in ("tcp", "tcp6") for row in _rows("%s/net/%s" % (proc, name)))
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == LISTENING}
+
+
+def routes(proc: str = "/proc") -> List[str]:
+    """The networks that this host has a route to, except the default one."""
+    found = {_route(row) for row in _rows("%s/net/route" % proc)}
+    return [str(network) for network in sorted(found) if network.prefixlen > 0]
+
+
+def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -> int:
+    """The MTU of the first interface that holds one of the addresses, else of the default route's; 0: not known."""
+    held = {address: name for name, address in _interfaces()}
+    names = [held[address] for address in addresses if address in held and held[address] != "lo"]
+    names += [row[0] for row in _rows("%s/net/route" % proc) if _route(row).prefixlen == 0]
+    return next((mtu for mtu in (_number(read("%s/class/net/%s/mtu" % (sys, name))) for name in names) if mtu), 0)
+
+
+def own_address(wanted: List[str]) -> str:
+    """The first of the addresses that an interface here holds, else the one that the default route begins at."""
+    held = {address for _name, address in _interfaces()}
+    for address in wanted:
+        if address in held and not address.startswith("127."):
+            return address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))  # nothing is sent: https://www.rfc-editor.org/rfc/rfc5737
+        except OSError:
+            return ""
+        return str(asking.getsockname()[0])
+
+
+def gpu_ids(proc: str = "/proc") -> List[str]:
+    """The UUIDs of the NVIDIA devices whose driver is loaded."""
+    files = sorted(glob.glob("%s/driver/nvidia/gpus/*/information" % proc))
+    matches = (re.search(r"^GPU UUID:\s*(\S+)", read(name), re.MULTILINE) for name in files)
+    return [match.group(1) for match in matches if match]
+
+
+def cpu_ids(count: int) -> List[int]:
+    """The CPUs that a container may be pinned to; by number alone where this process sees others than the engine."""
+    mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return mine if len(mine) == count else list(range(count))
+
+
+def swarm_cluster(data_root: str) -> str:
+    """The Swarm that this host belongs to: the organization in its node certificate, the only place a worker has it."""
+    pem = read(os.path.join(data_root, "swarm/certificates/swarm-node.crt"))
+    return _organization(pem)
+
+
+def read(path: str) -> str:
+    """A small file's text; empty where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _organization(pem: str) -> str:
+    import ssl
+
+    first = re.search(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", pem, re.DOTALL)
+    der = ssl.PEM_cert_to_DER_cert(first.group(0)) if first else b""
+    _before, found, after = der.partition(ORGANIZATION)
+    return after[2 : 2 + after[1]].decode("ascii", "replace") if found else ""
+
+
+def _peer(docker_host: str) -> int:
+    """The process that listens on a unix socket: https://man7.org/linux/man-pages/man7/unix.7.html (SO_PEERCRED)."""
+    if not docker_host.startswith("unix://"):
+        return 0
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(5)
+            client.connect(docker_host[len("unix://") :])
+            raw = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except OSError:
+        return 0
+    return int(struct.unpack("3i", raw)[0])
+
+
+def _hard_limit(text: str, name: str) -> int:
+    match = re.search(r"^%s\s+\S+\s+(\S+)" % name, text, re.MULTILINE)
+    if not match:
+        return 0
+    return -1 if match.group(1) == "unlimited" else int(match.group(1))
+
+
+def _route(row: List[str]) -> IPv4Network:
+    address, mask = (IPv4Address(struct.pack("<L", int(row[place], 16))) for place in (1, 7))
+    return IPv4Network("%s/%s" % (address, mask), strict=False)
+
+
+def _rows(path: str) -> Iterator[List[str]]:
+    """The rows of one of the kernel's tables, without its heading."""
+    for line in read(path).splitlines()[1:]:
+        yield line.split()
+
+
+def _interfaces() -> Iterator[Tuple[str, str]]:
+    """Each interface with its IPv4 address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for _index, name in socket.if_nameindex():
+            try:
+                raw = fcntl.ioctl(asking.fileno(), SIOCGIFADDR, struct.pack("256s", name[:15].encode()))
+            except OSError:
+                continue
+            yield name, socket.inet_ntoa(raw[20:24])
+
+
+def _number(text: str) -> int:
+    return int(text) if text.strip().isdigit() else 0

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The agent report: everything that the scheduler must know of a host, in a few requests to its engine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ConflictError,
+    EngineError,
+    InputError,
+    LibraryError,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_BATCH, Gpu, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_exit
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+    architecture,
+    engine_entry,
+    image_entry,
+    is_ours,
+    network_entry,
+    published,
+)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the inventory says of an agent's capacity: amounts instead of the engine's own, and what is kept back."""
+
+    millicpus: int | None = None
+    memory: int | None = None
+    gpus: Sequence[Gpu] | None = None
+    reserved_millicpus: int = 0
+    reserved_memory: int = 0
+
+    @classmethod
+    def from_options(cls, options: Json) -> Overrides:
+        """Amounts as people write them; an InputError names the option."""
+        cpus, memory, gpus = options.get("cpus"), options.get("memory"), options.get("gpus")
+        return cls(
+            millicpus=None if _unset(cpus) else parse_cpus(cpus, "cpus"),
+            memory=None if _unset(memory) else parse_bytes(memory, "memory"),
+            gpus=None if gpus is None else [_gpu(gpu) for gpu in gpus],
+            reserved_millicpus=parse_cpus(options.get("reserved_cpus") or 0, "reserved_cpus"),
+            reserved_memory=parse_bytes(options.get("reserved_memory") or 0, "reserved_memory"),
+        )
+
+    def capacity(self, info: Json, found_gpus: Sequence[str]) -> Json:
+        """The engine's own amounts, overridden, without what is kept back."""
+        count = int(info.get("NCPU") or 0)
+        millicpus = count * 1000 if self.millicpus is None else self.millicpus
+        memory = int(info.get("MemTotal") or 0) if self.memory is None else self.memory
+        gpus = [Gpu(one) for one in found_gpus] if self.gpus is None else self.gpus
+        return {
+            "millicpus": max(0, millicpus - self.reserved_millicpus),
+            "memory": max(0, memory - self.reserved_memory),
+            "gpus": [{"id": gpu.id, "shares": gpu.shares} for gpu in gpus],
+            "cpu_ids": host.cpu_ids(count),
+        }
+
+
+def report(options: Json) -> Json:
+    """The whole report; an engine that cannot be asked is a report that says so."""
+    overrides = Overrides.from_options(options)
+    known = _known(options)
+    try:
+        engine = Engine(options["docker_host"], options["timeout"], options["name"])
+        return {**known, **_asked(engine, options, overrides)}
+    except (EngineError, LibraryError) as error:
+        return {**known, "reachable": False, "reason": error.message}
+
+
+def _known(options: Json) -> Json:
+    """What needs no engine; with all the keys that an engine's answers will replace."""
+    inactive = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
+    return {
+        "name": options["name"],
+        "reachable": True,
+        "reason": "",
+        "group": options["group"],
+        "schedulable": options["schedulable"],
+        "architecture": os.uname().machine,
+        "publish": options["publish"],
+        "address": options["address"],
+        "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
+        "engine": {"version": "", "api": "", "rootless": False, "swarm": inactive},
+        "limits": {"nofile": 0, "memlock": 0},
+        "paths": {path: os.path.exists(path) for path in options["paths"]},
+        "image": image_entry(options["image"], None),
+        "runtime": {"volume": RUNTIME_VOLUME, "present": False},
+        "mtu": host.underlay_mtu([options["address"]]) or 1500,
+        "routes": host.routes(),
+        "networks": [],
+        "ports": sorted(host.listening_ports()),
+        "containers": [],
+    }
+
+
+def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
+    info = engine.info()
+    everyone = engine.containers(everyone=True)
+    ours = [one for one in everyone if is_ours(one)]
+    swarm = info.get("Swarm") or {}
+    joined = swarm.get("LocalNodeState") == "active"
+    gpus = host.gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
+    limits = host.engine_limits(options["docker_host"])
+    answers: Json = {
+        "architecture": architecture(info.get("Architecture", "")),
+        "capacity": overrides.capacity(info, gpus),
+        "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
+        "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
+        "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
+        "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
+        "networks": [network_entry(one) for one in engine.networks(everyone=True)],
+        "ports": sorted(host.listening_ports().union(*(published(one) for one in everyone))),
+        "containers": [with_batch(engine, one) for one in _ranked(describe(engine, ours, default_parallelism()))],
+    }
+    mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
+    return {**answers, "mtu": mtu} if mtu else answers
+
+
+def with_batch(engine: Engine, entry: Json) -> Json:
+    """Main1 of a batch session also tells how its command stands; one that cannot be read hides nothing of all the rest."""
+    if not entry["labels"].get(LABEL_BATCH):
+        return entry
+    try:
+        batch = read_exit(engine, entry["engine_id"], entry["id"])
+    except UnreachableError:
+        raise
+    except (ConflictError, EngineError) as error:
+        batch = {**parse_exit(None), "reason": error.message}
+    return {**entry, "batch": batch}
+
+
+def _cluster(info: Json) -> str:
+    return host.swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker")
+
+
+def _ranked(entries: List[Json]) -> List[Json]:
+    return sorted(entries, key=lambda one: (one["session"], one["rank"]))
+
+
+def _unset(value: object) -> bool:
+    return value is None or value == ""
+
+
+def _gpu(data: Dict[str, Any]) -> Gpu:
+    try:
+        gpu = Gpu.from_json(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError("gpus", data, "each is a dictionary with an id and, where it is shared, shares") from error
+    if gpu.shares <= 0:
+        raise InputError("gpus", data, "shares must be greater than 0")
+    return gpu

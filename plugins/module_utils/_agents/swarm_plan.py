@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Who is in which Swarm, and what it takes until every agent is in the same one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+
+INIT = "init"
+JOIN = "join"
+PROMOTE = "promote"
+_REMEDY = "take it out with `docker swarm leave` there, or set agent_swarm to false for it"
+
+
+@dataclass(frozen=True)
+class Node:
+    """An agent's engine, as it sees its own Swarm; ``wanted`` is whether it shall be a manager."""
+
+    name: str
+    state: str = "inactive"
+    node_id: str = ""
+    cluster: str = ""
+    manager: bool = False
+    managers: Tuple[str, ...] = ()
+    ours: bool = False
+    address: str = ""
+    wanted: bool = False
+
+    @classmethod
+    def from_json(cls, data: Json) -> Node:
+        return cls(
+            name=str(data["name"]),
+            state=str(data.get("state") or "inactive"),
+            node_id=str(data.get("node_id") or ""),
+            cluster=str(data.get("cluster_id") or ""),
+            manager=bool(data.get("manager")),
+            managers=tuple(data.get("managers") or ()),
+            ours=bool(data.get("ours")),
+            address=str(data.get("address") or ""),
+            wanted=bool(data.get("wanted")),
+        )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The host that leads, its Swarm if there is one yet, what each other host has to do, and who is refused, why."""
+
+    lead: str = ""
+    cluster: str = ""
+    address: str = ""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    managers: Tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        return {
+            "lead": self.lead,
+            "cluster": self.cluster,
+            "address": self.address,
+            "steps": dict(self.steps),
+            "managers": list(self.managers),
+            "refused": dict(self.refused),
+        }
+
+
+def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
+    """Agents from their reports. A worker whose user may not read its certificate knows its Swarm by the managers."""
+    agents = [Agent.from_json(report) for report in reports]
+    by_manager = {agent.node: agent.swarm for agent in agents if agent.swarm and agent.node}
+    return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
+
+
+def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
+    """What makes one Swarm of them: the head's, or one that this collection made and the head is to come back to."""
+    nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
+    lead = _lead(nodes, head)
+    cluster = lead.cluster if lead.state == "active" else ""
+    refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster)] if why}
+    managers = tuple(
+        node.name for node in nodes if node.name not in refused and (node.wanted or node.name == head or node.manager)
+    )
+    steps = {node.name: _step(node, lead, managers) for node in nodes if node.name not in refused}
+    steps = {name: step for name, step in steps.items() if step}
+    return Steps(lead.name, cluster, lead.address, steps, managers, refused)
+
+
+def resolved(nodes: Sequence[Node]) -> List[Node]:
+    """With the Swarm of each that is known by its managers alone: a worker's user may not read its certificate."""
+    by_manager = {node.node_id: node.cluster for node in nodes if node.manager and node.node_id}
+    return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
+
+
+def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
+    return next((clusters[one] for one in managers if one in clusters), "")
+
+
+def _lead(nodes: Sequence[Node], head: str) -> Node:
+    """The manager that others join: of the head's Swarm; where it has none, of one of ours; else the head itself."""
+    first = nodes[0]
+    own = first.cluster if first.name == head and first.state == "active" else ""
+    for node in nodes:
+        if node.manager and node.state == "active" and (node.cluster == own if own else node.ours):
+            return node
+    return first
+
+
+def _refusal(node: Node, lead: Node, cluster: str) -> str:
+    if node.state not in ("active", "inactive"):
+        why = "%s: its engine's Swarm membership is in state %s; look at that engine's log, or %s."
+        return why % (node.name, node.state, _REMEDY)
+    if node.state == "active" and node.name == lead.name and not node.manager:
+        why = "%s is a worker of a Swarm that no agent of the inventory manages; promote it, or %s."
+        return why % (node.name, _REMEDY)
+    if node.state == "active" and node.cluster != cluster:
+        why = "%s is in another Swarm (%s) than %s (%s); %s."
+        return why % (node.name, node.cluster or "unknown", lead.name, cluster or "none yet", _REMEDY)
+    return ""
+
+
+def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:
+    if node.state == "inactive":
+        return INIT if node.name == lead.name else JOIN
+    return PROMOTE if node.name in managers and not node.manager else ""
+
+
+def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
+    """For each host that leaves: the manager that stays and lets it go, and who may not leave, and why."""
+    gone = {node.name for node in leaving}
+    nodes = [node for node in resolved([*leaving, *staying]) if node.state == "active"]
+    stay = [node for node in nodes if node.name not in gone]
+    keepers: Dict[str, str] = {}
+    refused: Dict[str, str] = {}
+    for node in nodes:
+        mine = [other for other in stay if other.cluster == node.cluster and node.cluster]
+        keeper = next((other.name for other in mine if other.manager), "")
+        if node.name in gone and keeper:
+            keepers[node.name] = keeper
+        elif node.name in gone and node.manager and mine:
+            why = "%s is the last manager of the Swarm of %s; set agent_swarm_manager for one of those first."
+            refused[node.name] = why % (node.name, ", ".join(sorted(other.name for other in mine)))
+    return {"keepers": keepers, "refused": refused}

@@ -1,0 +1,315 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The documents that flow through everything: resources, agent reports, containers, the plan.
+
+Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. docs/contracts.md shows each document.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+SCHEMA = 1
+LABEL = "cluster.compute."
+LABEL_SESSION = LABEL + "session"
+LABEL_LAUNCH = LABEL + "launch"
+LABEL_CONTAINER = LABEL + "container"
+LABEL_BATCH = LABEL_CONTAINER + ".batch"
+
+Json = Dict[str, Any]
+
+
+def digest(document: object) -> str:
+    """A short stable digest of a JSON document: equal documents, equal digests."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, or a share of it (1.0 is the whole device)."""
+
+    id: str
+    shares: float = 1.0
+
+    @classmethod
+    def from_json(cls, data: Json) -> Gpu:
+        return cls(id=str(data["id"]), shares=float(data.get("shares", 1.0)))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one container holds. ``cpuset`` is empty unless its CPUs are pinned."""
+
+    millicpus: int = 0
+    memory: int = 0
+    shm: int = 0
+    gpus: Tuple[Gpu, ...] = ()
+    cpuset: str = ""
+
+    @classmethod
+    def from_json(cls, data: Json) -> Resources:
+        return cls(
+            millicpus=int(data.get("millicpus", 0)),
+            memory=int(data.get("memory", 0)),
+            shm=int(data.get("shm", 0)),
+            gpus=tuple(Gpu.from_json(gpu) for gpu in data.get("gpus") or ()),
+            cpuset=str(data.get("cpuset") or ""),
+        )
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of ``main1`` published on its agent."""
+
+    name: str
+    container_port: int
+    host_ip: str
+    host_port: int
+
+    @classmethod
+    def from_json(cls, data: Json) -> Port:
+        return cls(str(data["name"]), int(data["container_port"]), str(data["host_ip"]), int(data["host_port"]))
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …)."""
+
+    source: str
+    target: str
+    type: str = "bind"
+    mode: str = "rw"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Mount:
+        return cls(
+            source=str(data["source"]),
+            target=str(data["target"]),
+            type=str(data.get("type", "bind")),
+            mode=str(data.get("mode", "rw")),
+            options=dict(data.get("options") or {}),
+        )
+
+
+@dataclass(frozen=True)
+class User:
+    """The account inside every container."""
+
+    name: str = "work"
+    uid: int = 1000
+    gid: int = 1000
+    home: str = "/home/work"
+
+    @classmethod
+    def from_json(cls, data: Json) -> User:
+        return cls(**{key: data[key] for key in ("name", "uid", "gid", "home") if key in data})
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of what was asked.
+
+    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit).
+    """
+
+    id: str
+    name: str
+    owner: str
+    group: str
+    launch: str
+    mode: str
+    size: int
+    image: str
+    request: str
+    user: User = field(default_factory=User)
+    bootstrap: str = ""
+    command: str = ""
+    command_timeout: int = 0
+    on_failure: str = "keep"
+    terminate_when_done: bool = False
+
+    @classmethod
+    def from_json(cls, data: Json) -> Session:
+        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key != "user"}
+        return cls(user=User.from_json(data.get("user") or {}), **values)
+
+
+@dataclass(frozen=True)
+class Network:
+    """The session's private network."""
+
+    name: str
+    driver: str
+    subnet: str
+    gateway: str
+    ip_range: str
+    mtu: int | None = None
+    encrypted: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Network:
+        return cls(**{key: data[key] for key in cls.__dataclass_fields__ if key in data})
+
+
+@dataclass(frozen=True)
+class Container:
+    """One member of a session, with everything an agent needs to make it."""
+
+    id: str
+    name: str
+    hostname: str
+    role: str
+    index: int
+    rank: int
+    local_rank: int
+    agent: str
+    address: str
+    resources: Resources
+    ports: Tuple[Port, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mounts: Tuple[Mount, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Container:
+        plain = ("id", "name", "hostname", "role", "index", "rank", "local_rank", "agent", "address")
+        return cls(
+            resources=Resources.from_json(data["resources"]),
+            ports=tuple(Port.from_json(port) for port in data.get("ports") or ()),
+            environment=dict(data.get("environment") or {}),
+            mounts=tuple(Mount.from_json(mount) for mount in data.get("mounts") or ()),
+            labels=dict(data.get("labels") or {}),
+            **{key: data[key] for key in plain},
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The one document: the session, its network and every container, in rank order."""
+
+    session: Session
+    network: Network
+    containers: Tuple[Container, ...]
+
+    @classmethod
+    def from_json(cls, data: Json) -> Plan:
+        return cls(
+            session=Session.from_json(data["session"]),
+            network=Network.from_json(data["network"]),
+            containers=tuple(Container.from_json(container) for container in data["containers"]),
+        )
+
+    def to_json(self) -> Json:
+        """Plain lists and dicts, as JSON would give them back."""
+        document: Json = json.loads(json.dumps(asdict(self), default=dict))
+        return {"schema": SCHEMA, **document}
+
+    @property
+    def agents(self) -> List[str]:
+        """The agents that hold a container, in the order of their first rank."""
+        return list(dict.fromkeys(container.agent for container in self.containers))
+
+    @property
+    def main(self) -> Container:
+        return self.containers[0]
+
+    def on(self, agent: str) -> List[Container]:
+        """The containers of one agent, in rank order."""
+        return [container for container in self.containers if container.agent == agent]
+
+    def with_environments(self, environments: Sequence[Mapping[str, str]]) -> Plan:
+        """The same plan with each container's environment replaced, in rank order."""
+        pairs = zip(self.containers, environments)
+        return replace(self, containers=tuple(replace(one, environment=dict(env)) for one, env in pairs))
+
+
+@dataclass(frozen=True)
+class ObservedContainer:
+    """A labelled container as its engine reports it."""
+
+    id: str
+    session: str
+    hostname: str
+    state: str
+    resources: Resources
+    data: Json = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_json(cls, data: Json) -> ObservedContainer:
+        return cls(
+            id=str(data["id"]),
+            session=str(data["session"]),
+            hostname=str(data.get("hostname", "")),
+            state=str(data.get("state", "")),
+            resources=Resources.from_json(data.get("resources") or {}),
+            data=data,
+        )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports."""
+
+    name: str
+    millicpus: int
+    memory: int
+    gpus: Tuple[Gpu, ...] = ()
+    cpu_ids: Tuple[int, ...] = ()
+    group: str = "default"
+    schedulable: bool = True
+    reachable: bool = True
+    reason: str = ""
+    architecture: str = ""
+    publish: str = "127.0.0.1"
+    mtu: int = 1500
+    swarm: str = ""
+    node: str = ""
+    managers: Tuple[str, ...] = ()
+    routes: Tuple[str, ...] = ()
+    subnets: Tuple[str, ...] = ()
+    ports: Tuple[int, ...] = ()
+    containers: Tuple[ObservedContainer, ...] = ()
+    network_sessions: Tuple[str, ...] = ()
+    image_architecture: str = ""
+    paths: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Agent:
+        capacity = data.get("capacity") or {}
+        swarm = (data.get("engine") or {}).get("swarm") or {}
+        return cls(
+            name=str(data["name"]),
+            millicpus=int(capacity.get("millicpus", 0)),
+            memory=int(capacity.get("memory", 0)),
+            gpus=tuple(Gpu.from_json(gpu) for gpu in capacity.get("gpus") or ()),
+            cpu_ids=tuple(capacity.get("cpu_ids") or ()),
+            group=str(data.get("group", "default")),
+            schedulable=bool(data.get("schedulable", True)),
+            reachable=bool(data.get("reachable", True)),
+            reason=str(data.get("reason") or ""),
+            architecture=str(data.get("architecture") or ""),
+            publish=str(data.get("publish") or "127.0.0.1"),
+            mtu=int(data.get("mtu") or 1500),
+            swarm=str(swarm.get("cluster_id") or "") if swarm.get("state") == "active" else "",
+            node=str(swarm.get("node_id") or ""),
+            managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
+            routes=tuple(data.get("routes") or ()),
+            subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
+            ports=tuple(data.get("ports") or ()),
+            containers=tuple(ObservedContainer.from_json(one) for one in data.get("containers") or ()),
+            network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
+            image_architecture=str((data.get("image") or {}).get("architecture") or ""),
+            paths=dict(data.get("paths") or {}),
+        )

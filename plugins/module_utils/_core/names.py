@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The rules for names: sessions, owners, environment variables, and the engine's own names made from them."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+
+_SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+# No dot: it is what separates the parts of the engine's names.
+_OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+RESERVED_PREFIX = "BACKENDAI_"
+# Instead of an owner, where lists are asked for.
+EVERYBODY = "all"
+
+CONFIG_FOLDER = "/etc/cluster-compute"
+
+_ADJECTIVES = (
+    "amber brave bright calm clever cosmic crisp eager early fair fleet gentle golden grand happy keen kind lively lucid lunar "
+    "merry mighty modest noble proud quick quiet rapid royal sharp silent silver solar steady sunny swift tidy vivid warm wise"
+).split()
+_NOUNS = (
+    "badger beacon birch cedar comet condor coral crane delta ember falcon fjord forest galaxy garnet glacier harbor heron island "
+    "jaguar lagoon lark lynx maple meadow meteor nebula ocean orca otter panda pine planet quartz raven reef river robin summit tiger"
+).split()
+
+
+def check_session_name(name: object) -> str:
+    """A session's name, or an error that tells the rule. YAML reads one of digits alone as a number."""
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not _SESSION.fullmatch(name):
+        rule = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
+        raise InputError("session_name", name, rule)
+    return name
+
+
+def check_owner(owner: object) -> str:
+    """An owner's name, or an error that tells the rule."""
+    if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
+        rule = "an owner has 1 to 32 letters, digits, '-' or '_', and starts and ends with a letter or digit"
+        raise InputError("session_owner", owner, rule)
+    if owner == EVERYBODY:
+        raise InputError("session_owner", owner, "in lists it stands for everybody, so that nobody has this name")
+    return owner
+
+
+def owner_from_login(login: str) -> str:
+    """The owner that a login name stands for: what the rule does not allow becomes ``-``."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", login).strip("-_")[:32].strip("-_") or "user"
+
+
+def check_variable_name(name: object) -> str:
+    """The name of a user's environment variable, or an error that tells the rule."""
+    if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+        rule = "the name of a variable has letters, digits and '_', and does not start with a digit"
+        raise InputError("session_environment", name, rule)
+    if name.startswith(RESERVED_PREFIX):
+        raise InputError("session_environment", name, "%s* variables belong to the session" % RESERVED_PREFIX)
+    return name
+
+
+def random_name(source: random.Random | None = None) -> str:
+    """A readable pair of words with a short number, as in ``calm-otter-41``."""
+    chooser = source or random.SystemRandom()
+    return "%s-%s-%02d" % (chooser.choice(_ADJECTIVES), chooser.choice(_NOUNS), chooser.randrange(100))
+
+
+def container_name(owner: str, session: str, hostname: str) -> str:
+    """The engine's name of a container: predictable, so that ``docker ps`` reads well."""
+    return "%s.%s.%s" % (owner, session, hostname)
+
+
+def run_folder(container: str) -> str:
+    """Where a container's PID 1 keeps what it has done, by the container's ID: an image that was made of another one
+    brings that one's files along.
+
+    >>> run_folder("3614fdf3-0e04-4a4b")
+    '/etc/cluster-compute/run/3614fdf3-0e04-4a4b'
+    """
+    return "%s/run/%s" % (CONFIG_FOLDER, container)
+
+
+def network_name(owner: str, session: str, session_id: str) -> str:
+    """The engine's name of a network: never used twice, because a Swarm worker may still list the last one.
+
+    A Swarm takes a label of the DNS alone: no dot, 63 characters at most
+    (https://github.com/moby/swarmkit/blob/master/manager/controlapi/common.go).
+
+    >>> network_name("alice", "my.train", "3614fdf3-0e04-4a4b")
+    'alice-my-train-3614fdf3'
+    """
+    readable = ("%s-%s" % (owner, session)).replace(".", "-")[:54].rstrip("-_")
+    return "%s-%s" % (readable, session_id[:8])

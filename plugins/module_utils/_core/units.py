@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Amounts as people write them, to the integers the documents hold, and back."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+# No more digits than any machine has use for: what follows computes with them.
+_BYTES = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
+_CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
+
+def parse_bytes(value: object, variable: str = "memory") -> int:
+    """Bytes from ``512m``, ``16g``, ``1.5GiB`` or a plain number; units are binary, as Docker's are.
+
+    >>> parse_bytes("64m")
+    67108864
+    """
+    match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
+    if match is None:
+        raise InputError(
+            variable, value, "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
+        )
+    return int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()])
+
+
+def parse_cpus(value: object, variable: str = "cpus") -> int:
+    """Thousandths of a CPU from ``4``, ``0.5`` or ``1.25``.
+
+    >>> parse_cpus("0.5")
+    500
+    """
+    text = "" if isinstance(value, bool) else str(value).strip()
+    millicpus = Decimal(text) * 1000 if _CPUS.fullmatch(text) else Decimal("0.5")
+    if millicpus != int(millicpus):
+        raise InputError(variable, value, "CPUs are a number with at most three decimals, as in 4 or 0.5")
+    return int(millicpus)
+
+
+def show_bytes(amount: int) -> str:
+    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``; rounded down, so that nothing looks like more.
+
+    >>> show_bytes(1610612736)
+    '1.5g'
+    """
+    for unit in ("t", "g", "m", "k"):
+        if amount >= _UNITS[unit]:
+            return _plain(Decimal(amount * 10 // _UNITS[unit]) / 10) + unit
+    return "%db" % amount
+
+
+def show_cpus(millicpus: int) -> str:
+    """
+    >>> show_cpus(1500)
+    '1.5'
+    """
+    return _plain(Decimal(millicpus) / 1000)
+
+
+def _plain(number: Decimal) -> str:
+    """A number without trailing zeros and without an exponent."""
+    return f"{number.normalize():f}"

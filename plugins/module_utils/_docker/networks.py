@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""A session's private network on an engine: made once, told from a stranger's, and gone with its session."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION, Json, Network, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
+    MTU_OPTION,
+    network_body,
+    network_options,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
+
+HELD = "in use by task"
+
+
+def present(engine: Engine, plan: Plan, check: bool) -> Json:
+    """The session's network is there as the plan has it."""
+    if plan.network.driver == "overlay":
+        _must_manage(engine)
+    wanted = shape(plan.network)
+    found = [one for one in engine.networks(everyone=True) if one["Name"] == plan.network.name]
+    for network in found:
+        _check(network, plan)
+    identity = found[0]["Id"] if found else ""
+    if not found and not check:
+        identity = engine.create_network(plan.network.name, network_body(plan.network))
+    before: Json = wanted if found else {}
+    return {
+        "changed": not found,
+        "network": {**wanted, "id": identity, "session": plan.session.id},
+        "removed": [],
+        "diff": {"before": before, "after": wanted},
+    }
+
+
+def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool) -> Json:
+    """Nothing is left of these sessions' networks."""
+    listed = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
+    ours = [one for one in listed if (one.get("Labels") or {}).get(LABEL_SESSION) in sessions]
+    removable = _removable(engine, ours)
+    left = [] if check else [one["Name"] for one in removable if not _remove(engine, one, deadline)]
+    names = [one["Name"] for one in removable if one["Name"] not in left]
+    return {
+        "changed": bool(names),
+        "network": {},
+        "removed": names,
+        "left": left,
+        "diff": {"before": {"networks": names}, "after": {"networks": []}},
+    }
+
+
+def shape(network: Network) -> Json:
+    """A network as results and differences show it."""
+    shown = ("name", "driver", "subnet", "gateway", "ip_range", "mtu", "encrypted")
+    return {**{key: getattr(network, key) for key in shown}, "labels": dict(network.labels)}
+
+
+def _check(found: Json, plan: Plan) -> None:
+    """Refuse a stranger's network, and one of the session's that is not as planned: it may be in use."""
+    owner = (found.get("Labels") or {}).get(LABEL_SESSION, "")
+    if owner != plan.session.id:
+        message = "On %s a network named %s is there that is not this session's (%s); remove or rename it."
+        raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
+    wrong = [key for key, value in _wanted(plan.network).items() if value != _observed(found)[key]]
+    if wrong:
+        message = "Network %s has another %s than the plan; end the session before it is launched anew."
+        raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
+
+
+def place_of(plan: Plan) -> str:
+    """Where a plan's network is made: on its one agent, or in the Swarm of them all."""
+    return "the Swarm" if plan.network.driver == "overlay" else plan.main.agent
+
+
+def _wanted(network: Network) -> Dict[str, object]:
+    options = network_options(network)
+    return {
+        "driver": network.driver,
+        "subnet": network.subnet,
+        "mtu": options.get(MTU_OPTION),
+        "encrypted": "encrypted" in options,
+    }
+
+
+def _observed(found: Json) -> Dict[str, object]:
+    pools = (found.get("IPAM") or {}).get("Config") or [{}]
+    options = found.get("Options") or {}
+    return {
+        "driver": found.get("Driver", ""),
+        "subnet": pools[0].get("Subnet", ""),
+        "mtu": options.get(MTU_OPTION),
+        "encrypted": "encrypted" in options,
+    }
+
+
+def _manages(engine: Engine) -> bool:
+    swarm = engine.info().get("Swarm") or {}
+    return bool(swarm.get("ControlAvailable"))
+
+
+def _must_manage(engine: Engine) -> None:
+    """A worker could list an overlay that is gone already, and could make none."""
+    if not _manages(engine):
+        message = (
+            "An overlay network needs %s to be a manager of a Swarm; run provision_agents.yml, or run this on one."
+        )
+        raise StateError(message % engine.where, engine.agent)
+
+
+def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
+    """Without the overlays that a worker sees while it uses them: a manager removes those, for every node."""
+    if any(one.get("Scope") == "swarm" for one in networks) and not _manages(engine):
+        return [one for one in networks if one.get("Scope") != "swarm"]
+    return networks
+
+
+def _remove(engine: Engine, network: Json, deadline: float) -> bool:
+    """Whether it is gone. A manager keeps an overlay on which an agent that is lost had containers, until it is back."""
+    try:
+        persist(lambda: engine.remove_network(network["Id"], network["Name"]), deadline)
+    except ConflictError as error:
+        raise StateError(error.message, error.where) from error
+    except EngineError as error:
+        if network.get("Scope") != "swarm" or HELD not in error.message:
+            raise
+        return False
+    return True

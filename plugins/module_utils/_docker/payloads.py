@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What an engine is told to make: the bodies of its container and network requests, from the plan alone.
+
+No capability is added: programs run as the session's user, who would not receive it; memlock is raised by its limit.
+``no-new-privileges`` is left out: it would break ``sudo`` and ``su`` in images that have them. Restart policy ``no``:
+a container that ends stays ended, so that its exit code and an out-of-memory kill are told, and the same command
+brings it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Container,
+    Json,
+    Mount,
+    Network,
+    Plan,
+    Resources,
+)
+
+RUNTIME_VERSION = "1"
+RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
+RUNTIME_PATH = "/opt/cluster-compute"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MTU_OPTION = "com.docker.network.driver.mtu"
+# An overlay's driver is told the MTU of what lies below it, and takes this off by itself:
+# https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/overlay.go
+OVERLAY_OVERHEAD = 50
+STOP_GRACE = 3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a container may be given: -1 is unlimited, 0 leaves what the engine gives by itself."""
+
+    nofile: int = 0
+    memlock: int = 0
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What the agent adds to the plan."""
+
+    image_path: str = ""
+    limits: Limits = NO_LIMITS
+    runtime: str = RUNTIME_VOLUME
+    image: str = ""
+
+
+def container_body(plan: Plan, container: Container, ground: AgentSettings) -> Json:
+    """The engine's create request for one container."""
+    ports = {"%d/tcp" % port.container_port for port in container.ports}
+    return {
+        "Image": ground.image or plan.session.image,
+        "Hostname": container.hostname,
+        "User": "0:0",
+        "Entrypoint": [RUNTIME_PATH + "/bin/init"],
+        "Cmd": [],
+        "Env": _environment(container, ground.image_path),
+        "Labels": dict(container.labels),
+        "WorkingDir": plan.session.user.home,
+        "StopSignal": "SIGTERM",
+        "StopTimeout": STOP_GRACE,
+        # The image's own check would look for the program that the image's own entrypoint starts.
+        "Healthcheck": {"Test": ["NONE"]},
+        "ExposedPorts": {port: {} for port in sorted(ports)},
+        "HostConfig": _host_config(plan, container, ground),
+        # By name and without looking first: a Swarm worker does not see an overlay before it has a container on it.
+        "NetworkingConfig": {"EndpointsConfig": {plan.network.name: endpoint(container)}},
+    }
+
+
+def endpoint(container: Container) -> Json:
+    """A container's place on the session's network."""
+    return {"IPAMConfig": {"IPv4Address": container.address}, "Aliases": [container.hostname]}
+
+
+def network_body(network: Network) -> Json:
+    """The create request of a session's network, without its name: a bridge, or an attachable overlay."""
+    pool = {"Subnet": network.subnet, "Gateway": network.gateway, "IPRange": network.ip_range}
+    return {
+        "driver": network.driver,
+        "attachable": network.driver == "overlay",
+        "internal": False,
+        "options": network_options(network),
+        "labels": dict(network.labels),
+        "ipam": {"Driver": "default", "Config": [{key: value for key, value in pool.items() if value}]},
+    }
+
+
+def network_options(network: Network) -> Dict[str, str]:
+    """The driver's options. The plan's MTU is the one that the containers' interfaces get."""
+    overhead = OVERLAY_OVERHEAD if network.driver == "overlay" else 0
+    options = {MTU_OPTION: str(network.mtu + overhead)} if network.mtu else {}
+    if network.driver == "bridge":
+        options["com.docker.network.bridge.enable_icc"] = "true"
+    elif network.encrypted:
+        options["encrypted"] = ""
+    return options
+
+
+def _environment(container: Container, image_path: str) -> List[str]:
+    path = container.environment.get("PATH") or image_path or DEFAULT_PATH
+    merged = {**container.environment, "PATH": "%s:%s/bin" % (path, RUNTIME_PATH)}
+    return ["%s=%s" % item for item in merged.items()]
+
+
+def _host_config(plan: Plan, container: Container, ground: AgentSettings) -> Json:
+    bindings: Dict[str, List[Dict[str, str]]] = {}
+    for port in container.ports:
+        place = {"HostIp": port.host_ip, "HostPort": str(port.host_port)}
+        bindings.setdefault("%d/tcp" % port.container_port, []).append(place)
+    return {
+        "NetworkMode": plan.network.name,
+        "ExtraHosts": ["%s:%s" % (one.hostname, one.address) for one in plan.containers],
+        "PortBindings": bindings,
+        "Mounts": [_runtime_mount(ground.runtime)] + [_mount(plan, mount) for mount in container.mounts],
+        "Ulimits": _ulimits(ground.limits),
+        "RestartPolicy": {"Name": "no"},
+        "Init": False,
+        **_amounts(container.resources),
+    }
+
+
+def _amounts(resources: Resources) -> Json:
+    amounts: Json = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
+    if resources.cpuset:
+        amounts["CpusetCpus"] = resources.cpuset
+    else:
+        amounts["NanoCpus"] = resources.millicpus * 1000000
+    if resources.gpus:
+        devices = list(dict.fromkeys(gpu.id for gpu in resources.gpus))
+        amounts["DeviceRequests"] = [{"Driver": "nvidia", "DeviceIDs": devices, "Capabilities": [["gpu"]]}]
+    return {key: value for key, value in amounts.items() if value}
+
+
+def _runtime_mount(volume: str) -> Json:
+    return {
+        "Type": "volume",
+        "Source": volume,
+        "Target": RUNTIME_PATH,
+        "ReadOnly": True,
+        "VolumeOptions": {"NoCopy": True},
+    }
+
+
+def _mount(plan: Plan, mount: Mount) -> Json:
+    body: Dict[str, Any] = {
+        "Type": mount.type,
+        "Source": mount.source,
+        "Target": mount.target,
+        "ReadOnly": mount.mode == "ro",
+    }
+    if mount.type == "volume" and mount.options:
+        # A volume that the session describes is the session's, and goes with it; what it points to stays.
+        driver = {"Name": "local", "Options": dict(mount.options)}
+        body["VolumeOptions"] = {"DriverConfig": driver, "Labels": dict(plan.network.labels)}
+    return body
+
+
+def _ulimits(limits: Limits) -> Sequence[Json]:
+    wanted = {"nofile": limits.nofile, "memlock": limits.memlock}
+    return [{"Name": name, "Soft": amount, "Hard": amount} for name, amount in wanted.items() if amount]

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Addresses: a subnet sized to the session, static addresses in it, and host ports for what main1 publishes."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Iterable, List, Sequence, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
+
+_SMALLEST = 27
+_POOL_RULE = "an address pool is an IPv4 network of at least /%d, as in 10.201.0.0/16" % _SMALLEST
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """A session's subnet: the gateway and the containers in the lower half, the engines' own endpoints in the upper.
+
+    An engine hands out addresses of its own (an overlay has one load-balancer endpoint per agent) from ``ip_range``
+    only, so a static address in the lower half never collides with one.
+    """
+
+    subnet: str
+    gateway: str
+    ip_range: str
+    addresses: Tuple[str, ...]
+
+
+def prefix_for(size: int) -> int:
+    """The longest prefix whose halves hold ``size`` containers and the gateway, or as many endpoints of the engines."""
+    prefix = _SMALLEST
+    while (1 << (31 - prefix)) < size + 2:
+        prefix -= 1
+    return prefix
+
+
+def is_in_pools(size: int, pools: Sequence[str]) -> bool:
+    """Whether a pool is large enough for the subnet of so many containers, with nothing else in it."""
+    return any(_pool(pool).prefixlen <= prefix_for(size) for pool in pools)
+
+
+def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subnet:
+    """The first subnet of the pools that touches nothing taken (routes, networks and other sessions' subnets)."""
+    prefix = prefix_for(size)
+    blocked = _merged(taken)
+    for pool in pools:
+        network = _pool(pool)
+        if network.prefixlen <= prefix:
+            found = _first_free(network, prefix, blocked)
+            if found is not None:
+                return _layout(found, size)
+    raise ConflictError(
+        "No free /%d is left in the address pool %s: end sessions, or widen session_network_pool."
+        % (prefix, ", ".join(pools))
+    )
+
+
+def subnet_layout(subnet: str, size: int) -> Subnet:
+    """The layout of a subnet that was chosen before: the same subnet and size give the same addresses."""
+    return _layout(ipaddress.IPv4Network(subnet), size)
+
+
+def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -> int:
+    """The preferred port if it is free, else the first free one of the range; the caller adds it to ``taken``."""
+    if preferred and preferred not in taken:
+        return preferred
+    for port in range(first, last + 1):
+        if port not in taken:
+            return port
+    raise ConflictError("No port is free in %d-%d: end sessions, or widen session_port_range." % (first, last))
+
+
+def parse_port_range(text: object) -> Tuple[int, int]:
+    """
+    >>> parse_port_range("30000-31000")
+    (30000, 31000)
+    """
+    match = re.fullmatch(r"([0-9]{4,5})-([0-9]{4,5})", str(text))
+    first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+    if 1024 <= first <= last <= 65535:
+        return first, last
+    raise InputError("session_port_range", text, "a range is FIRST-LAST with ports from 1024 to 65535")
+
+
+def check_pools(pools: Sequence[object]) -> List[str]:
+    """The address pools, each with room for the smallest session."""
+    if not pools:
+        raise InputError("session_network_pool", pools, _POOL_RULE)
+    return [str(_pool(str(pool))) for pool in pools]
+
+
+def _pool(text: str) -> ipaddress.IPv4Network:
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError:
+        raise InputError("session_network_pool", text, _POOL_RULE) from None
+    if network.prefixlen > _SMALLEST:
+        raise InputError("session_network_pool", text, _POOL_RULE)
+    return network
+
+
+def _merged(taken: Iterable[str]) -> List[ipaddress.IPv4Network]:
+    networks = (ipaddress.ip_network(text, strict=False) for text in set(taken))
+    return sorted(ipaddress.collapse_addresses(one for one in networks if isinstance(one, ipaddress.IPv4Network)))
+
+
+def _first_free(
+    pool: ipaddress.IPv4Network, prefix: int, blocked: Sequence[ipaddress.IPv4Network]
+) -> ipaddress.IPv4Network | None:
+    """Walks the pool over what is blocked, which is sorted and disjoint: one pass, however large the pool is."""
+    step = 1 << (32 - prefix)
+    start, end = int(pool.network_address), int(pool.broadcast_address)
+    for network in blocked:
+        if start + step - 1 < int(network.network_address):
+            break
+        if int(network.broadcast_address) >= start:
+            start = -(-(int(network.broadcast_address) + 1) // step) * step
+    return ipaddress.IPv4Network((start, prefix)) if start + step - 1 <= end else None
+
+
+def _layout(network: ipaddress.IPv4Network, size: int) -> Subnet:
+    lower, upper = network.subnets(prefixlen_diff=1)
+    base = int(lower.network_address)
+    addresses = tuple(str(ipaddress.IPv4Address(base + 2 + rank)) for rank in range(size))
+    return Subnet(str(network), str(ipaddress.IPv4Address(base + 1)), str(upper), addresses)

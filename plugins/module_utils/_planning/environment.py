@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The variables that a container is given: docs/architecture.md §6 has the table."""
+
+from __future__ import annotations
+
+import json
+from typing import Dict, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Session
+from ansible_collections.cluster.compute.plugins.module_utils._core.topology import replicas
+
+MASTER_PORT = 12345
+HOSTFILE = "/etc/mpi/hostfile"
+# The engine names the first network's interface eth0; a second one (docker_gwbridge, which every overlay container
+# has) is eth1. Naming it keeps NCCL, Gloo and UCX off the gateway, where no other container answers.
+INTERFACE = "eth0"
+
+
+def standard_environment(
+    session: Session, network: Network, containers: Sequence[Container], container: Container
+) -> Dict[str, str]:
+    """Everything the session itself sets for one container. ``containers`` are all of them, in rank order."""
+    main = containers[0].hostname
+    return {
+        "BACKENDAI_CLUSTER_SIZE": str(session.size),
+        "BACKENDAI_CLUSTER_HOSTS": ",".join(one.hostname for one in containers),
+        "BACKENDAI_CLUSTER_REPLICAS": replicas([one.role for one in containers]),
+        "BACKENDAI_CLUSTER_HOST": container.hostname,
+        "BACKENDAI_CLUSTER_IDX": str(container.index),
+        "BACKENDAI_CLUSTER_ROLE": container.role,
+        "BACKENDAI_CLUSTER_LOCAL_RANK": str(container.rank),
+        "BACKENDAI_CLUSTER_MODE": session.mode,
+        "BACKENDAI_KERNEL_ID": container.id,
+        "BACKENDAI_SESSION_ID": session.id,
+        "BACKENDAI_SESSION_NAME": session.name,
+        "WORLD_SIZE": str(session.size),
+        "WORLD_RANK": str(container.rank),
+        "RANK": str(container.rank),
+        "LOCAL_RANK": str(container.local_rank),
+        "MASTER_ADDR": main,
+        "MASTER_PORT": str(MASTER_PORT),
+        "TF_CONFIG": _tf_config(containers, container),
+        "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
+        **_interfaces(network),
+    }
+
+
+def _tf_config(containers: Sequence[Container], container: Container) -> str:
+    """https://www.tensorflow.org/guide/distributed_training#TF_CONFIG"""
+    workers = ["%s:%d" % (one.hostname, MASTER_PORT) for one in containers]
+    return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": container.rank}})
+
+
+def _interfaces(network: Network) -> Dict[str, str]:
+    """What makes the usual libraries use the session's network: by name where they want one, else by its subnet."""
+    return {
+        # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact name)
+        "NCCL_SOCKET_IFNAME": "=" + INTERFACE,
+        # https://pytorch.org/docs/stable/distributed.html#choosing-the-network-interface-to-use
+        "GLOO_SOCKET_IFNAME": INTERFACE,
+        "TP_SOCKET_IFNAME": INTERFACE,
+        # https://openucx.readthedocs.io/en/master/running.html
+        "UCX_NET_DEVICES": INTERFACE,
+        # Open MPI 4: https://www.open-mpi.org/faq/?category=tcp#tcp-selection
+        "OMPI_MCA_btl_tcp_if_include": network.subnet,
+        "OMPI_MCA_oob_tcp_if_include": network.subnet,
+        "OMPI_MCA_orte_default_hostfile": HOSTFILE,
+        # The engine's seccomp profile denies process_vm_readv: ranks of one container exchange through shared memory
+        # instead. Open MPI 5 finds that out by itself, 4 complains at every big message.
+        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        # Open MPI 5 starts its processes through PRRTE: https://docs.open-mpi.org/en/v5.0.x/launching-apps/
+        "PRTE_MCA_prte_if_include": network.subnet,
+        "PRTE_MCA_prte_default_hostfile": HOSTFILE,
+    }

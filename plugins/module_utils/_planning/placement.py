@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Which agent gets which container: docs/architecture.md §5, as one pure function.
+
+The same input gives the same answer; an agent is never given more than it has free; it is all or nothing; and more
+capacity never turns a fit into a PENDING.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
+
+SINGLE = "single-node"
+MULTI = "multi-node"
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a session asks of the placement."""
+
+    size: int
+    each: PerContainer
+    mode: str = SINGLE
+    group: str = "default"
+    strategy: str = "pack"
+    agents: Tuple[str, ...] = ()
+    policy: str = "preferred"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The agent of every rank, what each was given, and the effective mode."""
+
+    agents: Tuple[str, ...]
+    resources: Tuple[Resources, ...]
+    mode: str
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why nothing was placed, in the user's words."""
+
+    reason: str
+
+
+def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
+    """Place all containers of a session, or say what is missing. Books nothing: ``free`` is left as it was."""
+    refused = {agent.name: why for agent in agents for why in [_refusal(agent, demand)] if why}
+    eligible = [agent for agent in agents if agent.name not in refused]
+    if not eligible:
+        return Shortfall(_nobody(refused))
+    room = {agent.name: free[agent.name].room(demand.each) for agent in eligible}
+    counts = _choose(demand, eligible, room, free)
+    if counts is None:
+        return Shortfall(_shortfall(demand, eligible, room, free, refused))
+    return _assign(demand, counts, free)
+
+
+def _refusal(agent: Agent, demand: Demand) -> str:
+    """Why an agent may not hold any container of this session; empty if it may."""
+    if agent.group != demand.group:
+        return "is in resource group %s" % agent.group
+    if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
+        return "is not among the designated agents"
+    if not agent.reachable:
+        return "cannot be reached (%s)" % agent.reason if agent.reason else "cannot be reached"
+    if not agent.schedulable:
+        return "is not schedulable"
+    if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
+        return "is %s, the image is for %s" % (agent.architecture, agent.image_architecture)
+    return ""
+
+
+def _choose(
+    demand: Demand, eligible: Sequence[Agent], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
+) -> Dict[str, int] | None:
+    """How many containers each agent gets, first the agent of main1; None when they do not fit."""
+    designated = [agent for agent in eligible if agent.name in demand.agents]
+    pools = [pool for pool in (designated, list(eligible)) if pool]
+    for pool in pools:
+        whole = [agent.name for agent in pool if room[agent.name] >= demand.size]
+        if whole:
+            return {min(whole, key=lambda name: _tightness(free[name], room[name])): demand.size}
+    if demand.mode == SINGLE:
+        return None
+    for pool in pools:
+        counts = _across(demand, pool, room)
+        if counts:
+            return counts
+    return None
+
+
+def _tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
+    """Sorts the agent that would be left with the least first; GPUs weigh most, then room for more of the same."""
+    gpus = sum(part for part, _shares in free.gpus.values())
+    return gpus, room, free.millicpus, free.memory, free.agent
+
+
+def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> Dict[str, int] | None:
+    """Over several agents of one Swarm: an overlay does not cross two."""
+    options = []
+    for swarm in sorted({agent.swarm for agent in pool if agent.swarm}):
+        names = [agent.name for agent in pool if agent.swarm == swarm and room[agent.name] > 0]
+        if sum(room[name] for name in names) >= demand.size:
+            spread = demand.strategy == "spread"
+            options.append(_spread(demand.size, names, room) if spread else _pack(demand.size, names, room))
+    if not options:
+        return None
+    return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
+
+
+def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
+    """The fewest agents: the roomiest first, and for the rest the tightest that holds it."""
+    counts: Dict[str, int] = {}
+    left = size
+    for name in sorted(names, key=lambda name: (-room[name], name)):
+        if room[name] >= left:
+            holding = [other for other in names if other not in counts and room[other] >= left]
+            counts[min(holding, key=lambda other: (room[other], other))] = left
+            break
+        counts[name] = room[name]
+        left -= room[name]
+    return counts
+
+
+def _spread(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
+    """As even as the room allows: the level that every agent is filled to rises until all are placed."""
+    level = 0
+    while sum(min(room[name], level) for name in names) < size:
+        level += 1
+    counts = {name: min(room[name], level) for name in sorted(names, key=lambda name: (-room[name], name))}
+    surplus = sum(counts.values()) - size
+    for name in reversed(list(counts)):
+        if surplus and counts[name] == level:
+            counts[name] -= 1
+            surplus -= 1
+    return {name: count for name, count in counts.items() if count}
+
+
+def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCapacity]) -> Placement:
+    """Ranks in order, an agent's ranks side by side, each with its own GPUs and CPUs."""
+    agents: List[str] = []
+    resources: List[Resources] = []
+    for name, count in counts.items():
+        left = free[name].copy()
+        agents.extend([name] * count)
+        resources.extend(left.take(demand.each) for dummy in range(count))
+    return Placement(tuple(agents), tuple(resources), SINGLE if len(counts) == 1 else MULTI)
+
+
+def _nobody(refused: Mapping[str, str]) -> str:
+    lines = ["%s %s" % pair for pair in sorted(refused.items())]
+    return "no agent may hold it: %s" % _listed(lines) if lines else "there is no agent in the inventory"
+
+
+def _shortfall(
+    demand: Demand,
+    eligible: Sequence[Agent],
+    room: Mapping[str, int],
+    free: Mapping[str, FreeCapacity],
+    refused: Mapping[str, str],
+) -> str:
+    roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
+    lines = ["%s: %s" % (agent.name, free[agent.name].shortfall(demand.each, demand.size)) for agent in roomiest]
+    if demand.mode == MULTI and len(eligible) > 1:
+        total = sum(room.values())
+        if total >= demand.size:
+            useful = [agent for agent in eligible if room[agent.name]]
+            swarms = {agent.swarm for agent in useful}
+            apart = sorted(agent.name for agent in useful if not agent.swarm)
+            why = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
+            return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % why
+        lines.append("together they hold %d of %d containers" % (total, demand.size))
+    # An agent of the group that is lost is part of the reason; other groups are not.
+    lines += ["%s %s" % (name, why) for name, why in sorted(refused.items()) if "resource group" not in why]
+    return _listed(lines)
+
+
+def _listed(lines: Sequence[str]) -> str:
+    more = len(lines) - _SHOWN
+    return "; ".join(lines[:_SHOWN]) + ("; and %d more" % more if more > 0 else "")

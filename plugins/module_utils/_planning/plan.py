@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The plan: request, placement and addresses joined into the one document that everything after it reads.
+
+Every identifier is derived from the session's, so the same plan can be made again from a request and a container's labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    LABEL,
+    LABEL_BATCH,
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+    SCHEMA,
+    Agent,
+    Container,
+    Mount,
+    Network,
+    Plan,
+    Port,
+    Session,
+    digest,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name, network_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
+from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+SSH_PORT = 22
+# What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
+VXLAN_OVERHEAD = 50
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """What a plan stands on beside the request: who the session is, where it goes, and its addresses."""
+
+    session_id: str
+    launch: str
+    placed: Placement
+    subnet: Subnet
+    ports: Tuple[Port, ...]
+    mtu: int | None = None
+
+
+def build_plan(request: Request, ground: PlanInputs) -> Plan:
+    """The whole plan, environment of the session included; the user's own variables come with ``with_user_environment``."""
+    session = Session(
+        id=ground.session_id,
+        name=request.name,
+        owner=request.owner,
+        group=request.group,
+        launch=ground.launch,
+        mode=ground.placed.mode,
+        size=request.size,
+        image=request.image,
+        request=request.digest,
+        user=request.user,
+        bootstrap=request.bootstrap,
+        command=request.command,
+        command_timeout=request.command_timeout,
+        on_failure=request.on_failure,
+        terminate_when_done=request.terminate_when_done,
+    )
+    labels = _session_labels(session, ground)
+    network = _network(session, ground, labels, request.network_encrypted)
+    ranks = local_ranks(ground.placed.agents)
+    mounts = tuple(_engine_mount(mount, session) for mount in request.mounts)
+    containers = [
+        _container(session, ground, member, ranks[member.rank], mounts, labels) for member in members(request.size)
+    ]
+    environments = [standard_environment(session, network, containers, one) for one in containers]
+    plan = Plan(session, network, tuple(containers)).with_environments(environments)
+    return replace(plan, containers=tuple(_with_spec(plan, one) for one in plan.containers))
+
+
+def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:
+    """The plan with the user's variables, already rendered for each rank, laid over the session's."""
+    merged = plan.with_environments([{**one.environment, **mine} for one, mine in zip(plan.containers, rendered)])
+    return replace(merged, containers=tuple(_with_spec(merged, one) for one in merged.containers))
+
+
+def container_id(session_id: str, hostname: str) -> str:
+    """main1's is the session's own; a sub's follows from it, so one that comes back has the same.
+
+    >>> container_id("3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "main1")
+    '3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11'
+    """
+    return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
+
+
+def show_placement(agents: Sequence[str]) -> str:
+    """The agent of every rank, runs counted; a label that a plan can be made from again."""
+    return json.dumps([[agent, len(list(run))] for agent, run in groupby(agents)], separators=(",", ":"))
+
+
+def read_placement(text: str) -> Tuple[str, ...]:
+    """
+    >>> read_placement('[["a",2],["b",1]]')
+    ('a', 'a', 'b')
+    """
+    return tuple(agent for agent, count in json.loads(text) for dummy in range(count))
+
+
+def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | None:
+    """The overlay's MTU: the smallest underlay of its agents without what VXLAN adds; a bridge keeps the engine's."""
+    if mode != MULTI:
+        return None
+    return min(agent.mtu for agent in agents if agent.name in set(used)) - VXLAN_OVERHEAD
+
+
+def _session_labels(session: Session, ground: PlanInputs) -> Dict[str, str]:
+    return {
+        LABEL + "schema": str(SCHEMA),
+        LABEL_SESSION: session.id,
+        LABEL_SESSION + ".name": session.name,
+        LABEL_SESSION + ".owner": session.owner,
+        LABEL_SESSION + ".group": session.group,
+        LABEL_SESSION + ".mode": session.mode,
+        LABEL_SESSION + ".size": str(session.size),
+        LABEL_SESSION + ".placement": show_placement(ground.placed.agents),
+        LABEL_SESSION + ".subnet": ground.subnet.subnet,
+        LABEL_SESSION + ".request": session.request,
+        LABEL_LAUNCH: session.launch,
+    }
+
+
+def _network(session: Session, ground: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
+    return Network(
+        name=network_name(session.owner, session.name, session.id),
+        driver="overlay" if session.mode == MULTI else "bridge",
+        subnet=ground.subnet.subnet,
+        gateway=ground.subnet.gateway,
+        ip_range=ground.subnet.ip_range,
+        mtu=ground.mtu,
+        encrypted=encrypted and session.mode == MULTI,
+        labels=labels,
+    )
+
+
+def _container(
+    session: Session,
+    ground: PlanInputs,
+    member: Member,
+    local_rank: int,
+    mounts: Tuple[Mount, ...],
+    labels: Mapping[str, str],
+) -> Container:
+    identity = container_id(session.id, member.hostname)
+    resources = ground.placed.resources[member.rank]
+    own: Dict[str, str] = {
+        LABEL_CONTAINER: identity,
+        LABEL_CONTAINER + ".role": member.role,
+        LABEL_CONTAINER + ".index": str(member.index),
+        LABEL_CONTAINER + ".rank": str(member.rank),
+        LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
+    }
+    is_main = member.rank == 0
+    # Empty where they say nothing: an image that was made of a session's main1 has that one's.
+    own[LABEL_BATCH] = "true" if is_main and session.command else ""
+    ports = [asdict(port) for port in ground.ports]
+    own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
+    return Container(
+        id=identity,
+        name=container_name(session.owner, session.name, member.hostname),
+        hostname=member.hostname,
+        role=member.role,
+        index=member.index,
+        rank=member.rank,
+        local_rank=local_rank,
+        agent=ground.placed.agents[member.rank],
+        address=ground.subnet.addresses[member.rank],
+        resources=resources,
+        ports=ground.ports if member.rank == 0 else (),
+        mounts=mounts,
+        labels={**labels, **own},
+    )
+
+
+def _with_spec(plan: Plan, container: Container) -> Container:
+    """The container with the digest of all it is made from: what tells one that is right from one that is not."""
+    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, _SPEC)}
+    document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
+    document["session"].pop("launch")
+    document["network"].pop("labels")
+    return replace(container, labels={**container.labels, _SPEC: digest(document)})
+
+
+def _engine_mount(mount: Mount, session: Session) -> Mount:
+    """An NFS folder as the engine's local driver wants it: a volume of this session's own, gone with the session.
+
+    https://docs.docker.com/engine/storage/volumes/#create-a-service-which-creates-an-nfs-volume
+    """
+    if mount.type != "nfs":
+        return mount
+    # An IPv6 address has colons of its own, but no slash.
+    server, _colon, path = mount.source.partition(":/")
+    extra: List[str] = [text for text in (mount.options.get("o", ""),) if text]
+    options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":/" + path}
+    name = "%s.%s.%s" % (session.owner, session.name, hashlib.sha256(mount.source.encode()).hexdigest()[:8])
+    return replace(mount, type="volume", source=name, options=options)
+
+
+_SPEC = LABEL_CONTAINER + ".spec"

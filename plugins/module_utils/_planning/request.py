@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What a user asks for: every variable of the role ``session`` checked, and brought into one normal form.
+
+The normal form is stored with the session and compared with the next request of the same name: the same command twice
+is the same document twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import SINGLE, Demand
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import CHECKS, App
+
+# How it is launched: the queue keeps it, so that whoever launches it does it like this; two that differ in it ask the same.
+_MANNER = ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked request, in its normal form."""
+
+    name: str
+    owner: str
+    size: int = 1
+    mode: str = SINGLE
+    image: str = ""
+    millicpus: int = 1000
+    memory: int = 1 << 30
+    shm: int = 64 << 20
+    gpus: float = 0.0
+    cpu_pinning: bool = False
+    group: str = "default"
+    agents: Tuple[str, ...] = ()
+    agents_policy: str = "preferred"
+    strategy: str = "pack"
+    priority: int = 10
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mounts: Tuple[Mount, ...] = ()
+    apps: Tuple[App, ...] = ()
+    command: str = ""
+    command_timeout: int = 0
+    bootstrap: str = ""
+    on_failure: str = "keep"
+    terminate_when_done: bool = False
+    user: User = field(default_factory=User)
+    network_encrypted: bool = False
+    network_pool: Tuple[str, ...] = ("10.201.0.0/16",)
+    port_range: str = "30000-31000"
+    bootstrap_timeout: int = 300
+    verify_timeout: int = 60
+    pull: str = "missing"
+    pull_timeout: int = 1800
+
+    def to_json(self) -> Json:
+        document: Json = asdict(self)
+        document["agents"] = list(self.agents)
+        document["network_pool"] = list(self.network_pool)
+        document["mounts"] = [dict(asdict(mount), options=dict(mount.options)) for mount in self.mounts]
+        document["apps"] = [asdict(app) for app in self.apps]
+        document["environment"] = dict(self.environment)
+        return document
+
+    @classmethod
+    def from_json(cls, data: Json) -> Request:
+        values = {one.name: data[one.name] for one in fields(cls) if one.name in data}
+        for name in ("agents", "network_pool"):
+            values[name] = tuple(values.get(name) or ())
+        values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
+        values["apps"] = tuple(App(**app) for app in data.get("apps") or ())
+        values["user"] = User.from_json(data.get("user") or {})
+        return cls(**values)
+
+    @property
+    def digest(self) -> str:
+        """Of all that makes the session what it is."""
+        return digest({name: value for name, value in self.to_json().items() if name not in _MANNER})
+
+    def differences(self, other: Request) -> List[str]:
+        """The variables in which two requests differ, as ``cpus`` or ``environment``; empty if they ask the same."""
+        mine, theirs = self.to_json(), other.to_json()
+        return [name for name in mine if mine[name] != theirs[name] and name not in _MANNER]
+
+    def demand(self) -> Demand:
+        each = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
+        return Demand(self.size, each, self.mode, self.group, self.strategy, self.agents, self.agents_policy)
+
+
+def check_request(variables: Mapping[str, Any]) -> Request:
+    """A request from the role's variables without their ``session_`` prefix; the first broken rule is raised.
+
+    >>> check_request({"name": "train", "owner": "alice", "cluster_size": 2}).size
+    2
+    """
+    values: Dict[str, Any] = {}
+    for name, (target, check) in CHECKS.items():
+        value = variables.get(name)
+        if value is not None:
+            values[target] = check("session_" + name, value)
+    for name in ("name", "owner"):
+        if name not in values:
+            raise InputError("session_" + name, variables.get(name), "it must be given")
+    request = Request(**values)
+    _check_together(request)
+    return request
+
+
+def _check_together(request: Request) -> None:
+    _check_pools(request)
+    if request.shm > request.memory:
+        rule = "shared memory is part of the memory, %s here" % show_bytes(request.memory)
+        raise InputError("session_shm", show_bytes(request.shm), rule)
+    if request.cpu_pinning and request.millicpus % 1000:
+        raise InputError("session_cpus", request.millicpus / 1000, "pinned CPUs are whole CPUs")
+    for variable, value in (
+        ("command_timeout", request.command_timeout),
+        ("terminate_when_done", request.terminate_when_done),
+    ):
+        if value and not request.command:
+            raise InputError("session_" + variable, value, "it needs a session_command")
+    if request.agents_policy == "strict" and not request.agents:
+        raise InputError("session_agents_policy", "strict", "it needs session_agents")
+    targets = [mount.target for mount in request.mounts]
+    for target in targets:
+        if targets.count(target) > 1:
+            raise InputError("session_mounts", target, "two folders cannot have the same target")
+    names = [app.name for app in request.apps]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("session_apps", name, "two apps cannot have the same name")
+
+
+def _check_pools(request: Request) -> None:
+    if not is_in_pools(request.size, request.network_pool):
+        rule = "so many containers need a /%d, and session_network_pool has none (%s)"
+        pools = ", ".join(request.network_pool)
+        raise InputError("session_cluster_size", request.size, rule % (prefix_for(request.size), pools))

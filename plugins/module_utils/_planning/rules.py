@@ -1,0 +1,258 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The rule of every variable of a request: its value in its normal form, or one sentence with variable, value and rule."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import (
+    check_owner,
+    check_session_name,
+    check_variable_name,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus, show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import check_pools, parse_port_range
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, SINGLE
+
+# A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
+LARGEST = 1000
+# https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
+LEAST_MEMORY = 6 << 20
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_APP = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
+_VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True)
+class App:
+    """An interactive app of ``main1``: its port is published on the agent, on loopback unless it is public."""
+
+    name: str
+    port: int
+    preferred_port: int = 0
+    public: bool = False
+
+
+def check_count(value: Any) -> int:
+    """How many such sessions at once."""
+    return _whole("session_count", value, 1, 100)
+
+
+def _whole(variable: str, value: Any, least: int, most: int) -> int:
+    number = value
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+        number = int(value)
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        raise InputError(variable, value, "it is a whole number from %d to %d" % (least, most))
+    return number
+
+
+def _within(least: int, most: int) -> Callable[[str, Any], int]:
+    return lambda variable, value: _whole(variable, value, least, most)
+
+
+def _one_of(*choices: str) -> Callable[[str, Any], str]:
+    def check(variable: str, value: Any) -> str:
+        if value not in choices:
+            raise InputError(variable, value, "it is one of: %s" % ", ".join(choices))
+        return str(value)
+
+    return check
+
+
+def _boolean(variable: str, value: Any) -> bool:
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).lower() not in known:
+        raise InputError(variable, value, "it is true or false")
+    return known[str(value).lower()]
+
+
+def _text(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise InputError(variable, value, "it is a text")
+    return value
+
+
+def _image(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][^\s]*", value):
+        raise InputError(variable, value, "it is the reference of an image, as in registry/name:tag or name@sha256:…")
+    return value
+
+
+def _cpus(variable: str, value: Any) -> int:
+    millicpus = parse_cpus(value, variable)
+    # The engine refuses less than 0.01 CPU.
+    if millicpus < 10:
+        raise InputError(variable, value, "a container needs at least 0.01 CPU")
+    return millicpus
+
+
+def _memory(variable: str, value: Any) -> int:
+    memory = parse_bytes(value, variable)
+    if memory < LEAST_MEMORY:
+        raise InputError(variable, value, "a container needs at least %s" % show_bytes(LEAST_MEMORY))
+    return memory
+
+
+def _shm(variable: str, value: Any) -> int:
+    shm = parse_bytes(value, variable)
+    if shm < 1:
+        raise InputError(variable, value, "/dev/shm needs a size above 0")
+    return shm
+
+
+def _gpus(variable: str, value: Any) -> float:
+    rule = "it is a whole number, or a fraction below one where the agents declare shares"
+    try:
+        gpus = float(value)
+    except (TypeError, ValueError):
+        raise InputError(variable, value, rule) from None
+    if isinstance(value, bool) or not 0 <= gpus <= 1024 or (gpus > 1 and gpus != int(gpus)):
+        raise InputError(variable, value, rule)
+    return gpus
+
+
+def _group(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not _GROUP.fullmatch(value):
+        raise InputError(variable, value, "a group has 1 to 64 letters, digits, '-', '_' or '.'")
+    return value
+
+
+def _list(variable: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise InputError(variable, value, "it is a list")
+    return value
+
+
+def _agents(variable: str, value: Any) -> Tuple[str, ...]:
+    return tuple(_text(variable, name) for name in _list(variable, value))
+
+
+def _environment(variable: str, value: Any) -> Dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InputError(variable, value, "it maps names to values")
+    environment = {}
+    for name, text in value.items():
+        check_variable_name(name)
+        if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+            raise InputError("%s: %s" % (variable, name), text, "a value is a text or a number; put it in quotes")
+        # A login's environment is set by sshd, whose configuration has one line per value.
+        if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
+            raise InputError("%s: %s" % (variable, name), str(text), "a value has no newline or control character")
+        environment[str(name)] = str(text)
+    return environment
+
+
+def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
+        more = ", ".join(name for name in known if name not in needed)
+        rule = "an entry has %s, and may have %s" % (" and ".join(needed), more) if needed else "it may have %s" % more
+        raise InputError(variable, value, rule)
+    return value
+
+
+def _mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
+    return tuple(_mount(variable, entry) for entry in _list(variable, value))
+
+
+def _mount(variable: str, value: Any) -> Mount:
+    entry = _entry(variable, value, ("source", "target", "type", "mode", "options"), ("source", "target"))
+    source, target = _path(variable, entry["source"]), _path(variable, entry["target"])
+    kind = _one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
+    mode = _one_of("rw", "ro")(variable, entry.get("mode", "rw"))
+    options = entry.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise InputError("%s: options" % variable, options, "it maps names to values")
+    target = target.rstrip("/")
+    parts = target.split("/")
+    if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
+        rule = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
+        raise InputError(variable, entry["target"], rule)
+    if kind == "bind" and not source.startswith("/"):
+        raise InputError(variable, source, "a folder of the host is an absolute path")
+    if kind == "bind" and options:
+        raise InputError(variable, options, "a folder of the host takes no options; volumes and NFS folders do")
+    if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
+        raise InputError(variable, source, "an NFS source is server:/path")
+    if kind == "volume" and not _VOLUME.fullmatch(source):
+        raise InputError(variable, source, "a volume's name has letters, digits, '-', '_' or '.'")
+    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
+
+
+def _path(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
+        raise InputError(variable, value, "a path is a text without control characters")
+    return value
+
+
+def _reserved(target: str) -> bool:
+    """What a data folder would hide."""
+    own = ("/opt/cluster-compute", "/etc", "/proc", "/sys", "/dev", "/run/sshd")
+    inside = any(target == path or target.startswith(path + "/") for path in own)
+    return inside or any(path.startswith(target + "/") for path in own)
+
+
+def _apps(variable: str, value: Any) -> Tuple[App, ...]:
+    apps = []
+    for item in _list(variable, value):
+        entry = _entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
+        name = _text(variable, entry["name"])
+        if not _APP.fullmatch(name) or name == "ssh":
+            raise InputError(variable, name, "an app's name has lower-case letters, digits and '-', and is not ssh")
+        port = _whole("%s: port" % variable, entry["port"], 1, 65535)
+        if port == 22:
+            raise InputError("%s: port" % variable, port, "port 22 is the session's own SSH")
+        preferred = _whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, 65535)
+        apps.append(App(name, port, preferred, _boolean("%s: public" % variable, entry.get("public", False))))
+    return tuple(apps)
+
+
+def _user(variable: str, value: Any) -> User:
+    entry = _entry(variable, value, ("uid", "gid"), ())
+    most = 2**31 - 1
+    uid = _whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
+    return User(uid=uid, gid=_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
+
+
+# By variable, without its prefix: the field of the request that it becomes, and its rule.
+CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
+    "name": ("name", lambda _variable, value: check_session_name(value)),
+    "owner": ("owner", lambda _variable, value: check_owner(value)),
+    "cluster_size": ("size", _within(1, LARGEST)),
+    "cluster_mode": ("mode", _one_of(SINGLE, MULTI)),
+    "image": ("image", _image),
+    "cpus": ("millicpus", _cpus),
+    "memory": ("memory", _memory),
+    "shm": ("shm", _shm),
+    "gpus": ("gpus", _gpus),
+    "cpu_pinning": ("cpu_pinning", _boolean),
+    "resource_group": ("group", _group),
+    "agents": ("agents", _agents),
+    "agents_policy": ("agents_policy", _one_of("preferred", "strict")),
+    "strategy": ("strategy", _one_of("pack", "spread")),
+    "priority": ("priority", _within(0, 100)),
+    "environment": ("environment", _environment),
+    "mounts": ("mounts", _mounts),
+    "apps": ("apps", _apps),
+    "command": ("command", _text),
+    "command_timeout": ("command_timeout", _within(0, 30 * 86400)),
+    "bootstrap": ("bootstrap", _text),
+    "terminate_when_done": ("terminate_when_done", _boolean),
+    "on_failure": ("on_failure", _one_of("keep", "terminate")),
+    "user": ("user", _user),
+    "bootstrap_timeout": ("bootstrap_timeout", _within(1, 30 * 86400)),
+    "verify_timeout": ("verify_timeout", _within(1, 30 * 86400)),
+    "pull": ("pull", _one_of("missing", "always", "never")),
+    "pull_timeout": ("pull_timeout", _within(1, 30 * 86400)),
+    "network_encrypted": ("network_encrypted", _boolean),
+    "network_pool": ("network_pool", lambda variable, value: tuple(check_pools(_list(variable, value)))),
+    "port_range": ("port_range", lambda _variable, value: "%d-%d" % parse_port_range(value)),
+}

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""What the controller hands to an agent, and the files that a container gets from it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import List, Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
+
+AUTHORITY = config_files.FOLDER + "/ca.pub"
+MARKER = config_files.FOLDER + "/equipped"
+PROFILE = "/etc/profile.d/00-cluster-compute.sh"
+SHELLS = ("/bin/bash", "/bin/sh")
+
+
+@dataclass(frozen=True)
+class HostIdentity:
+    """One container's own: its host key, and the certificate for it."""
+
+    key: str
+    certificate: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Everything that only the controller can make. Secret as a whole: it holds private keys."""
+
+    authority: str
+    known_hosts: str
+    pinned: str
+    authorized_keys: str
+    cluster_key: str
+    cluster_public: str
+    client_config: str
+    hostfile: str
+    hosts: Mapping[str, HostIdentity]
+
+    def __repr__(self) -> str:
+        return "Bundle(%s)" % ",".join(self.hosts)
+
+    def to_text(self) -> str:
+        """One opaque word: nothing in it can be mistaken for part of another value when results are censored."""
+        return base64.b64encode(json.dumps(asdict(self)).encode()).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> Bundle:
+        data = json.loads(base64.b64decode(text, validate=True))
+        hosts = {name: HostIdentity(**values) for name, values in data.pop("hosts").items()}
+        return cls(hosts=hosts, **data)
+
+    def marker(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
+        """A digest of what a container is given, without its secrets: equal digests, nothing to do."""
+        public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
+        scripts = [session.bootstrap, session.command, session.command_timeout]
+        own = [container.id, container.hostname, container.address]
+        return digest([public, scripts, own, asdict(session.user), dict(environment)])
+
+
+@dataclass(frozen=True)
+class ImageContents:
+    """What an image has before anything is put into it."""
+
+    tree: Tree
+    passwd: str = ""
+    group: str = ""
+    shadow: str = ""
+    client_config: str = ""
+    known_hosts: str = ""
+    shell: str = config_files.RUNTIME + "/bin/sh"
+    has_profile: bool = False
+
+
+def container_entries(
+    bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str], ground: ImageContents
+) -> List[Entry]:
+    """Every file of one container, folders first where they need an owner or a mode."""
+    user = session.user
+    return [
+        *_server(bundle.hosts[container.hostname], bundle, environment, user),
+        *_client(bundle, user, ground),
+        *_accounts_of(user, ground),
+        *_home(bundle, user, ground),
+        *_scripts(session, container),
+        Entry("/etc/mpi/hostfile", _bytes(bundle.hostfile), optional=True),
+        Entry(PROFILE, _bytes(config_files.login_path(environment["PATH"])), optional=True),
+        Entry(MARKER, _bytes(bundle.marker(container, session, environment))),
+    ]
+
+
+def _scripts(session: Session, container: Container) -> List[Entry]:
+    """What PID 1 runs as the user, the bootstrap everywhere and the command on main1; and its volumes (see init.sh).
+
+    Also what is empty is written: the image may have been made of another session's container, with that one's scripts.
+    """
+    volumes = [one.target + "\n" for one in container.mounts if one.type == "volume" and one.mode == "rw"]
+    is_main = container.rank == 0
+    texts = {
+        "bootstrap": session.bootstrap,
+        "command": session.command if is_main else "",
+        "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "volumes": "".join(volumes),
+        "container": container.id + "\n",
+    }
+    scripts = [Entry("%s/%s" % (config_files.FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
+    return [*scripts, Entry(run_folder(container.id), mode=0o755)]
+
+
+def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], user: User) -> List[Entry]:
+    return [
+        Entry(config_files.FOLDER, mode=0o755),
+        Entry(config_files.FOLDER + "/sshd_config", _bytes(config_files.sshd_config(environment, user.name)), 0o600),
+        Entry(config_files.HOST_KEY, _bytes(host.key), 0o600),
+        Entry(config_files.HOST_CERTIFICATE, _bytes(host.certificate + "\n")),
+        Entry(config_files.AUTHORIZED_KEYS, _bytes(bundle.authorized_keys)),
+        Entry(AUTHORITY, _bytes(bundle.authority + "\n")),
+    ]
+
+
+def _client(bundle: Bundle, user: User, ground: ImageContents) -> List[Entry]:
+    """The cluster key lies outside the home, because a data folder may be mounted over that."""
+    return [
+        Entry(config_files.CLUSTER_KEY, _bytes(bundle.cluster_key), 0o600, user.uid, user.gid),
+        Entry(config_files.CLIENT_CONFIG, _bytes(bundle.client_config)),
+        Entry("/etc/ssh/ssh_config", _bytes(config_files.included_config(ground.client_config))),
+        Entry(config_files.KNOWN_HOSTS, _bytes(config_files.known_hosts(ground.known_hosts, bundle.known_hosts))),
+    ]
+
+
+def _accounts_of(user: User, ground: ImageContents) -> List[Entry]:
+    entries = [
+        Entry("/etc/passwd", _bytes(accounts.merged_passwd(ground.passwd, user, ground.shell))),
+        Entry("/etc/group", _bytes(accounts.merged_group(ground.group, user))),
+    ]
+    shadow = accounts.merged_shadow(ground.shadow, user)
+    if shadow != ground.shadow:
+        entries.append(Entry("/etc/shadow", _bytes(shadow), 0o600))
+    return entries
+
+
+def _home(bundle: Bundle, user: User, ground: ImageContents) -> List[Entry]:
+    """The home and its copies for tools that look nowhere else; nothing at all in a mounted one."""
+    folder = user.home + "/.ssh"
+    files = [
+        (folder + "/id_ed25519", bundle.cluster_key, 0o600),
+        (folder + "/id_ed25519.pub", bundle.cluster_public, 0o644),
+        (folder + "/known_hosts", bundle.pinned, 0o600),
+    ]
+    if not ground.has_profile:
+        files.append((user.home + "/.profile", config_files.home_profile(user.name), 0o644))
+    entries = [Entry(user.home, None, 0o755), Entry(folder, None, 0o700)]
+    entries += [Entry(path, _bytes(text), mode) for path, text, mode in files]
+    return [Entry(one.path, one.content, one.mode, user.uid, user.gid, optional=True) for one in entries]
+
+
+def _bytes(text: str) -> bytes:
+    """An image's file may hold bytes that are no UTF-8: they go back as they came."""
+    return text.encode("utf-8", "surrogateescape")

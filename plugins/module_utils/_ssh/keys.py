@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The session's keys: every one derived from a single secret that never leaves the controller.
+
+A container that is brought back has its old host key again, though no private key is stored anywhere but in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import traceback
+from dataclasses import dataclass
+from typing import Dict, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
+
+try:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+except ImportError:
+    CRYPTOGRAPHY_TRACE = traceback.format_exc()
+else:
+    CRYPTOGRAPHY_TRACE = ""
+
+SECRET_BYTES = 32
+_FOREVER = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """A key in OpenSSH's own formats. ``private`` never leaves the controller but for the container it belongs to."""
+
+    private: str
+    public: str
+
+    def __repr__(self) -> str:
+        return "KeyPair(%s)" % self.public
+
+
+class Identity:
+    """The keys of one session: derived when asked for, the same ones every time."""
+
+    def __init__(self, secret: bytes, session: str) -> None:
+        if CRYPTOGRAPHY_TRACE:
+            raise LibraryError("cryptography", CRYPTOGRAPHY_TRACE)
+        if len(secret) != SECRET_BYTES:
+            raise ComputeError("The session's secret has %d bytes instead of %d." % (len(secret), SECRET_BYTES))
+        self._secret = secret
+        self._session = session
+
+    @property
+    def authority(self) -> str:
+        """The public key of the certificate authority that signs the host keys."""
+        return _public(self._key("ca"), "ca")
+
+    @property
+    def cluster(self) -> KeyPair:
+        """The key that containers reach each other with."""
+        return self._pair("cluster")
+
+    @property
+    def user(self) -> KeyPair:
+        """The key that the session's user comes in with."""
+        return self._pair("user")
+
+    def host(self, hostname: str) -> KeyPair:
+        """The host key of one container."""
+        return self._pair("host:" + hostname)
+
+    def host_keys(self, hostnames: Sequence[str]) -> Dict[str, str]:
+        """The public host keys, for those who pin them."""
+        return {name: _public(self._key("host:" + name), name) for name in hostnames}
+
+    def certificate(self, hostname: str, principals: Sequence[str]) -> str:
+        """The host key signed for these names, for good: the session ends before any date would matter."""
+        builder = (
+            serialization.SSHCertificateBuilder()
+            .public_key(self._key("host:" + hostname).public_key())
+            .type(serialization.SSHCertificateType.HOST)
+            .key_id(("%s %s" % (self._session, hostname)).encode())
+            .valid_principals([name.encode() for name in principals])
+            .valid_after(0)
+            .valid_before(_FOREVER)
+        )
+        return _line(builder.sign(self._key("ca")).public_bytes(), hostname)
+
+    def owns(self, private: bytes) -> bool:
+        """Whether this text is the user's private key (the format has a random part, so that texts differ)."""
+        try:
+            key = serialization.load_ssh_private_key(private, password=None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            return False
+        return isinstance(key, Ed25519PrivateKey) and key.private_bytes_raw() == self._seed("user")
+
+    def _seed(self, label: str) -> bytes:
+        """HKDF-Expand (RFC 5869) of one block, bound to the session: another session's keys are all others."""
+        info = "cluster.compute/1\0%s\0%s" % (self._session, label)
+        return hmac.new(self._secret, info.encode() + b"\x01", hashlib.sha256).digest()
+
+    def _key(self, label: str) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(self._seed(label))
+
+    def _pair(self, label: str) -> KeyPair:
+        key = self._key(label)
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+        )
+        return KeyPair(private.decode(), _public(key, label.rsplit(":", maxsplit=1)[-1]))
+
+
+def _public(key: Ed25519PrivateKey, comment: str) -> str:
+    form = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return _line(form, comment)
+
+
+def _line(form: bytes, comment: str) -> str:
+    return "%s cluster.compute-%s" % (form.decode(), comment)

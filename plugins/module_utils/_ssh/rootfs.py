@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""Where files really go in an image's own tree, and the one archive that holds them.
+
+The engine unpacks an archive inside the container's root. It follows a symlink in the folders on the way, and replaces
+whatever has an entry's own name unless both are folders: a plain entry for ``/home`` would thus replace an image's
+symlink ``/home`` by an empty folder. So every folder is looked up first: one that exists is entered at its real path,
+and only one that is missing, or must belong to somebody, has an entry. A file replaces a symlink of its name and never
+writes through it.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import tarfile
+from dataclasses import dataclass, field
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+# Go's os.FileMode, as the engine gives it: https://pkg.go.dev/io/fs#FileMode
+_GO_STICKY = 1 << 20
+_PERMISSIONS = 0o777
+
+Stat = Callable[[str], Optional[Json]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file, or a folder (``content`` is None), to be put into a container.
+
+    An ``optional`` entry is left out where a data folder is mounted: what belongs to the user stays as it is.
+    """
+
+    path: str
+    content: bytes | None = None
+    mode: int = 0o644
+    uid: int = 0
+    gid: int = 0
+    optional: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        return self.content is None
+
+
+@dataclass
+class Tree:
+    """The folders of one image, asked for once. ``stat`` tells what is at a path, or None."""
+
+    stat: Stat
+    mounts: Sequence[str] = ()
+    _real: Dict[str, str] = field(default_factory=dict)
+    _modes: Dict[str, int | None] = field(default_factory=dict)
+
+    def real(self, path: str) -> str:
+        """Where a folder really is, or would be; its parents are looked up first."""
+        path = posixpath.normpath(path)
+        if path == "/":
+            return "/"
+        if path not in self._real:
+            parent, name = posixpath.split(path)
+            self._real[path] = self._look(posixpath.join(self.real(parent), name))
+        return self._real[path]
+
+    def mode(self, real: str) -> int | None:
+        """The permissions of a folder that exists at this real path."""
+        return 0o755 if real == "/" else self._modes.get(real)
+
+    def place(self, entries: Iterable[Entry]) -> List[Entry]:
+        """The entries at their real paths, after the folders that are missing; none inside a mount."""
+        placed: Dict[str, Entry] = {}
+        mounts = [self.real(target) for target in self.mounts]
+        for entry in entries:
+            home = self.real(entry.path if entry.is_folder else posixpath.dirname(entry.path))
+            path = home if entry.is_folder else posixpath.join(home, posixpath.basename(entry.path))
+            covering = [mount for mount in mounts if covers(mount, path)]
+            if covering and not entry.optional:
+                raise ComputeError(_COVERED % (entry.path, covering[0]))
+            if not covering:
+                self._add(placed, entry, path)
+        return list(placed.values())
+
+    def _add(self, placed: Dict[str, Entry], entry: Entry, path: str) -> None:
+        for folder in _parents(path):
+            if folder not in placed and self.mode(folder) is None:
+                placed[folder] = Entry(folder, mode=0o755)
+        mode = (self.mode(path) if entry.is_folder else None) or entry.mode
+        placed[path] = Entry(path, entry.content, mode, entry.uid, entry.gid)
+
+    def _look(self, path: str) -> str:
+        found = None if self._absent(posixpath.dirname(path)) else self.stat(path)
+        target = str((found or {}).get("linkTarget") or "")
+        if target:  # the engine has resolved it to the end, inside the container
+            return self.real(target) if target != path else path
+        mode = int((found or {}).get("mode", 0))
+        self._modes[path] = (mode & _PERMISSIONS) | (0o1000 if mode & _GO_STICKY else 0) if found else None
+        return path
+
+    def _absent(self, real: str) -> bool:
+        return real != "/" and self._modes.get(real, 0) is None
+
+
+_COVERED = "%s lies below the mount %s, which would hide what SSH needs: mount the data folder somewhere else."
+
+
+def covers(mount: str, path: str) -> bool:
+    """Whether a path lies in a mount, or is its very target."""
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
+def pack(entries: Sequence[Entry], now: float) -> bytes:
+    """The archive to be unpacked at ``/``."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for entry in entries:
+            archive.addfile(*_member(entry, now))
+    return buffer.getvalue()
+
+
+def described(entries: Sequence[Entry]) -> str:
+    """The entries without their content, for a diff."""
+    lines = ["%04o %d:%d %s" % (one.mode, one.uid, one.gid, one.path) for one in entries]
+    return "".join("    %s\n" % line for line in lines)
+
+
+def _member(entry: Entry, now: float) -> Tuple[tarfile.TarInfo, io.BytesIO | None]:
+    info = tarfile.TarInfo(entry.path.lstrip("/"))
+    info.mode, info.uid, info.gid, info.mtime = entry.mode, entry.uid, entry.gid, int(now)
+    if entry.content is None:
+        info.type = tarfile.DIRTYPE
+        return info, None
+    info.size = len(entry.content)
+    return info, io.BytesIO(entry.content)
+
+
+def _parents(path: str) -> List[str]:
+    """Every folder above a path, the outermost first, without the root."""
+    parts = posixpath.dirname(path).strip("/").split("/")
+    return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts)) if parts[0]]

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The controller's half of the bundle: made from the identity, for the containers of one agent."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle, HostIdentity
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+
+
+def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
+    """Everything that these containers need and only the controller can make."""
+    cluster = identity.cluster
+    return Bundle(
+        authority=identity.authority,
+        known_hosts=config_files.authority_line(plan, identity.authority),
+        pinned=config_files.pinned_lines(plan, identity.host_keys([one.hostname for one in plan.containers])),
+        authorized_keys="%s\n%s\n" % (cluster.public, identity.user.public),
+        cluster_key=cluster.private,
+        cluster_public=cluster.public + "\n",
+        client_config=config_files.client_config(plan),
+        hostfile=config_files.hostfile(plan),
+        hosts={one.hostname: _host_identity(identity, one) for one in containers},
+    )
+
+
+def _host_identity(identity: Identity, container: Container) -> HostIdentity:
+    names = [container.hostname, container.address, container.id]
+    return HostIdentity(identity.host(container.hostname).private, identity.certificate(container.hostname, names))

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""The controller's own login at a registry, where `docker login` has left it: in its file, or with a credential helper."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import shutil
+import subprocess
+from typing import Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import HUB, registry_of
+
+HUB_KEY = "https://index.docker.io/v1/"
+HELPER_TIMEOUT = 20
+# What a credential helper says instead of a user name where its secret is an identity token.
+TOKEN_USER = "<token>"
+
+
+def login_for(reference: str, folder: str = "") -> Dict[str, str]:
+    """Options of the module for a login; empty where the controller has none."""
+    registry = registry_of(reference)
+    config = _config(folder or os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker"))
+    helper = (config.get("credHelpers") or {}).get(registry) or config.get("credsStore")
+    keys = [HUB_KEY] if registry == HUB else [registry, "https://" + registry, "http://" + registry]
+    for key in keys:
+        found = _from_helper(helper, key) if helper else _from_file((config.get("auths") or {}).get(key) or {})
+        if found:
+            return found
+    return {}
+
+
+def _config(folder: str) -> Json:
+    path = os.path.join(folder, "config.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ComputeError("%s on the controller cannot be read: %s; mend or remove it." % (path, error)) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _from_file(entry: Json) -> Dict[str, str]:
+    if entry.get("identitytoken"):
+        return {"identity_token": str(entry["identitytoken"])}
+    try:
+        text = base64.b64decode(entry.get("auth") or "").decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return {}
+    username, colon, password = text.partition(":")
+    return {"username": username, "password": password} if colon else {}
+
+
+def _from_helper(helper: str, key: str) -> Dict[str, str]:
+    """The secret comes over a pipe, never an argument: https://github.com/docker/docker-credential-helpers."""
+    program = shutil.which("docker-credential-" + os.path.basename(helper))
+    if not program:
+        return {}
+    try:
+        done = subprocess.run(
+            [program, "get"], input=key, capture_output=True, text=True, check=False, timeout=HELPER_TIMEOUT
+        )
+        found = json.loads(done.stdout) if done.returncode == 0 else {}
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return {}
+    if not found.get("Username"):
+        return {}
+    if found["Username"] == TOKEN_USER:
+        return {"identity_token": str(found.get("Secret") or "")}
+    return {"username": str(found["Username"]), "password": str(found.get("Secret") or "")}

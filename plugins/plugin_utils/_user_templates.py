@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# PRIVATE to the collection: may change in any release.
+
+"""A user's variables that refer to the container: ``<% rank %>`` in sandboxed Jinja2.
+
+Ansible renders ``{{ }}`` in every variable before a task sees it, so the container's values have marks of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, members
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+_MARKS = {
+    "variable_start_string": "<%",
+    "variable_end_string": "%>",
+    "block_start_string": "<%%",
+    "block_end_string": "%%>",
+    "comment_start_string": "<%#",
+    "comment_end_string": "#%>",
+}
+_NAMES = "rank, local_rank, role, index, hostname, size, hosts, gpu_ids"
+
+_FAILURES = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+
+Compiled = Dict[str, Tuple[str, Template]]
+
+
+def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
+    """The user's variables of every container of a plan, in rank order."""
+    templates = _compiled(request.environment)
+    hosts = [one.hostname for one in plan.containers]
+    return [
+        _rendered(templates, _values(one, one.local_rank, hosts, [gpu.id for gpu in one.resources.gpus]))
+        for one in plan.containers
+    ]
+
+
+def check_environment(request: Request) -> None:
+    """Refuse a template that is broken, or fails in any of the containers, before there is a plan."""
+    templates = _compiled(request.environment)
+    everyone = members(request.size)
+    hosts = [member.hostname for member in everyone]
+    gpus = ["GPU-%d" % number for number in range(int(request.gpus) or bool(request.gpus))]
+    for member in everyone:
+        _rendered(templates, _values(member, member.rank, hosts, gpus))
+
+
+def _values(one: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:
+    return {
+        "rank": one.rank,
+        "local_rank": local_rank,
+        "role": one.role,
+        "index": one.index,
+        "hostname": one.hostname,
+        "size": len(hosts),
+        "hosts": hosts,
+        "gpu_ids": gpus,
+    }
+
+
+def _compiled(environment: Mapping[str, str]) -> Compiled:
+    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, **_MARKS)
+    templates = {}
+    for name, text in environment.items():
+        with _refused(name, text):
+            templates[name] = (text, sandbox.from_string(text))
+    return templates
+
+
+def _rendered(templates: Compiled, values: Mapping[str, Any]) -> Dict[str, str]:
+    rendered = {}
+    for name, (text, template) in templates.items():
+        with _refused(name, text):
+            rendered[name] = template.render(values)
+            # What a request may not say in plain letters, it may not say by a template either.
+            if re.search(r"[\x00-\x08\x0a-\x1f]", rendered[name]):
+                raise ValueError("it gives a newline or control character")
+    return rendered
+
+
+@contextmanager
+def _refused(name: str, text: str) -> Iterator[None]:
+    """Whatever a template does wrong is the user's to mend: the variable, its value, and what failed."""
+    try:
+        yield
+    except _FAILURES as error:
+        rule = "a value between <%% and %%> is an expression over %s; this one fails: %s" % (_NAMES, error)
+        raise InputError("session_environment: %s" % name, text, rule) from error

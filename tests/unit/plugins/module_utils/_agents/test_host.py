@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host as its kernel shows it, from tables written by hand."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
+
+ROUTES = """Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
+eth9\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
+eth9\t0000000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
+docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
+"""
+TCP = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1
+   1: 0100007F:0016 0100007F:C000 01 00000000:00000000 00:00000000 00000000     0        0 1
+"""
+TCP6 = """  sl  local_address                         remote_address                        st tx_queue
+   0: 00000000000000000000000000000000:0016 00000000000000000000000000000000:0000 0A 00000000:00000000
+"""
+LIMITS = """Limit                     Soft Limit           Hard Limit           Units
+Max open files            1024                 {nofile}                files
+Max locked memory         65536                {memlock}              bytes
+"""
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_routes_without_the_default_one(tmp_path: Path) -> None:
+    write(tmp_path, "net/route", ROUTES)
+    assert host.routes(str(tmp_path)) == ["10.0.0.0/24", "172.17.0.0/16"]
+
+
+def test_ports_that_listen(tmp_path: Path) -> None:
+    write(tmp_path, "net/tcp", TCP)
+    write(tmp_path, "net/tcp6", TCP6)
+    assert host.listening_ports(str(tmp_path)) == {8080, 22}
+
+
+def test_mtu_of_the_default_route(tmp_path: Path) -> None:
+    write(tmp_path, "net/route", ROUTES)
+    write(tmp_path, "class/net/eth9/mtu", "1450\n")
+    assert host.underlay_mtu(["192.0.2.1", "127.0.0.1", ""], str(tmp_path), str(tmp_path)) == 1450
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    nowhere = str(tmp_path)
+    assert host.routes(nowhere) == []
+    assert host.listening_ports(nowhere) == set()
+    assert host.underlay_mtu([], nowhere, nowhere) == 0
+    assert host.gpu_ids(nowhere) == []
+    assert host.swarm_cluster(nowhere) == ""
+    assert host.engine_limits("unix:///no/such.sock", nowhere) == Limits()
+
+
+def test_gpus(tmp_path: Path) -> None:
+    for bus, name in (("0000:02:00.0", "GPU-b"), ("0000:01:00.0", "GPU-a")):
+        write(tmp_path, f"driver/nvidia/gpus/{bus}/information", f"Model: \t\t A100\nGPU UUID:   \t {name}\n")
+    assert host.gpu_ids(str(tmp_path)) == ["GPU-a", "GPU-b"]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "nofile", "memlock", "expected"),
+    [
+        ("000001ffffffffff", "1", "1", Limits(1048576, -1)),
+        ("000001fffeffffff", "20000", "8388608", Limits(20000, 8388608)),
+        ("000001fffeffffff", "2000000", "unlimited", Limits(1048576, -1)),
+    ],
+)
+def test_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capabilities: str, nofile: str, memlock: str, expected: Limits
+) -> None:
+    write(tmp_path, "pid", "77")
+    write(tmp_path, "77/comm", "dockerd\n")
+    write(tmp_path, "77/status", f"Name:\tdockerd\nCapEff:\t{capabilities}\n")
+    write(tmp_path, "77/limits", LIMITS.format(nofile=nofile, memlock=memlock))
+    monkeypatch.setattr(host, "PID_FILE", str(tmp_path / "pid"))
+    assert host.engine_limits("tcp://127.0.0.1:2375", str(tmp_path)) == expected
+
+
+def test_a_process_that_is_not_an_engine_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "pid", "77")
+    write(tmp_path, "77/comm", "systemd\n")
+    monkeypatch.setattr(host, "PID_FILE", str(tmp_path / "pid"))
+    assert host.engine_limits("tcp://127.0.0.1:2375", str(tmp_path)) == Limits()
+
+
+def test_cpus() -> None:
+    assert host.cpu_ids(10_000) == list(range(10_000))
+
+
+def test_the_swarm_of_a_worker(tmp_path: Path) -> None:
+    identity = b"sq2z3yq5mpydfvkvc3eh2wcjx"
+    der = b"\x30\x40" + b"\x06\x03\x55\x04\x0a\x13" + bytes([len(identity)]) + identity + b"\x06\x03\x55\x04\x0b"
+    pem = "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n" % base64.b64encode(der).decode()
+    write(tmp_path, "swarm/certificates/swarm-node.crt", "noise\n" + pem)
+    assert host.swarm_cluster(str(tmp_path)) == identity.decode()

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who pulls, whose image counts, who gets a copy."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.image_distribution import (
+    Copies,
+    by_name,
+    check_copies,
+    plan_copies,
+    plan_pulls,
+    same,
+    told,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+
+MIB = 1 << 20
+
+
+def image(agent: str, identity: str = "", **changes: Any) -> dict[str, Any]:
+    found = {
+        "agent": agent,
+        "present": bool(identity),
+        "id": identity,
+        "content": identity and "content-" + identity,
+        "digests": [f"a@sha256:{identity}"] if identity else [],
+        "size": 100 * MIB if identity else 0,
+        "architecture": "x86_64" if identity else "",
+        "host": "x86_64",
+        "free": 10 << 30,
+        "reason": "",
+    }
+    return {**found, **changes}
+
+
+def images(**ids: str) -> dict[str, Any]:
+    return by_name([image(agent, identity) for agent, identity in ids.items()])
+
+
+@pytest.mark.parametrize(
+    ("has", "pull", "pullers", "wanted"),
+    [
+        ({"a": "", "b": ""}, "missing", ["a", "b"], ""),
+        ({"a": "1", "b": ""}, "missing", ["b"], "1"),
+        ({"a": "", "b": "1"}, "missing", ["a"], "1"),
+        ({"a": "1", "b": "2"}, "missing", ["b"], "1"),
+        ({"a": "1", "b": "1"}, "missing", [], "1"),
+        ({"a": "1", "b": "1"}, "always", ["a", "b"], ""),
+        ({"a": "1", "b": ""}, "never", [], "1"),
+        ({"a": "", "b": ""}, "never", [], ""),
+    ],
+)
+def test_who_pulls(has: dict[str, str], pull: str, pullers: list[str], wanted: str) -> None:
+    plan = plan_pulls(["a", "b"], images(**has, c="3"), pull)
+    assert (plan["pull"], plan["id"]) == (pullers, wanted)
+
+
+@pytest.mark.parametrize(
+    ("has", "source", "copies"),
+    [
+        ({"a": "1", "b": "1", "c": "2"}, "a", ()),
+        ({"a": "1", "b": "2"}, "a", ("b",)),
+        ({"a": "", "b": "2"}, "b", ("a",)),
+        ({"a": "", "b": "", "c": "3"}, "c", ("a", "b")),
+        ({"a": "", "b": ""}, "", ("a", "b")),
+    ],
+)
+def test_whose_image_counts(has: dict[str, str], source: str, copies: tuple[str, ...]) -> None:
+    plan = plan_copies(["a", "b"], images(**has))
+    assert (plan.source, plan.copies) == (source, copies)
+
+
+def test_the_same_image_on_engines_that_number_them_differently() -> None:
+    assert same(image("a", "1"), image("b", "2", content="content-1"))
+    assert not same(image("a", "1", content=""), image("b", "2", content=""))
+    assert not same(image("a"), image("b"))
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "nobody has it": (
+        {"a": image("a", reason="no such host."), "b": image("b")},
+        "session_image: 'x:1': no agent has it, and it could not be pulled (no such host): build it on one agent, "
+        "correct its name, or give session_registry_username and its password.",
+    ),
+    "another architecture": (
+        {"a": image("a", "1"), "b": image("b", host="aarch64")},
+        "session_image: 'x:1': it is made for x86_64 and b is aarch64: choose one for that architecture, or other agents.",
+    ),
+    "no room": (
+        {"a": image("a", "1"), "b": image("b", free=150 * MIB)},
+        "b: 150m free, and a copy of image x:1 needs 200m for a moment: free some space there.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_copied(case: str) -> None:
+    found, sentence = REFUSED[case]
+    with pytest.raises(ComputeError, match="^%s$" % re.escape(sentence)):
+        check_copies("x:1", plan_copies(["a", "b"], found), found, "session_image")
+
+
+def test_one_line() -> None:
+    plan = Copies("a", "1", "", 100 * MIB, ("b", "c"))
+    assert told("x:1", ["a"], plan, 4.21) == "Image x:1: pulled on a in 4.2 s, copied from a to b, c (100m)"
+    assert told("x:1", [], Copies("a", "1"), 1) == ""

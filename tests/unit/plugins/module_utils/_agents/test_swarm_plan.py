@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import (
+    Node,
+    plan_leave,
+    plan_swarm,
+    read_agents,
+)
+
+
+def bare(name: str, **more: Any) -> Node:
+    return Node(name, address=f"192.0.2.{name[-1]}", **more)
+
+
+def manager(name: str, cluster: str = "ours", **more: Any) -> Node:
+    return bare(name, state="active", node_id=f"node-{name}", cluster=cluster, manager=True, **more)
+
+
+def worker(name: str, of: str = "a1", cluster: str = "", **more: Any) -> Node:
+    return bare(name, state="active", node_id=f"node-{name}", cluster=cluster, managers=(f"node-{of}",), **more)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lead", "cluster", "steps", "managers"),
+    [
+        ([bare("a1"), bare("a2")], "a1", "", {"a1": "init", "a2": "join"}, ["a1"]),
+        ([bare("a2"), bare("a1")], "a1", "", {"a1": "init", "a2": "join"}, ["a1"]),
+        ([bare("a1"), bare("a2", wanted=True)], "a1", "", {"a1": "init", "a2": "join"}, ["a1", "a2"]),
+        ([manager("a1"), worker("a2")], "a1", "ours", {}, ["a1"]),
+        ([manager("a1"), worker("a2", cluster="ours")], "a1", "ours", {}, ["a1"]),
+        ([manager("a1"), bare("a2"), worker("a3")], "a1", "ours", {"a2": "join"}, ["a1"]),
+        ([manager("a1"), worker("a2", wanted=True)], "a1", "ours", {"a2": "promote"}, ["a1", "a2"]),
+        # A manager stays one, whether it is asked for or not.
+        ([manager("a1"), manager("a2")], "a1", "ours", {}, ["a1", "a2"]),
+        # The head was made anew: it comes back to the Swarm that this collection began.
+        ([bare("a1"), manager("a2", ours=True), worker("a3", of="a2")], "a2", "ours", {"a1": "join"}, ["a1", "a2"]),
+        # The head is a worker of a Swarm with another manager.
+        ([worker("a1", of="a2"), manager("a2")], "a2", "ours", {"a1": "promote"}, ["a1", "a2"]),
+    ],
+)
+def test_one_swarm_is_made_of_them(
+    nodes: list[Node], lead: str, cluster: str, steps: dict[str, str], managers: list[str]
+) -> None:
+    plan = plan_swarm(nodes, "a1").to_json()
+    assert (plan["lead"], plan["cluster"], plan["steps"], plan["managers"]) == (lead, cluster, steps, managers)
+    assert plan["refused"] == {}
+    assert plan["address"] == f"192.0.2.{lead[-1]}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "refused", "says"),
+    [
+        ([manager("a1"), manager("a2", "other")], "a2", "in another Swarm (other) than a1 (ours)"),
+        ([manager("a1"), worker("a2", of="z9")], "a2", "in another Swarm (unknown) than a1 (ours)"),
+        ([bare("a1"), manager("a2", "other")], "a2", "in another Swarm (other) than a1 (none yet)"),
+        ([worker("a1", of="z9", cluster="other"), bare("a2")], "a1", "that no agent of the inventory manages"),
+        ([manager("a1"), bare("a2", state="locked")], "a2", "in state locked"),
+        ([manager("a1"), bare("a2", state="error")], "a2", "in state error"),
+    ],
+)
+def test_who_is_elsewhere_is_refused_by_name(nodes: list[Node], refused: str, says: str) -> None:
+    plan = plan_swarm(nodes, "a1")
+    assert list(plan.refused) == [refused]
+    assert plan.refused[refused].startswith(refused)
+    assert says in plan.refused[refused]
+    assert "docker swarm leave" in plan.refused[refused]
+    assert refused not in plan.steps
+
+
+@pytest.mark.parametrize(
+    ("leaving", "staying", "keepers", "refused"),
+    [
+        ([worker("a3")], [manager("a1"), worker("a2")], {"a3": "a1"}, []),
+        ([manager("a2")], [manager("a1"), worker("a3")], {"a2": "a1"}, []),
+        ([manager("a1")], [worker("a2", cluster="ours")], {}, ["a1"]),
+        ([manager("a1"), worker("a2")], [], {}, []),
+        ([bare("a2")], [manager("a1")], {}, []),
+        ([manager("a1")], [manager("a2", "other")], {}, []),
+    ],
+)
+def test_a_manager_that_stays_lets_them_go(
+    leaving: list[Node], staying: list[Node], keepers: dict[str, str], refused: list[str]
+) -> None:
+    plan = plan_leave(leaving, staying)
+    assert plan["keepers"] == keepers
+    assert list(plan["refused"]) == refused
+
+
+def test_a_worker_whose_certificate_is_not_to_be_read_is_known_by_its_managers() -> None:
+    def report(name: str, **swarm: Any) -> dict[str, Any]:
+        return {"name": name, "engine": {"swarm": {"state": "active", "node_id": f"node-{name}", **swarm}}}
+
+    agents = read_agents(
+        [
+            report("a1", cluster_id="ours", manager=True),
+            report("a2", managers=["node-a1"]),
+            report("a3", managers=["node-z9"]),
+            {"name": "a4", "reachable": False},
+        ]
+    )
+    assert [agent.swarm for agent in agents] == ["ours", "ours", "", ""]

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a container needs before it can be started, and trying again without going on for ever."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from engine_lab import Shape
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import (
+    AgentContainers,
+    describe,
+    required_action,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in, persist
+
+PLAN = Shape(launch="now").plan()
+
+DECISIONS = [
+    (None, None, "created"),
+    ("running", "now", ""),
+    ("running", "before", ""),
+    ("created", "now", ""),
+    ("created", "before", "recreated"),
+    ("exited", "before", ""),
+    ("exited", "now", ""),
+    ("paused", "before", ""),
+    ("dead", "now", "recreated"),
+    ("removing", "before", "recreated"),
+]
+
+
+def listed(state: str | None, launch: str | None, **labels: str) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    own = {**PLAN.main.labels, "cluster.compute.launch": launch, **labels}
+    return {"Id": "e1", "Names": ["/x"], "State": state, "Labels": own}
+
+
+@pytest.mark.parametrize(("state", "launch", "action"), DECISIONS)
+def test_decide(state: str | None, launch: str | None, action: str) -> None:
+    assert required_action(PLAN.main, listed(state, launch), "now", "agent1") == action
+
+
+@pytest.mark.parametrize("state", ["running", "exited"])
+def test_another_spec_is_refused(state: str) -> None:
+    other = listed(state, "before", **{"cluster.compute.container.spec": "other"})
+    with pytest.raises(StateError, match="main1: on agent1 it was made from another plan"):
+        required_action(PLAN.main, other, "now", "agent1")
+
+
+class Counting(Engine):
+    """An engine in memory that counts what is asked of it; ``ends`` is how a container ends that does not go on."""
+
+    def __init__(self, ends: dict[str, Any] | None = None) -> None:
+        self.states = {one.id: "created" for one in PLAN.containers}
+        self.ends = ends
+        self.asked: Counter[str] = Counter()
+
+    def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
+        self.asked["list"] += 1
+        return [
+            {"Id": one.id, "Names": ["/" + one.name], "State": self.states[one.id], "Labels": dict(one.labels)}
+            for one in PLAN.containers
+            if one.id in self.states
+        ]
+
+    def start(self, identity: str, subject: str = "") -> None:
+        self.asked["start"] += 1
+        self.states[identity] = "exited" if self.ends and subject == "sub1" else "running"
+
+    def inspect(self, identity: str, subject: str = "") -> dict[str, Any] | None:
+        self.asked["inspect"] += 1
+        return {"State": {"Status": self.states[identity], **(self.ends or {})}}
+
+    def has_path(self, identity: str, path: str, subject: str = "") -> bool:
+        self.asked["path"] += 1
+        return True
+
+    def logs(self, *_arguments: Any, **_options: Any) -> str:
+        raise EngineError("the driver keeps none.")
+
+    def remove(self, identity: str, subject: str = "") -> None:
+        del self.states[identity]
+
+    def volumes(self) -> list[dict[str, Any]]:
+        return []
+
+
+def launched(engine: Counting, bootstrap: str = "") -> AgentContainers:
+    plan = replace(PLAN, session=replace(PLAN.session, bootstrap=bootstrap))
+    return AgentContainers(engine, plan, "agent1", parallelism=2, deadline=deadline_in(10))
+
+
+@pytest.mark.parametrize(("bootstrap", "paths"), [("", 0), ("prepare", 3)])
+def test_containers_that_run_are_told_by_the_list_alone(bootstrap: str, paths: int) -> None:
+    engine = Counting()
+    outcome = launched(engine, bootstrap).started()
+    assert [one["state"] for one in outcome.containers] == ["running"] * 3
+    assert (engine.asked["start"], engine.asked["inspect"], engine.asked["path"]) == (3, 0, paths)
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        ({"ExitCode": 3}, "ended with exit code 3"),
+        ({"ExitCode": 137, "OOMKilled": True}, "was killed for lack of memory"),
+    ],
+)
+def test_why_one_ended_is_told_also_without_its_log(ends: dict[str, Any], why: str) -> None:
+    engine = Counting(ends)
+    with pytest.raises(EngineError) as caught:
+        launched(engine).started()
+    assert caught.value.message == (
+        f"sub1: on agent1 it {why} right after its start; its last lines: they cannot be read (the driver keeps none)."
+    )
+    assert engine.states == {}
+
+
+def test_how_one_ended_is_asked_for() -> None:
+    engine = Counting({"ExitCode": 137, "OOMKilled": True})
+    engine.states = dict.fromkeys(engine.states, "running")
+    engine.states[PLAN.containers[1].id] = "exited"
+    entries = describe(engine, engine.containers(), 2)
+    assert [(one["state"], one["oom_killed"]) for one in entries] == [
+        ("running", False),
+        ("exited", True),
+        ("running", False),
+    ]
+    assert engine.asked["inspect"] == 1
+
+
+class Stubborn:
+    """Refuses a number of times."""
+
+    def __init__(self, times: int, error: Exception) -> None:
+        self.times, self.error, self.calls = times, error, 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise self.error
+
+
+def test_persist_until_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    call = Stubborn(3, EngineError("busy"))
+    persist(call, deadline_in(60))
+    assert call.calls == 4
+
+
+def test_persist_ends_with_the_last_error() -> None:
+    call = Stubborn(100, EngineError("busy"))
+    with pytest.raises(EngineError, match="busy"):
+        persist(call, deadline_in(0))
+    assert call.calls == 1
+
+
+def test_an_engine_that_is_gone_is_not_tried_again() -> None:
+    call = Stubborn(100, UnreachableError("gone"))
+    with pytest.raises(UnreachableError):
+        persist(call, deadline_in(60))
+    assert call.calls == 1

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an engine says, and what a user reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import LONGEST, advice, clean
+
+CLEANED = [
+    (
+        "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: "
+        'exec: "/opt/x": stat /opt/x: no such file or directory: unknown',
+        'exec: "/opt/x": stat /opt/x: no such file or directory',
+    ),
+    (
+        "driver failed programming external connectivity on endpoint train.main1 (0123456789abcdef): "
+        "Bind for 127.0.0.1:30000 failed: port is already allocated",
+        "Bind for 127.0.0.1:30000 failed: port is already allocated",
+    ),
+    ("two\nlines\t and  spaces.", "two lines and spaces"),
+    ("plain", "plain"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("said", "shown"), CLEANED)
+def test_clean(said: str, shown: str) -> None:
+    assert clean(said) == shown
+
+
+def test_long_reasons_are_cut() -> None:
+    assert len(clean("x" * 1000)) == LONGEST
+
+
+ADVISED = [
+    ("No such image: none:1", "build or pull"),
+    ("Bind for 0.0.0.0:80 failed: port is already allocated", "free that port"),
+    ("listen tcp4 127.0.0.1:80: bind: address already in use", "free that port"),
+    ("Address already in use", "remove what holds that address"),
+    ('could not select device driver "nvidia" with capabilities: [[gpu]]', "NVIDIA container toolkit"),
+    ("Pool overlaps with other one on this address space", "another pool of subnets"),
+    ("This node is not a swarm manager.", "manager of the Swarm"),
+    ("failed to mount local volume: mount :/export/data: no such device", "can mount such a thing"),
+    ("Permission denied", "group docker"),
+    ("timed out", "look at the load of that host, and run the same command again"),
+    ("configured logging driver does not support reading", "where its logging driver sends it"),
+    ("something new", "otherwise"),
+]
+
+
+@pytest.mark.parametrize(("reason", "what"), ADVISED)
+def test_advice(reason: str, what: str) -> None:
+    assert what in advice(reason, "otherwise")

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bodies of the engine's requests, from a plan alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from engine_lab import MIB, Shape, with_container
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
+    DEFAULT_PATH,
+    RUNTIME_VOLUME,
+    AgentSettings,
+    Limits,
+    container_body,
+    network_body,
+)
+
+
+def body(shape: Shape | None = None, rank: int = 0, ground: AgentSettings | None = None) -> dict[str, Any]:
+    plan = (shape or Shape()).plan()
+    return container_body(plan, plan.containers[rank], ground or AgentSettings())
+
+
+def test_who_it_is_and_what_runs() -> None:
+    plan = Shape().plan()
+    made = container_body(plan, plan.containers[1], AgentSettings())
+    assert made["Hostname"] == "sub1"
+    assert made["User"] == "0:0"
+    assert made["Entrypoint"] == ["/opt/cluster-compute/bin/init"]
+    assert made["Cmd"] == []
+    assert made["WorkingDir"] == "/home/work"
+    assert made["Labels"] == plan.containers[1].labels
+    assert made["Healthcheck"] == {"Test": ["NONE"]}
+    assert made["HostConfig"]["RestartPolicy"] == {"Name": "no"}
+    assert made["HostConfig"]["Init"] is False
+    assert not {"CapAdd", "CapDrop", "Privileged", "SecurityOpt"} & set(made["HostConfig"])
+
+
+def test_network_by_name_with_a_static_address_and_every_name() -> None:
+    plan = Shape(size=12).plan()
+    made = container_body(plan, plan.containers[10], AgentSettings())
+    place = made["NetworkingConfig"]["EndpointsConfig"][plan.network.name]
+    assert place == {"IPAMConfig": {"IPv4Address": "10.213.77.12"}, "Aliases": ["sub10"]}
+    assert made["HostConfig"]["NetworkMode"] == plan.network.name
+    hosts = made["HostConfig"]["ExtraHosts"]
+    assert hosts[0] == "main1:10.213.77.2"
+    assert [one.split(":")[0] for one in hosts] == ["main1"] + [f"sub{index}" for index in range(1, 12)]
+
+
+PATHS = [
+    ({}, "", DEFAULT_PATH),
+    ({}, "/image/bin", "/image/bin"),
+    ({"PATH": "/mine"}, "/image/bin", "/mine"),
+]
+
+
+@pytest.mark.parametrize(("environment", "image", "path"), PATHS)
+def test_path(environment: dict[str, str], image: str, path: str) -> None:
+    made = body(Shape(environment=environment), ground=AgentSettings(image_path=image))
+    assert [text for text in made["Env"] if text.startswith("PATH=")] == [f"PATH={path}:/opt/cluster-compute/bin"]
+
+
+RESOURCES = [
+    (
+        Resources(1500, 64 * MIB, 16 * MIB),
+        {"Memory": 64 * MIB, "MemorySwap": 64 * MIB, "ShmSize": 16 * MIB, "NanoCpus": 1_500_000_000},
+    ),
+    (Resources(2000, 64 * MIB, 0, (), "2,3"), {"Memory": 64 * MIB, "MemorySwap": 64 * MIB, "CpusetCpus": "2,3"}),
+    (
+        Resources(1000, 64 * MIB, 0, (Gpu("GPU-1"), Gpu("GPU-2"))),
+        {
+            "Memory": 64 * MIB,
+            "MemorySwap": 64 * MIB,
+            "NanoCpus": 1_000_000_000,
+            "DeviceRequests": [{"Driver": "nvidia", "DeviceIDs": ["GPU-1", "GPU-2"], "Capabilities": [["gpu"]]}],
+        },
+    ),
+]
+AMOUNTS = {"Memory", "MemorySwap", "ShmSize", "NanoCpus", "CpusetCpus", "DeviceRequests"}
+
+
+@pytest.mark.parametrize(("resources", "expected"), RESOURCES)
+def test_resources(resources: Resources, expected: dict[str, Any]) -> None:
+    host = body(Shape(resources=resources))["HostConfig"]
+    assert {key: host[key] for key in AMOUNTS & set(host)} == expected
+
+
+LIMITS = [
+    (Limits(), []),
+    (Limits(0, 4096), [{"Name": "memlock", "Soft": 4096, "Hard": 4096}]),
+    (
+        Limits(1048576, -1),
+        [{"Name": "nofile", "Soft": 1048576, "Hard": 1048576}, {"Name": "memlock", "Soft": -1, "Hard": -1}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("limits", "expected"), LIMITS)
+def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
+    assert body(ground=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
+
+
+def test_ports_on_main_only() -> None:
+    ports = (Port("ssh", 22, "127.0.0.1", 30000), Port("app", 8888, "0.0.0.0", 30001))
+    main = body(Shape(ports=ports))
+    assert main["ExposedPorts"] == {"22/tcp": {}, "8888/tcp": {}}
+    assert main["HostConfig"]["PortBindings"]["22/tcp"] == [{"HostIp": "127.0.0.1", "HostPort": "30000"}]
+    assert body(Shape(ports=ports), rank=1)["HostConfig"]["PortBindings"] == {}
+
+
+def test_mounts() -> None:
+    nfs = Mount("tester.nfs", "/nfs", "volume", "rw", {"type": "nfs", "device": ":/x"})
+    shape = Shape(mounts=(Mount("/data", "/data", mode="ro"), Mount("mine", "/mine", "volume"), nfs))
+    plan = shape.plan()
+    runtime, data, mine, share = container_body(plan, plan.main, AgentSettings())["HostConfig"]["Mounts"]
+    assert (runtime["Source"], runtime["Target"], runtime["ReadOnly"]) == (RUNTIME_VOLUME, "/opt/cluster-compute", True)
+    assert data == {"Type": "bind", "Source": "/data", "Target": "/data", "ReadOnly": True}
+    assert "VolumeOptions" not in mine
+    assert share["VolumeOptions"]["DriverConfig"] == {"Name": "local", "Options": dict(nfs.options)}
+    assert share["VolumeOptions"]["Labels"] == plan.network.labels
+
+
+def test_bridge() -> None:
+    made = network_body(Shape().plan().network)
+    assert made["driver"] == "bridge"
+    assert made["attachable"] is False
+    assert made["options"] == {"com.docker.network.bridge.enable_icc": "true"}
+    assert made["ipam"]["Config"] == [
+        {"Subnet": "10.213.77.0/24", "Gateway": "10.213.77.1", "IPRange": "10.213.77.128/25"}
+    ]
+
+
+def test_overlay() -> None:
+    network = replace(Shape(driver="overlay", mtu=1450).plan().network, encrypted=True, gateway="")
+    made = network_body(network)
+    assert made["driver"] == "overlay"
+    assert made["attachable"] is True
+    assert made["options"] == {"com.docker.network.driver.mtu": "1500", "encrypted": ""}
+    assert "Gateway" not in made["ipam"]["Config"][0]
+
+
+def test_the_plans_labels_are_written_as_they_are() -> None:
+    plan = with_container(Shape().plan(), 0, labels={"a": "b"})
+    assert container_body(plan, plan.main, AgentSettings())["Labels"] == {"a": "b"}

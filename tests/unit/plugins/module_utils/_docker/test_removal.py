@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which volumes go with ended sessions, when several may mount the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import mounted, sort_volumes
+
+# Sessions a and b mount `shared`, which a was the first to mount.
+OWN, SHARED = ("own", "a"), ("shared", "a")
+CASES = [
+    ("a ends first", ["a"], {"shared"}, {"b"}, ["own"], ["shared"]),
+    ("and b after it", ["b"], set(), set(), ["own", "shared"], []),
+    ("both at once", ["a", "b"], set(), set(), ["own", "shared"], []),
+    ("b ends first", ["b"], {"own", "shared"}, {"a"}, [], []),
+    ("b ends while a's containers are gone, to be brought back", ["b"], set(), {"a"}, [], []),
+    ("a stranger mounts it", ["a"], {"shared"}, set(), ["own"], ["shared"]),
+]
+
+
+def volume(name: str, session: str) -> dict[str, Any]:
+    return {"Name": name, "Labels": {LABEL_SESSION: session}}
+
+
+@pytest.mark.parametrize(("case", "sessions", "used", "alive", "go", "left"), CASES, ids=[case[0] for case in CASES])
+def test_volumes_go_with_the_last_session(
+    case: str, sessions: list[str], used: set[str], alive: set[str], go: list[str], left: list[str]
+) -> None:
+    assert sort_volumes([volume(*OWN), volume(*SHARED)], sessions, used, alive) == (go, left)
+
+
+def test_what_is_mounted() -> None:
+    containers: list[dict[str, Any]] = [
+        {"State": "exited", "Mounts": [{"Type": "volume", "Name": "one"}, {"Type": "bind", "Source": "/data"}]},
+        {"State": "removing", "Mounts": [{"Type": "volume", "Name": "two"}]},
+        {"State": "running", "Mounts": None},
+    ]
+    assert mounted(containers) == {"one"}

@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine's answers as reports show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from engine_lab import Shape
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+    container_entry,
+    engine_entry,
+    engine_name,
+    image_entry,
+    is_ours,
+    network_entry,
+)
+
+
+def listed(**changes: Any) -> dict[str, Any]:
+    plan = Shape().plan()
+    container = plan.containers[1]
+    place = {"IPAMConfig": {"IPv4Address": container.address}, "IPAddress": ""}
+    return {
+        "Id": "e1",
+        "Names": ["/" + container.name],
+        "Image": plan.session.image,
+        "State": "exited",
+        "Created": 1767225600,
+        "Labels": {**container.labels, "somebody": "else"},
+        "Ports": [{"PrivatePort": 22, "PublicPort": 30000, "Type": "tcp"}, {"PrivatePort": 80, "Type": "tcp"}],
+        "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "172.17.0.2"}, plan.network.name: place}},
+        **changes,
+    }
+
+
+def test_container_entry() -> None:
+    state = {"Status": "exited", "ExitCode": 137, "OOMKilled": True}
+    entry = container_entry(listed(), {"State": state})
+    assert entry["hostname"] == "sub1"
+    assert (entry["role"], entry["index"], entry["rank"]) == ("sub", 1, 1)
+    assert (entry["state"], entry["exit_code"], entry["oom_killed"]) == ("exited", 137, True)
+    assert entry["created"] == 1767225600.0
+    assert entry["address"] == "10.213.77.3"
+    assert entry["network"].startswith("tester-test-")
+    assert entry["ports"] == [30000]
+    assert "somebody" not in entry["labels"]
+    assert ObservedContainer.from_json(entry).resources.millicpus == 500
+
+
+def test_a_container_is_ours_by_its_labels_and_its_name() -> None:
+    """An image that was made of a session's container gives its labels to whatever is run from it."""
+    one = listed()
+    assert is_ours(one)
+    assert is_ours({**one, "Names": ["/other/alias", *one["Names"]]})
+    assert not is_ours(listed(Names=["/eager_turing"]))
+    assert not is_ours(listed(Labels={"somebody": "else"}))
+    assert not is_ours({"Id": "e1", "Names": ["/x"], "Labels": None})
+    # What the engine has begun to remove.
+    assert is_ours(listed(Names=None))
+
+
+def test_main_keeps_its_ports_while_it_is_down() -> None:
+    labels = {"cluster.compute.container.ports": '[{"host_port": 30001}]'}
+    assert container_entry(listed(Ports=[], Labels=labels))["ports"] == [30001]
+
+
+def test_labels_that_somebody_broke_do_not_break_the_report() -> None:
+    labels = {"cluster.compute.session": "x", "cluster.compute.container.index": "one"}
+    entry = container_entry(listed(Labels=labels, NetworkSettings={}))
+    assert (entry["index"], entry["resources"], entry["address"]) == (0, {}, "")
+
+
+def test_engine_name_is_not_that_of_a_link() -> None:
+    assert engine_name({"Names": ["/other/alias", "/own"]}) == "own"
+    assert engine_name({}) == ""
+
+
+def test_network_entry() -> None:
+    network = {"Name": "n", "Driver": "bridge", "IPAM": {"Config": [{"Subnet": "10.0.0.0/8"}, {}]}, "Labels": None}
+    assert network_entry(network) == {"name": "n", "driver": "bridge", "subnets": ["10.0.0.0/8"], "session": ""}
+
+
+@pytest.mark.parametrize(
+    ("swarm", "cluster", "expected"),
+    [
+        ({"LocalNodeState": "inactive"}, "", ("inactive", "", False)),
+        ({"LocalNodeState": "active", "ControlAvailable": True, "Cluster": {"ID": "c1"}}, "", ("active", "c1", True)),
+        ({"LocalNodeState": "active", "Cluster": None}, "c2", ("active", "c2", False)),
+    ],
+)
+def test_engine_entry(swarm: dict[str, Any], cluster: str, expected: tuple[Any, ...]) -> None:
+    entry = engine_entry(
+        {"ServerVersion": "27.0", "Swarm": swarm, "SecurityOptions": ["name=rootless"]}, "1.46", cluster
+    )
+    assert (entry["version"], entry["api"], entry["rootless"]) == ("27.0", "1.46", True)
+    shown = entry["swarm"]
+    assert (shown["state"], shown["cluster_id"], shown["manager"]) == expected
+
+
+def test_image_entry() -> None:
+    assert image_entry("a:1", None) == {"reference": "a:1", "present": False, "id": "", "architecture": ""}
+    assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"})["architecture"] == "aarch64"

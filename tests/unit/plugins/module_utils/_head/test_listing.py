@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from samples import GIB, agent, carried_out, context, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+
+A, B = agent("a"), agent("b", gpus=["x"])
+WIDE = request(cluster_size=6, cluster_mode="multi-node")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(str(tmp_path / "state"))
+    yield opened
+    opened.close()
+
+
+def running(store: Store) -> Plan:
+    outcome = launch(store, WIDE, context(A, B))
+    store.change(outcome.session, states.RUNNING, 1005.0, "every container is verified")
+    assert outcome.plan is not None
+    return outcome.plan
+
+
+def listed(store: Store, *agents: Agent) -> Json:
+    (session,) = list_sessions(store.select(None, None, ended=True), agents)
+    return session
+
+
+def conditions(session: Json) -> dict[str, str]:
+    return {one["hostname"]: one["state"] for one in session["containers"]}
+
+
+def test_a_running_session(store: Store) -> None:
+    plan = running(store)
+    session = listed(store, *carried_out([A, B], plan))
+    assert (session["name"], session["state"], session["size"], session["mode"]) == (
+        "train",
+        "RUNNING",
+        6,
+        "multi-node",
+    )
+    assert (session["agents"], session["degraded"], session["request"]) == (["a", "b"], [], None)
+    assert session["each"]["millicpus"] == 1000
+    assert conditions(session) == {one.hostname: "running" for one in plan.containers}
+    assert [one["rank"] for one in session["containers"]] == list(range(6))
+    assert [note["after"] for note in session["history"]] == ["PENDING", "SCHEDULED", "PREPARING", "RUNNING"]
+
+
+def test_a_degraded_session_names_what_it_is_without(store: Store) -> None:
+    there = carried_out([A, B], running(store), states={"sub1": "gone", "sub2": "exited"})
+    session = listed(store, there[0], replace(there[1], reachable=False, containers=()))
+    assert session["degraded"] == ["sub1", "sub2", "sub4", "sub5"]
+    assert [conditions(session)[name] for name in ("main1", "sub1", "sub2", "sub4")] == [
+        "running",
+        "missing",
+        "exited",
+        "unknown",
+    ]
+    exited = next(one for one in session["containers"] if one["hostname"] == "sub2")
+    assert (exited["exit_code"], exited["oom_killed"]) == (137, False)
+
+
+def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:
+    launch(store, WIDE, context(A))
+    session = listed(store, A)
+    assert (session["state"], session["size"], session["agents"], session["containers"]) == ("PENDING", 6, [], [])
+    assert session["reason"] == "a: needs 6 CPUs, 4 free"
+    assert session["request"] == WIDE.to_json()
+    assert session["each"]["memory"] == GIB
+
+
+def test_an_ended_session_holds_nothing(store: Store) -> None:
+    there = carried_out([A, B], running(store))
+    row = store.live()[0]
+    store.change(row, states.TERMINATING, 1100.0, "ended by bob")
+    store.change(row, states.TERMINATED, 1101.0, "every container is removed")
+    session = listed(store, *there)
+    assert (session["state"], session["containers"], session["agents"], session["degraded"]) == (
+        "TERMINATED",
+        [],
+        [],
+        [],
+    )
+    assert (session["size"], session["reason"]) == (6, "every container is removed")
+
+
+def test_a_session_known_from_its_labels_is_listed_from_them(store: Store, tmp_path: Path) -> None:
+    plan = running(store)
+    there = carried_out([A, B], plan)
+    other = Store(str(tmp_path / "other"), read_only=True)
+    with other.transaction(keep=False):
+        adopt(other, context(*there))
+        session = listed(other, *there)
+        silent = listed(other, *(replace(one, reachable=False, containers=()) for one in there))
+    other.close()
+    assert (session["name"], session["size"], session["mode"]) == ("train", 6, "multi-node")
+    assert (session["agents"], session["degraded"]) == (["a", "b"], [])
+    assert set(conditions(session).values()) == {"running"}
+    assert (silent["size"], silent["containers"]) == (0, [])
+
+
+def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
+    running(store)
+    waiting = launch(store, request(name="other", gpus=1), context(A, B))
+    assert waiting.plan is not None
+    first, second = list_agents(store, [A, replace(B, reachable=False, reason="timed out")])
+    assert first["used"] == {"millicpus": 4000, "memory": 4 * GIB, "gpus": 0}
+    assert second["used"] == {"millicpus": 3000, "memory": 3 * GIB, "gpus": 1.0}
+    assert second["capacity"] == {"millicpus": 4000, "memory": 16 * GIB, "gpus": 1}
+    assert (first["reachable"], second["reachable"], second["reason"]) == (True, False, "timed out")

@@ -1,0 +1,379 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The store over a real SQLite file, with real processes where it matters."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import exactly
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
+    SYSTEM_DIR,
+    keep_logs,
+    kept_logs,
+    state_dir,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    opened = Store(str(folder))
+    yield opened
+    opened.close()
+
+
+def row(name: str = "train", owner: str = "alice", state: str = states.PENDING, **fields: Any) -> Row:
+    return Row("id-%s-%s" % (owner, name), name, owner, "default", state, **fields)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_folder_and_file_are_private(folder: Path, store: Store) -> None:
+    assert mode(folder) == 0o700
+    assert mode(folder / "sessions.db") == 0o600
+
+
+def test_a_store_that_was_open_to_others_is_closed_and_its_folder_left(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    (folder / "sessions.db").touch(mode=0o644)
+    Store(str(folder)).close()
+    assert mode(folder) == 0o755
+    assert mode(folder / "sessions.db") == 0o600
+
+
+@pytest.mark.parametrize("theirs", [0o755, 0o1777, 0o710])
+def test_a_folder_of_others_is_refused_and_left(folder: Path, theirs: int) -> None:
+    folder.mkdir()
+    folder.chmod(theirs)
+    message = (
+        "The state folder %s is there already and open to others, and the store must be private: set one that is "
+        "missing, or that nobody else may read (mode 0700)." % folder
+    )
+    with pytest.raises(StateError, match=exactly(message)):
+        Store(str(folder))
+    assert (mode(folder), list(folder.iterdir())) == (theirs, [])
+
+
+def test_a_linked_store_does_not_open_a_folder_of_others(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o1777)
+    (folder / "sessions.db").symlink_to(folder / "elsewhere")
+    with pytest.raises(StateError, match="is there already and open to others"):
+        Store(str(folder))
+
+
+def test_a_private_folder_that_was_there_is_taken(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "notes").touch()
+    Store(str(folder)).close()
+    assert (folder / "sessions.db").exists()
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "missing"])
+def test_a_linked_folder_is_refused(tmp_path: Path, folder: Path, target: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / target)
+    message = "The state folder %s is a link or another user's: remove it, or set another one." % folder
+    with pytest.raises(StateError, match=exactly(message)):
+        Store(str(folder))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_linked_file_is_refused(tmp_path: Path, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "sessions.db").symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(StateError, match="cannot be opened"):
+        Store(str(folder))
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(folder: Path) -> None:
+    folder.write_text("mine")
+    with pytest.raises(StateError, match="is a link or another user's"):
+        Store(str(folder))
+    assert folder.read_text() == "mine"
+
+
+def _opened(folder: Path, read_only: bool) -> None:
+    opened = Store(str(folder), read_only=read_only)
+    with opened.transaction(keep=False):
+        opened.live()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_store_is_refused_and_kept(folder: Path, read_only: bool) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "sessions.db").write_bytes(b"not a database, but somebody's" * 100)
+    with pytest.raises(StateError, match="cannot be used: file is not a database"):
+        _opened(folder, read_only)
+    assert (folder / "sessions.db").read_bytes() == b"not a database, but somebody's" * 100
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environment", "root", "expected"),
+    [
+        ("/srv/state", {}, True, "/srv/state"),
+        ("~/state", {"HOME": "/home/alice"}, False, "/home/alice/state"),
+        (None, {}, True, SYSTEM_DIR),
+        ("", {"HOME": "/home/alice"}, False, "/home/alice/.local/state/cluster-compute"),
+    ],
+)
+def test_the_state_folder_follows_the_user(
+    monkeypatch: pytest.MonkeyPatch, wanted: str | None, environment: dict[str, str], root: bool, expected: str
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert state_dir(wanted) == expected
+
+
+def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
+    kept = row(priority=7, request={"a": [1, 2.5, "ü"]}, plan=None, holder={"pid": 1}, lease=9.5, result="SUCCESS")
+    with store.transaction():
+        store.add(kept, 100.0, "requested")
+    found = store.need(kept.id)
+    assert found == kept
+    assert (found.created, found.changed, found.reason) == (100.0, 100.0, "requested")
+
+
+def test_every_change_is_recorded_with_time_and_reason(store: Store) -> None:
+    one = row()
+    store.add(one, 1.0, "requested")
+    for time, state in enumerate(["SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"], start=2):
+        store.change(one, state, float(time), "because %d" % time)
+    assert store.history(one.id) == [
+        {"time": 1.0, "before": "", "after": "PENDING", "reason": "requested"},
+        {"time": 2.0, "before": "PENDING", "after": "SCHEDULED", "reason": "because 2"},
+        {"time": 3.0, "before": "SCHEDULED", "after": "PREPARING", "reason": "because 3"},
+        {"time": 4.0, "before": "PREPARING", "after": "RUNNING", "reason": "because 4"},
+        {"time": 5.0, "before": "RUNNING", "after": "TERMINATING", "reason": "because 5"},
+        {"time": 6.0, "before": "TERMINATING", "after": "TERMINATED", "reason": "because 6"},
+    ]
+    found = store.need(one.id)
+    assert (found.state, found.changed, found.reason) == ("TERMINATED", 6.0, "because 6")
+
+
+def test_changes_of_the_same_moment_keep_their_order(store: Store) -> None:
+    one = row()
+    store.add(one, 1.0, "")
+    store.change(one, "SCHEDULED", 1.0, "")
+    store.change(one, "PREPARING", 1.0, "")
+    assert [note["after"] for note in store.history(one.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
+
+
+def test_a_change_that_the_table_does_not_have_changes_nothing(store: Store) -> None:
+    one = row()
+    store.add(one, 1.0, "requested")
+    with pytest.raises(StateError, match=exactly("Session train is PENDING and cannot become RUNNING.")):
+        store.change(one, "RUNNING", 2.0, "no")
+    assert store.need(one.id).state == "PENDING"
+    assert len(store.history(one.id)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "is_held"),
+    [
+        (["SCHEDULED"], True),
+        (["SCHEDULED", "PREPARING"], True),
+        (["SCHEDULED", "PREPARING", "RUNNING"], False),
+        (["SCHEDULED", "ERROR"], False),
+        (["SCHEDULED", "TERMINATING"], True),
+        (["SCHEDULED", "TERMINATING", "TERMINATED"], False),
+        (["CANCELLED"], False),
+    ],
+)
+def test_a_lease_lasts_as_long_as_somebody_works_on_it(store: Store, path: list[str], is_held: bool) -> None:
+    one = row(holder={"pid": 1}, lease=50.0)
+    store.add(one, 1.0, "")
+    for state in path:
+        store.change(one, state, 2.0, "")
+    found = store.need(one.id)
+    assert (found.holder, found.lease) == (({"pid": 1}, 50.0) if is_held else (None, 0.0))
+
+
+def test_a_name_is_unique_among_live_sessions_of_an_owner(store: Store) -> None:
+    first = row()
+    store.add(first, 1.0, "")
+    store.add(row(owner="bob"), 1.0, "")
+    again = Row("another", "train", "alice", "default", "PENDING")
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.transaction():
+        store.add(again, 2.0, "")
+    assert store.get("another") is None
+    store.change(first, "CANCELLED", 3.0, "")
+    store.add(again, 4.0, "")
+    found = store.find("train", "alice")
+    assert found is not None
+    assert found.id == "another"
+    assert store.find("train", "carol") is None
+
+
+def test_lists(store: Store) -> None:
+    for number, (name, owner) in enumerate([("aaaa", "alice"), ("bbbb", "bob"), ("cccc", "alice")]):
+        store.add(row(name, owner), 10.0 - number, "")
+    store.change(store.need("id-alice-aaaa"), "CANCELLED", 11.0, "")
+    assert [one.name for one in store.live()] == ["cccc", "bbbb"]
+    assert [one.name for one in store.select(None, None, ended=True)] == ["cccc", "bbbb", "aaaa"]
+    assert [one.name for one in store.select(None, "alice", ended=True)] == ["cccc", "aaaa"]
+    assert [one.name for one in store.select("bbbb", None, ended=False)] == ["bbbb"]
+    assert store.select("aaaa", "alice", ended=False) == []
+    assert [note["after"] for note in store.select("aaaa", None, ended=True)[0].history] == ["PENDING", "CANCELLED"]
+    assert store.states() == {"id-alice-aaaa": "CANCELLED", "id-bob-bbbb": "PENDING", "id-alice-cccc": "PENDING"}
+
+
+def test_a_session_that_is_not_there(store: Store) -> None:
+    assert store.get("nobody") is None
+    with pytest.raises(NotFoundError, match=exactly("There is no session nobody in the store.")):
+        store.need("nobody")
+
+
+def test_names_are_values_and_never_part_of_a_query(store: Store) -> None:
+    store.add(row(), 1.0, "'; DROP TABLE session; --")
+    assert store.find("' OR '1' = '1", "alice") is None
+    assert store.select("' OR '1' = '1", None, ended=True) == []
+    assert store.need("id-alice-train").reason == "'; DROP TABLE session; --"
+
+
+def _fail_inside(store: Store) -> None:
+    with store.transaction():
+        store.add(row(), 1.0, "")
+        raise ZeroDivisionError
+
+
+def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError):
+        _fail_inside(store)
+    assert store.live() == []
+    assert store.history("id-alice-train") == []
+    with store.transaction():
+        store.add(row(), 1.0, "")
+    assert len(store.live()) == 1
+
+
+def test_reading_only_makes_nothing(folder: Path) -> None:
+    opened = Store(str(folder), read_only=True)
+    with opened.transaction(keep=False):
+        opened.add(row(), 1.0, "")
+        assert len(opened.live()) == 1
+    assert opened.live() == []
+    opened.close()
+    assert not folder.exists()
+
+
+def test_reading_only_changes_nothing(folder: Path, store: Store) -> None:
+    store.add(row(), 1.0, "")
+    before = everything(folder)
+    opened = Store(str(folder), read_only=True)
+    with opened.transaction(keep=False):
+        opened.change(opened.need("id-alice-train"), "CANCELLED", 2.0, "")
+        opened.add(row("other"), 2.0, "")
+        assert [one.name for one in opened.live()] == ["other"]
+    opened.close()
+    assert everything(folder) == before
+    assert [one.name for one in store.live()] == ["train"]
+
+
+def test_reading_a_store_that_was_only_just_made(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "sessions.db").touch(mode=0o600)
+    opened = Store(str(folder), read_only=True)
+    assert opened.live() == []
+    opened.close()
+    assert everything(folder) == {"sessions.db": b""}
+
+
+def _add_many(folder: str, owner: str) -> None:
+    store = Store(folder)
+    for number in range(5):
+        with store.transaction():
+            known = len(store.live())
+            store.add(row("job-%d" % number, owner, priority=known), float(known), "")
+    store.close()
+
+
+def test_many_processes_take_turns(folder: Path) -> None:
+    processes = [FORK.Process(target=_add_many, args=(str(folder), "owner%d" % number)) for number in range(6)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 6
+    opened = Store(str(folder))
+    # Each saw exactly those before it: no two transactions overlapped.
+    assert [one.priority for one in opened.live()] == list(range(30))
+    opened.close()
+
+
+def _die_inside(folder: str) -> None:
+    store = Store(folder)
+    with store.transaction():
+        store.change(store.need("id-alice-train"), "CANCELLED", 2.0, "never said")
+        # Larger than SQLite keeps in memory: the file itself is half written by now.
+        for number in range(300):
+            store.add(row("job-%d" % number, request={"filler": "x" * 20000}), 2.0, "")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_process_killed_inside_a_transaction_leaves_nothing_of_it(
+    folder: Path, store: Store, read_only: bool
+) -> None:
+    store.add(row(), 1.0, "requested")
+    store.close()
+    process = FORK.Process(target=_die_inside, args=(str(folder),))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert (folder / "sessions.db-journal").exists()
+    opened = Store(str(folder), read_only=read_only)
+    with opened.transaction(keep=not read_only):
+        assert [(one.name, one.state, one.reason) for one in opened.live()] == [("train", "PENDING", "requested")]
+        assert len(opened.history("id-alice-train")) == 1
+    opened.close()
+
+
+def test_logs_are_kept_and_read_again(folder: Path) -> None:
+    keep_logs(str(folder / "id"), [{"logs": [{"hostname": "main1", "text": "hello\nü\n"}]}, {}, {"logs": None}])
+    keep_logs(
+        str(folder / "id"), [{"logs": [{"hostname": "sub1", "text": ""}, {"hostname": "main1", "text": "again"}]}]
+    )
+    assert mode(folder / "id") == 0o700
+    assert mode(folder / "id" / "main1.log") == 0o600
+    assert kept_logs(str(folder / "id")) == [
+        {"hostname": "main1", "state": "ended", "text": "again"},
+        {"hostname": "sub1", "state": "ended", "text": ""},
+    ]
+    assert kept_logs(str(folder / "nobody")) == []
+
+
+@pytest.mark.parametrize("hostname", ["../../escape", "/tmp/escape"])
+def test_logs_stay_in_their_folder(tmp_path: Path, folder: Path, hostname: str) -> None:
+    keep_logs(str(folder), [{"logs": [{"hostname": hostname, "text": "x"}]}])
+    assert [path.name for path in tmp_path.rglob("*.log")] == ["escape.log"]
+    assert (folder / "escape.log").exists()

@@ -1,0 +1,307 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every change of state, once and again, over a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import agent, carried_out, context, exactly, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+
+BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
+# The way to every state, from PENDING on.
+PATHS = {
+    "PENDING": (),
+    "SCHEDULED": ("SCHEDULED",),
+    "PREPARING": ("SCHEDULED", "PREPARING"),
+    "RUNNING": ("SCHEDULED", "PREPARING", "RUNNING"),
+    "TERMINATING": ("SCHEDULED", "PREPARING", "RUNNING", "TERMINATING"),
+    "TERMINATED": ("SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"),
+    "ERROR": ("SCHEDULED", "ERROR"),
+    "CANCELLED": ("CANCELLED",),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(str(tmp_path / "state"))
+    yield opened
+    opened.close()
+
+
+def session(store: Store, state: str) -> Row:
+    row = Row("id", "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
+    store.add(row, 1000.0, "requested")
+    for after in PATHS[state]:
+        store.change(row, after, 1001.0, "on its way")
+    return row
+
+
+def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
+    blank = Change(id="id", name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
+    return CHANGES[what](store, replace(blank, **fields))
+
+
+ERROR = "It did not answer."
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after"),
+    [
+        ("running", "PREPARING", "RUNNING"),
+        ("running", "RUNNING", "RUNNING"),
+        ("error", "PENDING", "ERROR"),
+        ("error", "SCHEDULED", "ERROR"),
+        ("error", "PREPARING", "ERROR"),
+        ("error", "RUNNING", "RUNNING"),
+        ("error", "TERMINATING", "TERMINATING"),
+        ("error", "TERMINATED", "TERMINATED"),
+        ("error", "ERROR", "ERROR"),
+        ("error", "CANCELLED", "CANCELLED"),
+        ("terminating", "PENDING", "CANCELLED"),
+        ("terminating", "SCHEDULED", "TERMINATING"),
+        ("terminating", "PREPARING", "TERMINATING"),
+        ("terminating", "RUNNING", "TERMINATING"),
+        ("terminating", "TERMINATING", "TERMINATING"),
+        ("terminating", "TERMINATED", "TERMINATED"),
+        ("terminating", "ERROR", "ERROR"),
+        ("terminating", "CANCELLED", "CANCELLED"),
+        ("terminated", "TERMINATING", "TERMINATED"),
+        ("terminated", "TERMINATED", "TERMINATED"),
+        ("terminated", "ERROR", "ERROR"),
+        ("terminated", "CANCELLED", "CANCELLED"),
+        ("completed", "RUNNING", "RUNNING"),
+    ],
+)
+def test_every_change_and_its_repetition(store: Store, what: str, before: str, after: str) -> None:
+    session(store, before)
+    told, row = change(store, what, reason="because")
+    assert row is not None
+    assert (told, row.state, store.need("id").state) == (before, after, after)
+    notes = store.history("id")
+    told, row = change(store, what, reason="because", now=2001.0)
+    assert row is not None
+    assert (told, row.state) == (after, after)
+    assert store.history("id") == notes
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after"),
+    [
+        ("running", "PENDING", "RUNNING"),
+        ("running", "SCHEDULED", "RUNNING"),
+        ("running", "TERMINATING", "RUNNING"),
+        ("running", "TERMINATED", "RUNNING"),
+        ("running", "ERROR", "RUNNING"),
+        ("terminated", "PENDING", "TERMINATED"),
+        ("terminated", "PREPARING", "TERMINATED"),
+        ("terminated", "RUNNING", "TERMINATED"),
+    ],
+)
+def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before: str, after: str) -> None:
+    session(store, before)
+    message = "Session train is %s and cannot become %s." % (before, after)
+    with pytest.raises(StateError, match=exactly(message)):
+        change(store, what)
+    assert store.need("id").state == before
+
+
+@pytest.mark.parametrize("what", ["running", "error", "terminated", "completed"])
+def test_a_session_that_is_not_there(store: Store, what: str) -> None:
+    with pytest.raises(NotFoundError):
+        change(store, what, id="nobody")
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "reason"),
+    [
+        ("running", "PREPARING", "every container is verified"),
+        ("terminating", "PENDING", "ended while it was waiting"),
+        ("terminating", "RUNNING", "ended by bob"),
+        ("terminated", "TERMINATING", "every container is removed"),
+    ],
+)
+def test_reasons(store: Store, what: str, before: str, reason: str) -> None:
+    session(store, before)
+    _before, row = change(store, what)
+    assert row is not None
+    assert row.reason == reason
+    assert store.history("id")[-1]["reason"] == reason
+
+
+def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
+    row = session(store, "PREPARING")
+    change(store, "running")
+    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
+    row = store.need("id")
+    row.holder, row.lease = BOB, 9000.0
+    store.save(row)
+    change(store, "running")
+    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
+
+
+def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
+    row = session(store, "RUNNING")
+    row.holder, row.lease = BOB, 9000.0
+    store.save(row)
+    change(store, "error", reason=ERROR)
+    row = store.need("id")
+    assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
+
+
+@pytest.mark.parametrize("late", ["running", "error"])
+def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) -> None:
+    """Its lease had run out, and another repair is at work: that one's holder and lease stay its own."""
+    asked = request(cluster_size=3)
+    first = launch(store, asked, context(A))
+    store.change(first.session, "RUNNING", 1001.0, "on its way")
+    assert first.plan is not None
+    there = carried_out([A], first.plan, states={"sub1": "gone"})
+    slow, other = (launch(store, asked, context(*there, now=now, holder=BOB)) for now in (2000.0, 2700.0))
+    assert slow.plan is not None
+    assert other.plan is not None
+    before = store.need(first.session.id)
+    told, row = change(store, late, id=before.id, launch=slow.plan.session.launch, reason=ERROR)
+    assert (told, row) == ("RUNNING", before)
+    assert store.need(before.id) == before
+    assert (before.holder, before.lease) == (BOB, 3300.0)
+    change(store, late, id=before.id, launch=other.plan.session.launch, reason=ERROR)
+    assert (store.need(before.id).holder, store.need(before.id).lease) == (None, 0.0)
+
+
+def test_whoever_ends_a_session_takes_it_over(store: Store) -> None:
+    session(store, "PREPARING")
+    change(store, "terminating")
+    row = store.need("id")
+    assert (row.holder, row.lease) == (BOB, 2600.0)
+    change(store, "terminating", now=3000.0, holder={"user": "carol"})
+    row = store.need("id")
+    assert (row.holder, row.lease) == ({"user": "carol"}, 3600.0)
+
+
+def test_a_session_is_ended_by_name_and_owner(store: Store) -> None:
+    session(store, "RUNNING")
+    assert change(store, "terminating", id="", name="train", owner="bob") == ("", None)
+    assert change(store, "terminating", id="", name="trail", owner="alice") == ("", None)
+    _before, row = change(store, "terminating", id="", name="train", owner="alice")
+    assert row is not None
+    assert row.state == "TERMINATING"
+
+
+@pytest.mark.parametrize(("told", "kept"), [("SUCCESS", "SUCCESS"), ("", "FAILURE")])
+def test_the_result_is_kept(store: Store, told: str, kept: str) -> None:
+    row = session(store, "TERMINATING")
+    row.result = "FAILURE"
+    store.save(row)
+    change(store, "terminated", result=told)
+    assert store.need("id").result == kept
+
+
+def test_a_completed_command_is_noted(store: Store) -> None:
+    session(store, "RUNNING")
+    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    row = store.need("id")
+    assert (row.state, row.result, row.reason) == ("RUNNING", "FAILURE", "the command ended with exit code 3")
+    note = store.history("id")[-1]
+    assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
+
+
+A, B = agent("a"), agent("b")
+WIDE = request(cluster_size=6, cluster_mode="multi-node")
+LEFT_ON_B = "not reached: b; what it holds is removed when it is back"
+
+
+@pytest.mark.parametrize(
+    ("reached", "reason"),
+    [
+        (("a", "b", "z"), "every container is removed"),
+        (("a", "z"), "not reached: b; what it holds is removed when it is back"),
+        ((), "not reached: a, b; what it holds is removed when it is back"),
+    ],
+    ids=["all", "one is left out or gone from the inventory", "none"],
+)
+def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str, ...], reason: str) -> None:
+    row = launch(store, WIDE, context(A, B)).session
+    change(store, "terminating", id=row.id)
+    change(store, "terminated", id=row.id, reached=reached)
+    assert store.need(row.id).reason == reason
+
+
+def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
+    lost = Store(str(tmp_path / "lost"))
+    outcome = launch(lost, WIDE, context(A, B))
+    lost.close()
+    assert isinstance(outcome.plan, Plan)
+    there = carried_out([A, B], outcome.plan)
+    adopt(store, context(*there))
+    return store.need(outcome.session.id), there
+
+
+def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_path: Path) -> None:
+    row, there = adopted(store, tmp_path)
+    store.forget(row)
+    before, ended = change(store, "terminating", id="", name="train", owner="alice", agents=there)
+    assert ended is not None
+    assert (before, ended.id, ended.state) == (states.RUNNING, row.id, "TERMINATING")
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (lambda there: there, LEFT_ON_B),
+        (lambda there: there[:1], LEFT_ON_B),
+        (lambda there: [replace(one, containers=()) for one in there], LEFT_ON_B),
+        (lambda there: [replace(there[0], containers=())], "every container is removed"),
+    ],
+    ids=["both are asked", "one is left out", "neither holds a container", "nothing is known of another"],
+)
+def test_what_an_adopted_session_may_have_left_is_named(
+    store: Store, tmp_path: Path, seen: Callable[[tuple[Agent, ...]], tuple[Agent, ...]], reason: str
+) -> None:
+    row, there = adopted(store, tmp_path)
+    change(store, "terminating", id=row.id, agents=there)
+    change(store, "terminated", id=row.id, agents=seen(there), reached=("a",))
+    assert store.need(row.id).reason == reason
+
+
+def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
+    session(store, "RUNNING")
+    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    change(store, "terminating")
+    change(store, "terminated")
+    assert store.need("id").reason == "the command ended with exit code 3"
+
+
+@pytest.mark.parametrize(
+    ("lost", "fields", "result"),
+    [
+        ("sub1", {"on_failure": "terminate"}, "FAILURE"),
+        ("sub1", {"on_failure": "keep"}, ""),
+        ("sub1", {"command": "train"}, ""),
+        ("main1", {"command": "train"}, "FAILURE"),
+    ],
+)
+def test_a_dead_container_is_noted_before_the_end(store: Store, lost: str, fields: dict[str, Any], result: str) -> None:
+    outcome = launch(store, request(cluster_size=6, cluster_mode="multi-node", **fields), context(A, B))
+    assert isinstance(outcome.plan, Plan)
+    row = store.need(outcome.session.id)
+    store.change(row, "RUNNING", 1001.0, "on its way")
+    there = carried_out([A, B], outcome.plan, states={lost: "exited"})
+    change(store, "terminating", id=row.id, agents=there)
+    where = next(one.agent for one in outcome.plan.containers if one.hostname == lost)
+    noted = [one["reason"] for one in store.history(row.id) if one["before"] == one["after"]]
+    assert noted == [f"{lost} on {where} ended with exit code 137"]
+    assert store.need(row.id).result == result

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import GIB, agent
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand, Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import (
+    BACKFILL,
+    STRICT,
+    Policy,
+    QueueEntry,
+    in_order,
+    take_turn,
+)
+
+CPU = PerContainer(1000, GIB)
+NOW = 10000.0
+AGENT = agent("a", cpus=8)
+
+
+def waiting(
+    name: str, size: int = 1, priority: int = 10, since: float = NOW - 10, group: str = "default"
+) -> QueueEntry:
+    return QueueEntry("id-" + name, name, priority, since, Demand(size, CPU, group=group))
+
+
+def turn(
+    mine: QueueEntry,
+    *queue: QueueEntry,
+    used: int = 0,
+    policy: Policy | None = None,
+    agents: tuple[Agent, ...] = (AGENT,),
+) -> Placement | Shortfall:
+    free = {one.name: free_of(one, [Resources(used * 1000, used * GIB)]) for one in agents}
+    return take_turn(
+        mine, [*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck"
+    )
+
+
+def test_priority_first_then_first_come() -> None:
+    early, late, urgent = waiting("early", since=1), waiting("late", since=2), waiting("urgent", priority=20, since=3)
+    tie = QueueEntry("id-a", "tie", 10, 2, early.demand)
+    assert in_order([late, tie, urgent, early]) == [urgent, early, tie, late]
+
+
+KEPT = " (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
+SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
+
+
+@pytest.mark.parametrize(
+    ("queue", "used", "policy", "expected"),
+    [
+        pytest.param([], 0, None, "", id="alone"),
+        pytest.param([], 7, None, "a: needs 2 CPUs, 1 free", id="alone and too big"),
+        pytest.param([BIG], 0, None, "", id="behind one that fits, with room for both"),
+        pytest.param([BIG], 1, None, "a: needs 2 CPUs, 1 free" + KEPT % "big", id="one ahead that fits keeps its room"),
+        pytest.param(
+            [waiting("stuck", 8, since=1)], 0, Policy(STRICT), "", id="one ahead that cannot start holds nothing"
+        ),
+        pytest.param([BIG], 4, None, "", id="backfill: one ahead that does not fit is passed by"),
+        pytest.param(
+            [BIG],
+            4,
+            Policy(STRICT),
+            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            id="strict: it is not",
+        ),
+        pytest.param(
+            [BIG],
+            4,
+            Policy(BACKFILL, age_bound=15),
+            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            id="backfill: not past the age bound either",
+        ),
+        pytest.param([BIG], 4, Policy(BACKFILL, age_bound=20), "", id="just as old as the bound is not past it"),
+        pytest.param(
+            [waiting("late", 8, priority=20, since=NOW)],
+            0,
+            None,
+            "a: needs 2 CPUs, 0 free" + KEPT % "late",
+            id="a higher priority goes first, however late",
+        ),
+        pytest.param(
+            [waiting("job%d" % number, since=number) for number in range(1, 6)],
+            2,
+            None,
+            "a: needs 2 CPUs, 1 free" + KEPT % "job1, job2, job3 and 2 more",
+            id="many ahead keep their room",
+        ),
+        pytest.param(
+            [waiting("one", since=1)],
+            7,
+            None,
+            "a: needs 2 CPUs, 1 free",
+            id="what does not fit anyway is told without those ahead",
+        ),
+        pytest.param([waiting("later", 8, since=NOW)], 0, Policy(STRICT), "", id="those behind do not matter"),
+        pytest.param([waiting("elsewhere", 8, since=1, group="gpu")], 0, Policy(STRICT), "", id="nor do other groups"),
+        pytest.param(
+            [waiting("never", 9, since=1)], 4, Policy(STRICT), "", id="what never fits holds nobody back: strict"
+        ),
+        pytest.param(
+            [waiting("never", 9, since=1)],
+            4,
+            Policy(BACKFILL, age_bound=15),
+            "",
+            id="what never fits holds nobody back: age",
+        ),
+    ],
+)
+def test_whose_turn_it_is(queue: list[QueueEntry], used: int, policy: Policy | None, expected: str) -> None:
+    result = turn(SMALL, *queue, used=used, policy=policy)
+    assert (result.reason if isinstance(result, Shortfall) else "") == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3), st.integers(0, 100)), max_size=6),
+    st.sampled_from([Policy(), Policy(STRICT), Policy(BACKFILL, age_bound=50)]),
+)
+def test_everyone_who_is_told_to_go_fits_at_once(numbers: list[tuple[int, int, int]], policy: Policy) -> None:
+    """All those whose turn it is can be launched in any order: none takes the room of another."""
+    queue = [waiting("job%d" % index, size, priority, NOW - age) for index, (size, priority, age) in enumerate(numbers)]
+    going = [one for one in queue if isinstance(turn(one, *queue, policy=policy), Placement)]
+    assert sum(one.demand.size for one in going) <= 8
+    if queue:
+        assert in_order(queue)[0] in going

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ssh_lab import make_plan
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+
+PLAN = make_plan("image", 3)
+
+
+@pytest.mark.parametrize(
+    ("entries", "own", "wanted"),
+    [
+        (["A=1", "B=x=y", "NOVALUE"], {}, {"A": "1", "B": "x=y"}),
+        (["HOME=/root", "USER=root", "TERM=x"], {}, {}),
+        (["HOME=/data"], {"HOME": "/data"}, {"HOME": "/data"}),
+        (["A=1\n2", "B=1\r", "=x"], {}, {}),
+        (["HOSTNAME=other"], {}, {"HOSTNAME": "other"}),
+        (["PATH=/only"], {}, {"PATH": "/only"}),
+    ],
+)
+def test_a_login_s_environment(entries: list[str], own: dict[str, str], wanted: dict[str, str]) -> None:
+    container = replace(PLAN.containers[1], environment=own)
+    given = {"HOSTNAME": "sub1", "PATH": config_files.DEFAULT_PATH + ":/opt/cluster-compute/bin"}
+
+    assert config_files.login_environment(entries, container) == {**given, **wanted}
+
+
+def test_sshd_is_told_the_environment_in_one_directive() -> None:
+    text = config_files.sshd_config({"B": 'say "hi" \\o/', "A": "#1 $X"}, "work")
+
+    assert [line for line in text.splitlines() if line.startswith("SetEnv")] == [
+        'SetEnv "A=#1 $X" "B=say \\"hi\\" \\\\o/"'
+    ]
+    assert "AllowUsers work\n" in text
+
+
+@pytest.mark.parametrize(
+    ("subnet", "patterns"),
+    [
+        ("10.201.0.32/27", "10.201.0.*"),
+        ("10.201.0.0/24", "10.201.0.*"),
+        ("10.201.0.0/22", "10.201.0.*,10.201.1.*,10.201.2.*,10.201.3.*"),
+        ("10.200.0.0/15", "10.200.*,10.201.*"),
+        ("10.0.0.0/8", "10.*"),
+    ],
+)
+def test_one_line_vouches_for_every_name_and_address(subnet: str, patterns: str) -> None:
+    plan = replace(PLAN, network=replace(PLAN.network, subnet=subnet))
+
+    assert config_files.authority_line(plan, "KEY") == "@cert-authority main*,sub*,%s KEY" % patterns
+
+
+@pytest.mark.parametrize(
+    ("image", "wanted"),
+    [
+        ("", "ours\n"),
+        ("github.com ssh-rsa A\n", "ours\ngithub.com ssh-rsa A\n"),
+        ("ours\nb\n", "ours\nb\n"),
+    ],
+)
+def test_an_image_s_known_hosts_stay(image: str, wanted: str) -> None:
+    assert config_files.known_hosts(image, "ours") == wanted
+
+
+@pytest.mark.parametrize("image", ["", "Host other\n    Port 77\n"])
+def test_an_image_s_client_configuration_is_read_after_ours(image: str) -> None:
+    once = config_files.included_config(image)
+
+    assert once == "Include /etc/cluster-compute/ssh_config\n" + image
+    assert config_files.included_config(once) == once
+
+
+@pytest.mark.parametrize(("millicpus", "slots"), [(2000, 2), (1999, 1), (100, 1)])
+def test_an_mpi_slot_is_a_whole_cpu(millicpus: int, slots: int) -> None:
+    containers = tuple(replace(one, resources=Resources(millicpus)) for one in PLAN.containers)
+    wanted = "".join("%s slots=%d\n" % (name, slots) for name in ("main1", "sub1", "sub2"))
+
+    assert config_files.hostfile(replace(PLAN, containers=containers)) == wanted
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["/plain/train", "/with space/train", "/per%cent/train", "/it's/train", '/q"uote\\d/train', "/größe/train"],
+)
+@pytest.mark.parametrize("host", ["main1", "sub2"])
+def test_ssh_reads_the_controller_s_configuration(folder: str, host: str, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(config_files.controller_config(PLAN, "agent1.example.com", folder))
+
+    shown = subprocess.run(["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True).stdout
+    values = dict(line.split(" ", 1) for line in shown.splitlines())
+    escaped = folder.replace("%", "%%")
+    assert values["identityfile"] == escaped + "/id_container"
+    assert values["userknownhostsfile"] in (escaped + "/known_hosts", folder + "/known_hosts")
+    assert (values["user"], values["stricthostkeychecking"], values["identitiesonly"]) == ("work", "true", "yes")
+    if host == "main1":
+        wanted = ("agent1.example.com", str(PLAN.main.ports[0].host_port), "main1")
+        assert (values["hostname"], values["port"], values["hostkeyalias"]) == wanted
+    else:
+        assert (values["hostname"], values["port"]) == ("sub2", "22")
+        assert "main1" in values.get("proxyjump", "") + values.get("proxycommand", "")
+
+
+@pytest.mark.parametrize(("published", "address"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("192.0.2.7",) * 2])
+def test_where_the_controller_finds_main1(published: str, address: str) -> None:
+    main = replace(PLAN.main, ports=(Port("app", 80, "x", 1), Port("ssh", 22, published, 30000)))
+
+    assert config_files.default_address(replace(PLAN, containers=(main,))) == address
+
+
+def test_a_session_without_a_published_port_is_refused() -> None:
+    with pytest.raises(ComputeError, match="publishes no SSH port of main1"):
+        config_files.ssh_port(replace(PLAN, containers=(replace(PLAN.main, ports=()),)))

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a container: what its PID 1 reads, whatever its image brings along."""
+
+from __future__ import annotations
+
+import pytest
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
+    Bundle,
+    HostIdentity,
+    ImageContents,
+    container_entries,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
+
+FOLDER = "/etc/cluster-compute/"
+BATCH = plan(request(cluster_size=2, bootstrap="prepare", command="train", command_timeout=3600))
+
+
+def entries(made: Plan, rank: int) -> dict[str, Entry]:
+    """The files of one container, by path."""
+    hosts = {one.hostname: HostIdentity("key", "certificate") for one in made.containers}
+    bundle = Bundle("authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts)
+    ground = ImageContents(Tree(lambda _path: None))
+    listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, ground)
+    return {one.path: one for one in listed}
+
+
+@pytest.mark.parametrize(
+    ("made", "rank", "scripts"),
+    [
+        (BATCH, 0, {"bootstrap": b"prepare", "command": b"train", "timeout": b"3600\n"}),
+        (BATCH, 1, {"bootstrap": b"prepare", "command": b"", "timeout": b""}),
+        (plan(request()), 0, {"bootstrap": b"", "command": b"", "timeout": b"", "volumes": b""}),
+    ],
+    ids=["main1", "sub1", "none"],
+)
+def test_scripts_are_written_over_those_of_an_image(made: Plan, rank: int, scripts: dict[str, bytes]) -> None:
+    """An image may have been made of another session's container: a file left out would be that one's."""
+    written = entries(made, rank)
+    assert {name: written[FOLDER + name].content for name in scripts} == scripts
+
+
+def test_what_a_container_has_done_lies_in_a_folder_of_its_own() -> None:
+    for rank, container in enumerate(BATCH.containers):
+        written = entries(BATCH, rank)
+        assert written[FOLDER + "container"].content == container.id.encode() + b"\n"
+        assert written[FOLDER + "run/" + container.id].is_folder

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import io
+import tarfile
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, covers, pack
+
+DIRECTORY = 1 << 31
+
+
+def tree(folders: dict[str, str], mounts: tuple[str, ...] = (), modes: dict[str, int] | None = None) -> Tree:
+    """A tree of folders (empty target) and links, as an engine would tell it."""
+
+    def stat(path: str) -> dict[str, Any] | None:
+        if path not in folders:
+            return None
+        return {"linkTarget": folders[path], "mode": DIRECTORY | (modes or {}).get(path, 0o755)}
+
+    return Tree(stat, mounts)
+
+
+@pytest.mark.parametrize(
+    ("folders", "path", "real"),
+    [
+        ({"/home": ""}, "/home/work", "/home/work"),
+        ({}, "/home/work", "/home/work"),
+        ({"/home": "/data/users", "/data": "", "/data/users": ""}, "/home/work/.ssh", "/data/users/work/.ssh"),
+        ({"/home": "/gone/users"}, "/home/work", "/gone/users/work"),
+        ({"/a": "/b", "/b": "", "/b/c": "/d", "/d": ""}, "/a/c/e", "/d/e"),
+        ({"/etc": ""}, "/", "/"),
+    ],
+)
+def test_a_folder_is_found_where_the_image_really_has_it(folders: dict[str, str], path: str, real: str) -> None:
+    assert tree(folders).real(path) == real
+
+
+def test_only_missing_and_owned_folders_have_entries() -> None:
+    entries = [
+        Entry("/home/work", None, 0o700, 1000, 1000),
+        Entry("/home/work/.profile", b"x"),
+        Entry("/etc/a/b", b"y"),
+    ]
+    placed = tree({"/home": "/users", "/users": "", "/etc": ""}).place(entries)
+
+    assert [(one.path, one.uid) for one in placed] == [
+        ("/users/work", 1000),
+        ("/users/work/.profile", 0),
+        ("/etc/a", 0),
+        ("/etc/a/b", 0),
+    ]
+
+
+def test_a_folder_that_exists_keeps_its_permissions_and_changes_its_owner() -> None:
+    placed = tree({"/home": "", "/home/work": ""}, modes={"/home/work": 0o750}).place([Entry("/home/work", uid=7)])
+
+    assert [(one.path, one.mode, one.uid) for one in placed] == [("/home/work", 0o750, 7)]
+
+
+@pytest.mark.parametrize(
+    ("mount", "folders"),
+    [
+        ("/home/work", {}),
+        ("/home", {}),
+        ("/home/work/", {}),
+        ("/users", {"/home": "/users", "/users": ""}),
+        ("/alias/work", {"/alias": "/home", "/home": ""}),
+    ],
+)
+def test_nothing_goes_into_a_mount(mount: str, folders: dict[str, str]) -> None:
+    wanted = [Entry("/home/work", optional=True), Entry("/home/work/.ssh/key", b"x", optional=True)]
+
+    assert tree(folders, (mount,)).place(wanted) == []
+
+
+def test_what_must_be_there_is_refused_below_a_mount() -> None:
+    with pytest.raises(ComputeError, match="/etc/passwd lies below the mount /etc, which would hide"):
+        tree({}, ("/etc",)).place([Entry("/etc/passwd", b"x")])
+
+
+@pytest.mark.parametrize(
+    ("mount", "path", "covered"),
+    [
+        ("/home", "/home/work", True),
+        ("/home", "/homes", False),
+        ("/", "/x", True),
+        ("/a/b", "/a", False),
+        ("/a", "/a", True),
+    ],
+)
+def test_covers(mount: str, path: str, covered: bool) -> None:
+    assert covers(mount, path) is covered
+
+
+def test_the_archive_holds_owners_and_modes() -> None:
+    packed = pack([Entry("/home/work", None, 0o700, 5, 6), Entry("/home/work/ä", b"text", 0o600, 5, 6)], now=7.5)
+
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        folder, file = archive.getmembers()
+        content = archive.extractfile(file)
+        assert (folder.name, folder.isdir(), folder.mode, folder.uid, folder.gid) == ("home/work", True, 0o700, 5, 6)
+        assert (file.name, file.mode, file.mtime) == ("home/work/ä", 0o600, 7)
+        assert content is not None
+        assert content.read() == b"text"

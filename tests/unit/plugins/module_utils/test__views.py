@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import GIB, SESSION, plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._views import (
+    agents_table,
+    ending,
+    logs_view,
+    session_document,
+    sessions_table,
+    summary,
+    table,
+)
+
+ROW = {
+    "id": SESSION,
+    "name": "train",
+    "owner": "alice",
+    "state": "RUNNING",
+    "created": 100.0,
+    "changed": 105.0,
+    "reason": "x",
+}
+THREE = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
+
+
+def with_apps(made: Plan) -> Plan:
+    apps = (*made.main.ports, Port("web", 80, "127.0.0.1", 8080), Port("board", 6006, "0.0.0.0", 30001))
+    return replace(made, containers=(replace(made.main, ports=apps), *made.containers[1:]))
+
+
+def test_session_json() -> None:
+    document = session_document(with_apps(THREE), ROW, "192.0.2.7", {"create": 1.23456, "start": 2})
+    assert json.loads(json.dumps(document)) == document
+    assert document == {
+        "schema": 1,
+        "session": {
+            "id": SESSION,
+            "name": "train",
+            "owner": "alice",
+            "group": "default",
+            "state": "RUNNING",
+            "mode": "multi-node",
+            "size": 3,
+            "image": "reference",
+            "user": {"name": "work", "uid": 1000, "gid": 1000},
+            "created": 100.0,
+            "running": 105.0,
+        },
+        "network": {"name": THREE.network.name, "driver": "overlay", "subnet": "10.201.0.0/27"},
+        "resources": {"cpus": 1.0, "memory": GIB, "shm": 64 << 20, "gpus": 0},
+        "containers": [
+            {
+                "id": one.id,
+                "hostname": one.hostname,
+                "agent": one.agent,
+                "rank": one.rank,
+                "local_rank": one.local_rank,
+                "address": one.address,
+                "gpus": [],
+            }
+            for one in THREE.containers
+        ],
+        "apps": [
+            {"name": "ssh", "address": "127.0.0.1", "port": 30000},
+            {"name": "web", "address": "127.0.0.1", "port": 8080},
+            {"name": "board", "address": "192.0.2.7", "port": 30001},
+        ],
+        "timings": {"create": 1.235, "start": 2.0},
+    }
+
+
+def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
+    return {"session": ROW, "outcome": outcome, "plan": made.to_json(), "reason": "", "missing": [], **fields}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "missing", "check", "told"),
+    [
+        ("placed", [], False, "RUNNING"),
+        ("placed", [], True, "would be launched"),
+        ("running", [], False, "RUNNING, nothing to do"),
+        ("running", [], True, "RUNNING, nothing to do"),
+        ("repair", ["sub1", "sub2"], False, "RUNNING, sub1, sub2 brought back"),
+        ("repair", ["sub1"], True, "RUNNING without sub1, which would be brought back"),
+    ],
+)
+def test_a_summary_begins_with_how_it_stands(outcome: str, missing: list[str], check: bool, told: str) -> None:
+    lines = summary(scheduled(outcome, missing=missing), "/home/alice/.cluster-compute/", check)
+    assert lines[0] == "Session train: %s (cluster session, multi-node)" % told
+    enter = "Enter it: ssh -F /home/alice/.cluster-compute/train/ssh_config main1"
+    assert (lines[-1] == enter) == (not check)
+
+
+def test_a_whole_summary() -> None:
+    assert summary(scheduled("placed", with_apps(THREE)), "/tmp/x") == [
+        "Session train: RUNNING (cluster session, multi-node)",
+        "Each container: 1 CPUs, 1g memory, 64m shared memory",
+        "Network 10.201.0.0/27 (overlay)",
+        "  CONTAINER  AGENT  ADDRESS",
+        "  main1      a      10.201.0.2",
+        "  sub1       a      10.201.0.3",
+        "  sub2       b      10.201.0.4",
+        "App web: port 8080 of a",
+        "App board: port 30001 of a",
+        "Enter it: ssh -F /tmp/x/train/ssh_config main1",
+    ]
+
+
+def test_a_summary_of_one_and_of_many() -> None:
+    assert summary(scheduled("placed", plan(request())), "/x")[0] == "Session train: RUNNING (compute session)"
+    many = summary(scheduled("placed", plan(request(cluster_size=20))), "/x")
+    assert "  … and 4 more" in many
+    assert len(many) == 22
+
+
+def test_a_waiting_session_says_why() -> None:
+    lines = summary({"session": ROW, "outcome": "pending", "reason": "a: needs 4 CPUs, 1 free", "plan": None}, "/x")
+    assert lines == ["Session train is PENDING: a: needs 4 CPUs, 1 free."]
+
+
+@given(st.lists(st.tuples(st.text("ab ", max_size=6), st.integers(0, 10**6)), max_size=5))
+def test_columns_of_a_table_stand_under_each_other(rows: list[tuple[str, int]]) -> None:
+    lines = table(("first", "second"), rows)
+    assert len(lines) == len(rows) + 1
+    start = lines[0].index("SECOND")
+    assert all(line[start:] == str(number) for line, (_text, number) in zip(lines[1:], rows, strict=True))
+
+
+def test_tables() -> None:
+    session = {
+        **ROW,
+        "size": 3,
+        "mode": "multi-node",
+        "each": {"millicpus": 500, "memory": GIB},
+        "image": "env:1",
+        "gpus": 0,
+        "agents": ["a", "b"],
+        "degraded": ["sub2"],
+        "containers": [{"hostname": "sub2", "agent": "b", "state": "missing"}],
+    }
+    waiting = {
+        **session,
+        "name": "wait",
+        "state": "PENDING",
+        "agents": [],
+        "degraded": [],
+        "containers": [],
+        "gpus": 2.0,
+    }
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(100))
+    assert sessions_table([session, {**waiting, "reason": "a: needs 3 CPUs, 1 free"}]) == [
+        "SESSION  OWNER  STATE                     SIZE  MODE        EACH                  IMAGE  CREATED           AGENTS  "
+        "REASON",
+        f"train    alice  RUNNING (degraded: sub2)  3     multi-node  0.5 CPUs, 1g          env:1  {when}  a, b    "
+        "sub2 on b is gone",
+        f"wait     alice  PENDING                   3     multi-node  0.5 CPUs, 1g, 2 GPUs  env:1  {when}  -       "
+        "a: needs 3 CPUs, 1 free",
+    ]
+    used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
+    up = {"name": "a", "group": "default", "reachable": True, "reason": "", "used": used, "capacity": capacity}
+    assert agents_table([up, {**up, "name": "b", "reachable": False, "reason": "timed out"}]) == [
+        "AGENT  GROUP    STATE            CPUS      MEMORY    GPUS",
+        "a      default  up               1.5 of 4  0b of 1g  0.5 of 1",
+        "b      default  lost: timed out  1.5 of 4  0b of 1g  0.5 of 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        ({"session": {**ROW, "state": "TERMINATED", "reason": "gone"}}, "Session train: TERMINATED (gone)"),
+        ({"session": {}}, "There is no live session train: nothing to end."),
+        ({}, "There is no live session train: nothing to end."),
+    ],
+)
+def test_the_end_is_told(ended: Json, told: str) -> None:
+    assert ending(ended, "train") == told
+
+
+def test_logs_come_in_rank_order() -> None:
+    logs = [{"hostname": name, "text": text} for name, text in [("sub10", "z\n"), ("main1", "a\nb\nc\n"), ("sub9", "")]]
+    assert logs_view(logs, tail=2) == ["main1: b", "main1: c", "sub9: (nothing)", "sub10: z"]
+    assert logs_view(logs, ["sub10"]) == ["sub10: z"]

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The floors of ``module_utils``: a package imports from the floors below it, and each library has one importer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
+PREFIX = "ansible_collections.cluster.compute.plugins."
+# Files and packages of one floor do not know each other.
+FLOORS = {"_core": 1, "_planning": 2, "_docker": 2, "_views": 2, "_module": 2, "_agents": 3, "_ssh": 3, "_head": 3}
+IMPORTERS = {
+    "docker": "module_utils/_docker/client.py",
+    "sqlite3": "module_utils/_head/store.py",
+    "cryptography": "module_utils/_ssh/keys.py",
+}
+# The store's decisions are made on reports: the head needs no engine.
+FORBIDDEN = {("_head", "_docker")}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # `from package import module` names the module in its list.
+            yield from ("%s.%s" % (node.module, alias.name) for alias in node.names)
+
+
+def faults(plugins: Path) -> list[str]:
+    """A sentence for each import that breaks a rule."""
+    found = []
+    for path in sorted(plugins.rglob("*.py")):
+        file = str(path.relative_to(plugins))
+        for name in imports(path):
+            library = name.partition(".")[0]
+            if IMPORTERS.get(library, file) != file:
+                found.append(f"{file} imports {library}, which only {IMPORTERS[library]} may import")
+            found += _wrong_direction(file, name)
+    return found
+
+
+def _wrong_direction(file: str, name: str) -> list[str]:
+    folder, _slash, rest = file.partition("/")
+    if folder != "module_utils" or not name.startswith(PREFIX):
+        return []
+    kind, _dot, target = name[len(PREFIX) :].partition(".")
+    here, there = rest.partition("/")[0].removesuffix(".py"), target.partition(".")[0]
+    if kind != "module_utils":
+        return [f"{file} imports {kind}, which is above module_utils"]
+    if here == there or (FLOORS[there] < FLOORS[here] and (here, there) not in FORBIDDEN):
+        return []
+    return [f"{file} imports {there}, which is not on a floor below {here}"]
+
+
+def cycles(plugins: Path) -> list[str]:
+    """The modules of ``module_utils`` that import one another in a circle."""
+    names = {_module(path, plugins): path for path in plugins.glob("module_utils/**/*.py")}
+    edges = {name: {_known(one, names) for one in imports(path)} - {""} for name, path in names.items()}
+    while leaves := [name for name, needed in edges.items() if not needed & edges.keys()]:
+        for name in leaves:
+            del edges[name]
+    return sorted(edges)
+
+
+def _module(path: Path, plugins: Path) -> str:
+    return PREFIX + ".".join(path.relative_to(plugins).with_suffix("").parts)
+
+
+def _known(name: str, names: dict[str, Path]) -> str:
+    return next((one for one in (name, name.rpartition(".")[0]) if one in names), "")
+
+
+def test_packages_import_from_the_floors_below() -> None:
+    assert faults(PLUGINS) == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert cycles(PLUGINS) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "fault"),
+    [
+        ("_planning/plan.py", f"from {PREFIX}module_utils._docker.client import Engine", "imports _docker"),
+        ("_head/store.py", f"from {PREFIX}module_utils._docker import reports", "imports _docker"),
+        ("_core/model.py", f"from {PREFIX}module_utils._planning.plan import build_plan", "imports _planning"),
+        ("_agents/host.py", f"from {PREFIX}plugin_utils._action import login", "imports plugin_utils"),
+        ("_agents/host.py", "import docker", "imports docker"),
+        ("_docker/images.py", "def load():\n    import docker.errors", "imports docker"),
+        ("_ssh/installer.py", "from cryptography import x509", "imports cryptography"),
+    ],
+)
+def test_an_import_in_the_wrong_direction_is_found(tmp_path: Path, file: str, line: str, fault: str) -> None:
+    path = tmp_path / "module_utils" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n")
+    assert [one for one in faults(tmp_path) if fault in one]
+
+
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "module_utils" / "_core"
+    folder.mkdir(parents=True)
+    for here, there in (("first", "second"), ("second", "first")):
+        (folder / f"{here}.py").write_text(f"from {PREFIX}module_utils._core import {there}\n")
+    assert len(cycles(tmp_path)) == 2
