@@ -1,9 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
+"""How a module works: options that modules share, and the only place where a result or a failure leaves a module.
 
-"""The rim: the only place where a result or a failure leaves a module."""
+A module is its documentation, ``ARGUMENT_SPEC``, ``RULES`` and ``work(params, check_mode) -> result``. Its ``main`` calls
+``run``; an action plugin may call ``work`` through ``result_of`` in the process that runs Ansible.
+"""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 
-DOCKER_HOST = "unix:///var/run/docker.sock"
+Work = Callable[[Json, bool], Json]
 
 
 def engine_options() -> Dict[str, Any]:
@@ -32,12 +36,12 @@ def store_options() -> Dict[str, Any]:
     return {"state_dir": {"type": "path"}}
 
 
-def at_least(module: AnsibleModule, **floors: int) -> None:
-    """Refuse integer options below their floor."""
-    for name, floor in floors.items():
-        value = module.params.get(name)
-        if value is not None and value < floor:
-            raise InputError(name, value, "must be at least %d" % floor)
+def at_least(params: Json, **minima: int) -> None:
+    """Refuse integer options below their minimum."""
+    for name, minimum in minima.items():
+        value = params.get(name)
+        if value is not None and value < minimum:
+            raise InputError(name, value, "must be at least %d" % minimum)
 
 
 def read_plan(data: Json) -> Plan:
@@ -48,29 +52,31 @@ def read_plan(data: Json) -> Plan:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 
-def run(module: AnsibleModule, work: Callable[[], Json]) -> None:
-    """Do the work and leave: its result with C(duration), or one sentence and a C(failure) for playbooks."""
+def run(module: AnsibleModule, work: Work) -> None:
+    """Do the work and leave the module with its result or its failure."""
+    result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
+    if result.pop("failed", False):
+        module.fail_json(**result)
+    module.exit_json(**result)
+
+
+def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json:
+    """The result of the work, with C(changed) and C(duration); an error becomes one sentence and a C(failure) for playbooks."""
     begun = time.monotonic()
     try:
-        result = work()
+        result = work(params, check_mode)
     except LibraryError as error:
-        module.fail_json(msg=missing_required_lib(error.library), exception=error.trace, failure=_failure(error))
+        result = {"msg": missing_required_lib(error.library), "exception": error.trace, "failure": error.to_json()}
     except ComputeError as error:
-        module.fail_json(msg=error.message, failure=_failure(error), duration=_since(begun))
+        result = {"msg": error.message, "failure": error.to_json()}
     except Exception as error:
-        message = "This is a fault of the collection, please report it: %s: %s." % (type(error).__name__, error)
-        module.fail_json(msg=message, exception=traceback.format_exc())
+        message = "This is a bug in the collection, please report it: %s: %s." % (type(error).__name__, error)
+        result = {"msg": message, "exception": traceback.format_exc()}
     else:
-        if not module._diff:
-            result.pop("diff", None)
         result.setdefault("changed", False)
-        result.setdefault("duration", _since(begun))
-        module.exit_json(**result)
-
-
-def _failure(error: ComputeError) -> Dict[str, str]:
-    return {"code": error.code, "message": error.message, "where": error.where}
-
-
-def _since(begun: float) -> float:
-    return round(time.monotonic() - begun, 3)
+        if not diff:
+            result.pop("diff", None)
+        return {"duration": round(time.monotonic() - begun, 3), **result}
+    return {"failed": True, "duration": round(time.monotonic() - begun, 3), **result}

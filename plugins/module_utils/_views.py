@@ -1,16 +1,17 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What a session shows to people and programs: ``session.json``, the summary, the tables. Docs: docs/session_json.md."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import time
 from typing import Any, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import SCHEMA, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 

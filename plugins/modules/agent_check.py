@@ -181,9 +181,26 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._agents import port_probe
 from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import examine
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
+
+ARGUMENT_SPEC = {
+    "state": {"type": "str", "choices": ["examined", "opened", "probed", "closed", "judged"], "default": "examined"},
+    "name": {"type": "str", "default": ""},
+    "image": {"type": "str", "default": "cluster-compute/reference:1"},
+    "addresses": {"type": "list", "elements": "str", "default": []},
+    "several": {"type": "bool", "default": False},
+    "mark": {"type": "str", "default": ""},
+    "agents": {"type": "list", "elements": "dict", "default": []},
+    "probes": {"type": "dict", "default": {}},
+    "pools": {"type": "list", "elements": "str", "default": ["10.201.0.0/16"]},
+    "encrypted": {"type": "bool", "default": False},
+    "head": {"type": "str", "default": ""},
+    **engine_options(),
+}
+
+RULES = {"supports_check_mode": True}
 
 # A listener that nobody comes back for ends after this.
 LISTEN = 300
@@ -216,25 +233,12 @@ def closed(params: Json) -> Json:
 STATES = {"examined": examined, "opened": opened, "probed": probed, "closed": closed}
 
 
+def work(params: Json, check_mode: bool) -> Json:
+    return STATES[params["state"]](params)
+
+
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": [*STATES, "judged"], "default": "examined"},
-            "name": {"type": "str", "default": ""},
-            "image": {"type": "str", "default": "cluster-compute/reference:1"},
-            "addresses": {"type": "list", "elements": "str", "default": []},
-            "several": {"type": "bool", "default": False},
-            "mark": {"type": "str", "default": ""},
-            "agents": {"type": "list", "elements": "dict", "default": []},
-            "probes": {"type": "dict", "default": {}},
-            "pools": {"type": "list", "elements": "str", "default": ["10.201.0.0/16"]},
-            "encrypted": {"type": "bool", "default": False},
-            "head": {"type": "str", "default": ""},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: STATES[module.params["state"]](module.params))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -189,29 +189,34 @@ duration:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
+
+ARGUMENT_SPEC = {
+    "name": {"type": "str", "required": True},
+    "image": {"type": "str", "default": ""},
+    "paths": {"type": "list", "elements": "str", "default": []},
+    "group": {"type": "str", "default": "default"},
+    "schedulable": {"type": "bool", "default": True},
+    "reserved_cpus": {"type": "str", "default": "0"},
+    "reserved_memory": {"type": "str", "default": "0"},
+    "cpus": {"type": "str"},
+    "memory": {"type": "str"},
+    "gpus": {"type": "list", "elements": "dict"},
+    "publish": {"type": "str", "default": "127.0.0.1"},
+    "address": {"type": "str", "default": "127.0.0.1"},
+    **engine_options(),
+}
+
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    return {"agent": report(params)}
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "image": {"type": "str", "default": ""},
-            "paths": {"type": "list", "elements": "str", "default": []},
-            "group": {"type": "str", "default": "default"},
-            "schedulable": {"type": "bool", "default": True},
-            "reserved_cpus": {"type": "str", "default": "0"},
-            "reserved_memory": {"type": "str", "default": "0"},
-            "cpus": {"type": "str"},
-            "memory": {"type": "str"},
-            "gpus": {"type": "list", "elements": "dict"},
-            "publish": {"type": "str", "default": "127.0.0.1"},
-            "address": {"type": "str", "default": "127.0.0.1"},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: {"agent": report(module.params)})
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -95,29 +95,28 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.batch impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
+ARGUMENT_SPEC = {
+    "state": {"type": "str", "choices": ["started", "waited"], "required": True},
+    "plan": {"type": "dict", "required": True},
+    "agent": {"type": "str", "required": True},
+    "wait": {"type": "float", "default": 0},
+    **engine_options(),
+}
 
-def batch(module: AnsibleModule) -> Json:
-    at_least(module, timeout=1, wait=0)
-    params = module.params
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, timeout=1, wait=0)
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     command = Batch(engine, read_plan(params["plan"]), params["agent"])
     if params["state"] == "started":
-        return command.start(check=module.check_mode)
+        return command.start(check=check_mode)
     return command.wait(params["wait"])
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["started", "waited"], "required": True},
-            "plan": {"type": "dict", "required": True},
-            "agent": {"type": "str", "required": True},
-            "wait": {"type": "float", "default": 0},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: batch(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -164,24 +164,47 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in, removed
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
+ARGUMENT_SPEC = {
+    "state": {"type": "str", "choices": ["created", "started", "stopped", "absent"], "default": "started"},
+    "agent": {"type": "str", "required": True},
+    "plan": {"type": "dict"},
+    "sessions": {"type": "list", "elements": "str"},
+    "launch": {"type": "str", "default": ""},
+    "parallelism": {"type": "int"},
+    "deadline": {"type": "int", "default": 60},
+    "stop_timeout": {"type": "int", "default": 10},
+    "bootstrap_timeout": {"type": "int", "default": 300},
+    "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
+    **engine_options(),
+}
 
-def handle(module: AnsibleModule) -> Json:
-    params = module.params
-    at_least(module, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
+RULES = {
+    "mutually_exclusive": [["plan", "sessions"]],
+    "required_if": [
+        *[("state", state, ["plan"]) for state in ("created", "started", "stopped")],
+        ("state", "absent", ["plan", "sessions"], True),
+    ],
+    "supports_check_mode": True,
+}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
     parallelism = params["parallelism"] or default_parallelism()
     deadline = deadline_in(params["deadline"])
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     if params["state"] == "absent":
         sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
-        return removed(engine, sessions, params["launch"], parallelism, deadline, check=module.check_mode).to_json()
+        return removed(engine, sessions, params["launch"], parallelism, deadline, check=check_mode).to_json()
     launch = AgentContainers(
         engine=engine,
         plan=read_plan(params["plan"]),
@@ -191,7 +214,7 @@ def handle(module: AnsibleModule) -> Json:
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
         bootstrap_timeout=params["bootstrap_timeout"],
-        check=module.check_mode,
+        check=check_mode,
     )
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
@@ -199,26 +222,7 @@ def handle(module: AnsibleModule) -> Json:
 
 
 def main() -> None:
-    required = [("state", state, ["plan"]) for state in ("created", "started", "stopped")]
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["created", "started", "stopped", "absent"], "default": "started"},
-            "agent": {"type": "str", "required": True},
-            "plan": {"type": "dict"},
-            "sessions": {"type": "list", "elements": "str"},
-            "launch": {"type": "str", "default": ""},
-            "parallelism": {"type": "int"},
-            "deadline": {"type": "int", "default": 60},
-            "stop_timeout": {"type": "int", "default": 10},
-            "bootstrap_timeout": {"type": "int", "default": 300},
-            "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
-            **engine_options(),
-        },
-        mutually_exclusive=[["plan", "sessions"]],
-        required_if=[*required, ("state", "absent", ["plan", "sessions"], True)],
-        supports_check_mode=True,
-    )
-    run(module, lambda: handle(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

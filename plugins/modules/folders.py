@@ -113,17 +113,34 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_fol
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import run
 
+ARGUMENT_SPEC = {
+    "state": {"type": "str", "choices": ["marked", "found", "cleared"], "required": True},
+    "folders": {"type": "list", "elements": "str", "default": []},
+    "marks": {"type": "dict", "default": {}},
+    # It names a file that is gone a moment later; it is no secret.
+    "token": {"type": "str", "required": True, "no_log": False},
+    "agent": {"type": "str", "required": True},
+    "uid": {"type": "int", "default": 1000},
+    "gid": {"type": "int", "default": 1000},
+    "writable": {"type": "list", "elements": "str", "default": []},
+    "patience": {"type": "float", "default": 5},
+}
 
-def folders(module: AnsibleModule) -> Json:
-    params = module.params
+RULES = {"supports_check_mode": False}
+
+
+def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "marked":
         marks = leave_marks(params["folders"], params["token"])
-        for folder in unwritable(params["writable"], params["uid"], params["gid"]):
-            module.warn(
-                "The session's user (uid %d) cannot write into %s on %s: give session_user the uid of its owner, or "
-                "mount it with mode ro." % (params["uid"], folder, params["agent"])
-            )
-        return {"marks": {folder: dict(mark, agent=params["agent"]) for folder, mark in marks.items()}}
+        warnings = [
+            "The session's user (uid %d) cannot write to %s on %s: set session_user to the uid of its owner, or mount it "
+            "with mode ro." % (params["uid"], folder, params["agent"])
+            for folder in unwritable(params["writable"], params["uid"], params["gid"])
+        ]
+        return {
+            "marks": {folder: dict(mark, agent=params["agent"]) for folder, mark in marks.items()},
+            "warnings": warnings,
+        }
     if params["state"] == "found":
         find_marks(params["marks"], params["token"], params["agent"], params["patience"])
     else:
@@ -132,22 +149,7 @@ def folders(module: AnsibleModule) -> Json:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["marked", "found", "cleared"], "required": True},
-            "folders": {"type": "list", "elements": "str", "default": []},
-            "marks": {"type": "dict", "default": {}},
-            # It names a file that is gone a moment later; it is no secret.
-            "token": {"type": "str", "required": True, "no_log": False},
-            "agent": {"type": "str", "required": True},
-            "uid": {"type": "int", "default": 1000},
-            "gid": {"type": "int", "default": 1000},
-            "writable": {"type": "list", "elements": "str", "default": []},
-            "patience": {"type": "float", "default": 5},
-        },
-        supports_check_mode=False,
-    )
-    run(module, lambda: folders(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

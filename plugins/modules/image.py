@@ -188,27 +188,64 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.image_dist
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import images
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import ImageEngine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+
+ARGUMENT_SPEC = {
+    "state": {
+        "type": "str",
+        "choices": [
+            "asked",
+            "present",
+            "planned",
+            "decided",
+            "fetched",
+            "copied",
+            "cleared",
+            "saved",
+            "loaded",
+        ],
+        "default": "asked",
+    },
+    "name": {"type": "str", "default": ""},
+    "agent": {"type": "str", "default": ""},
+    "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
+    "needing": {"type": "list", "elements": "str", "default": []},
+    "images": {"type": "list", "elements": "dict", "default": []},
+    "pulled": {"type": "list", "elements": "str", "default": []},
+    "begun": {"type": "float", "default": 0},
+    "variable": {"type": "str", "default": "session_image"},
+    "id": {"type": "str", "default": ""},
+    "content": {"type": "str", "default": ""},
+    "digests": {"type": "list", "elements": "str", "default": []},
+    "size": {"type": "int", "default": 0},
+    "path": {"type": "path"},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "identity_token": {"type": "str", "no_log": True},
+    "deadline": {"type": "int", "default": 1800},
+    **engine_options(),
+}
+
+RULES = {"supports_check_mode": True}
 
 # The states that leave an agent, with what its own module does of them.
 ON_AGENT = ("asked", "present", "saved", "loaded")
 
 
-def asked(module: AnsibleModule, engine: ImageEngine) -> Json:
-    return {"image": images.describe(engine, module.params["name"])}
+def asked(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
+    return {"image": images.describe(engine, params["name"])}
 
 
-def present(module: AnsibleModule, engine: ImageEngine) -> Json:
-    params = module.params
+def present(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
     before = images.describe(engine, params["name"])
     wanted = {"present": True, "id": params["id"], "content": params["content"]}
     fits = before["present"] and (not params["id"] or same(before, wanted))
     if params["pull"] == NEVER or (params["pull"] == MISSING and fits):
         return {"image": before}
-    if module.check_mode:
+    if check_mode:
         return {"changed": True, "image": before}
     asking = ImageEngine(params["docker_host"], images.PATIENCE, params["agent"])
     reason = images.pull(engine, asking, params, deadline_in(params["deadline"]))
@@ -218,68 +255,28 @@ def present(module: AnsibleModule, engine: ImageEngine) -> Json:
     return {"changed": after["id"] != before["id"], "image": after}
 
 
-def saved(module: AnsibleModule, engine: ImageEngine) -> Json:
-    params = module.params
+def saved(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
     images.save(engine, params["id"], params["path"], params["size"])
     return {"changed": False}
 
 
-def loaded(module: AnsibleModule, engine: ImageEngine) -> Json:
-    return {"changed": True, "image": images.load(engine, module.params)}
+def loaded(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
+    return {"changed": True, "image": images.load(engine, params)}
 
 
 STATES = dict(zip(ON_AGENT, (asked, present, saved, loaded)))
 
 
-def handle(module: AnsibleModule) -> Json:
-    params = module.params
-    at_least(module, deadline=1, timeout=1)
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, deadline=1, timeout=1)
     patient = params["state"] in ("saved", "loaded")
     seconds = max(params["timeout"], images.STALL) if patient else params["timeout"]
     engine = ImageEngine(params["docker_host"], seconds, params["agent"])
-    return STATES[params["state"]](module, engine)
+    return STATES[params["state"]](params, check_mode, engine)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {
-                "type": "str",
-                "choices": [
-                    "asked",
-                    "present",
-                    "planned",
-                    "decided",
-                    "fetched",
-                    "copied",
-                    "cleared",
-                    "saved",
-                    "loaded",
-                ],
-                "default": "asked",
-            },
-            "name": {"type": "str", "default": ""},
-            "agent": {"type": "str", "default": ""},
-            "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
-            "needing": {"type": "list", "elements": "str", "default": []},
-            "images": {"type": "list", "elements": "dict", "default": []},
-            "pulled": {"type": "list", "elements": "str", "default": []},
-            "begun": {"type": "float", "default": 0},
-            "variable": {"type": "str", "default": "session_image"},
-            "id": {"type": "str", "default": ""},
-            "content": {"type": "str", "default": ""},
-            "digests": {"type": "list", "elements": "str", "default": []},
-            "size": {"type": "int", "default": 0},
-            "path": {"type": "path"},
-            "username": {"type": "str"},
-            "password": {"type": "str", "no_log": True},
-            "identity_token": {"type": "str", "no_log": True},
-            "deadline": {"type": "int", "default": 1800},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: handle(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -111,10 +111,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 
+ARGUMENT_SPEC = {
+    "session": {"type": "str", "required": True},
+    "containers": {"type": "list", "elements": "str", "default": []},
+    "tail": {"type": "int"},
+    "since": {"type": "int", "default": 0},
+    "timestamps": {"type": "bool", "default": False},
+    **engine_options(),
+}
 
-def handle(module: AnsibleModule) -> Json:
-    params = module.params
-    at_least(module, tail=0, since=0, timeout=1)
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, tail=0, since=0, timeout=1)
     engine = Engine(params["docker_host"], params["timeout"])
     entries = [container_entry(one) for one in engine.containers(session=params["session"])]
     chosen = [one for one in entries if not params["containers"] or one["hostname"] in params["containers"]]
@@ -140,18 +150,7 @@ def _shown(entry: Json, text: str) -> Json:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "session": {"type": "str", "required": True},
-            "containers": {"type": "list", "elements": "str", "default": []},
-            "tail": {"type": "int"},
-            "since": {"type": "int", "default": 0},
-            "timestamps": {"type": "bool", "default": False},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: handle(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

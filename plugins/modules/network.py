@@ -108,38 +108,39 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import absent, place_of, present
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
+ARGUMENT_SPEC = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "plan": {"type": "dict"},
+    "sessions": {"type": "list", "elements": "str"},
+    "deadline": {"type": "int", "default": 30},
+    **engine_options(),
+}
 
-def handle(module: AnsibleModule) -> Json:
-    params = module.params
-    at_least(module, deadline=0, timeout=1)
+RULES = {
+    "mutually_exclusive": [["plan", "sessions"]],
+    "required_if": [("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
+    "supports_check_mode": True,
+}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, deadline=0, timeout=1)
     plan = read_plan(params["plan"]) if params["plan"] is not None else None
     place = place_of(plan) if plan and plan.network.driver == "bridge" else ""
     engine = Engine(params["docker_host"], params["timeout"], place)
     if params["state"] == "present" and plan:
-        return present(engine, plan, module.check_mode)
+        return present(engine, plan, check_mode)
     sessions = [plan.session.id] if plan else params["sessions"]
-    return absent(engine, sessions, deadline_in(params["deadline"]), module.check_mode)
+    return absent(engine, sessions, deadline_in(params["deadline"]), check_mode)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "plan": {"type": "dict"},
-            "sessions": {"type": "list", "elements": "str"},
-            "deadline": {"type": "int", "default": 30},
-            **engine_options(),
-        },
-        mutually_exclusive=[["plan", "sessions"]],
-        required_if=[("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
-        supports_check_mode=True,
-    )
-    run(module, lambda: handle(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -148,8 +148,25 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import at_
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
+ARGUMENT_SPEC = {
+    "request": {"type": "dict", "required": True},
+    "agents": {"type": "list", "elements": "dict", "required": True},
+    "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
+    "queue_age_bound": {"type": "int", "default": 3600},
+    "lease": {"type": "int", "default": 600},
+    "wait": {"type": "float", "default": 0},
+    "artifacts": {"type": "path"},
+    "kept": {"type": "str", "default": ""},
+    **store_options(),
+    "holder": {"type": "dict", "default": {}},
+    "takeover": {"type": "str", "default": ""},
+}
 
-def schedule(params: Json, check_mode: bool) -> Json:
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, lease=1)
     context = Context(
         agents=read_agents(params["agents"]),
         holder=params["holder"],
@@ -180,28 +197,7 @@ def schedule(params: Json, check_mode: bool) -> Json:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "request": {"type": "dict", "required": True},
-            "agents": {"type": "list", "elements": "dict", "required": True},
-            "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
-            "queue_age_bound": {"type": "int", "default": 3600},
-            "lease": {"type": "int", "default": 600},
-            "wait": {"type": "float", "default": 0},
-            "artifacts": {"type": "path"},
-            "kept": {"type": "str", "default": ""},
-            **store_options(),
-            "holder": {"type": "dict", "default": {}},
-            "takeover": {"type": "str", "default": ""},
-        },
-        supports_check_mode=True,
-    )
-
-    def act() -> Json:
-        at_least(module, lease=1)
-        return schedule(module.params, module.check_mode)
-
-    run(module, act)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

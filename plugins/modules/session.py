@@ -196,8 +196,48 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 
+ARGUMENT_SPEC = {
+    "state": {
+        "type": "str",
+        "required": True,
+        "choices": ["checked", "running", "completed", "error", "terminating", "terminated"],
+    },
+    "request": {"type": "dict"},
+    "id": {"type": "str"},
+    "name": {"type": "str"},
+    "owner": {"type": "str"},
+    "reason": {"type": "str", "default": ""},
+    "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
+    "agents": {"type": "list", "elements": "dict", "default": []},
+    "launch": {"type": "str", "default": ""},
+    "lease": {"type": "int", "default": 600},
+    "count": {"type": "int", "default": 1},
+    "inventory": {"type": "list", "elements": "str", "default": []},
+    "reached": {"type": "list", "elements": "str", "default": []},
+    "logs": {"type": "list", "elements": "dict", "default": []},
+    "artifacts": {"type": "path"},
+    "plan": {"type": "dict"},
+    "address": {"type": "str"},
+    "timings": {"type": "dict"},
+    **store_options(),
+    "holder": {"type": "dict", "default": {}},
+}
 
-def session(params: Json, check_mode: bool) -> Json:
+RULES = {
+    "required_if": [
+        ("state", "checked", ["request"]),
+        ("state", "running", ["id"]),
+        ("state", "completed", ["id"]),
+        ("state", "error", ["id"]),
+        ("state", "terminating", ["id", "name"], True),
+        ("state", "terminated", ["id"]),
+    ],
+    "supports_check_mode": True,
+}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, lease=1)
     change = Change(
         id=params["id"] or "",
         name=params["name"] or "",
@@ -219,10 +259,10 @@ def session(params: Json, check_mode: bool) -> Json:
             remove = removable(store, change.agents)
     finally:
         store.close()
-    unkept = _keep(os.path.join(folder, row.id), params["logs"]) if row and not check_mode else []
+    warnings = _keep(os.path.join(folder, row.id), params["logs"]) if row and not check_mode else []
     after = row.state if row else ""
     return {
-        "unkept": unkept,
+        "warnings": warnings,
         "changed": before != after,
         "session": show_session(row) if row else {},
         "plan": row.plan if row else None,
@@ -241,53 +281,8 @@ def _keep(folder: str, logs: List[Json]) -> List[str]:
     return []
 
 
-def act(module: AnsibleModule) -> Json:
-    at_least(module, lease=1)
-    result = session(module.params, module.check_mode)
-    for told in result.pop("unkept"):
-        module.warn(told)
-    return result
-
-
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {
-                "type": "str",
-                "required": True,
-                "choices": ["checked", "running", "completed", "error", "terminating", "terminated"],
-            },
-            "request": {"type": "dict"},
-            "id": {"type": "str"},
-            "name": {"type": "str"},
-            "owner": {"type": "str"},
-            "reason": {"type": "str", "default": ""},
-            "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
-            "agents": {"type": "list", "elements": "dict", "default": []},
-            "launch": {"type": "str", "default": ""},
-            "lease": {"type": "int", "default": 600},
-            "count": {"type": "int", "default": 1},
-            "inventory": {"type": "list", "elements": "str", "default": []},
-            "reached": {"type": "list", "elements": "str", "default": []},
-            "logs": {"type": "list", "elements": "dict", "default": []},
-            "artifacts": {"type": "path"},
-            "plan": {"type": "dict"},
-            "address": {"type": "str"},
-            "timings": {"type": "dict"},
-            **store_options(),
-            "holder": {"type": "dict", "default": {}},
-        },
-        required_if=[
-            ("state", "checked", ["request"]),
-            ("state", "running", ["id"]),
-            ("state", "completed", ["id"]),
-            ("state", "error", ["id"]),
-            ("state", "terminating", ["id", "name"], True),
-            ("state", "terminated", ["id"]),
-        ],
-        supports_check_mode=True,
-    )
-    run(module, lambda: act(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,19 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 
+ARGUMENT_SPEC = {
+    "name": {"type": "str"},
+    "owner": {"type": "str"},
+    "ended": {"type": "bool", "default": False},
+    "logs": {"type": "bool", "default": False},
+    "agents": {"type": "list", "elements": "dict", "default": []},
+    **store_options(),
+}
 
-def session_info(params: Json) -> Json:
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
     agents = tuple(Agent.from_json(report) for report in params["agents"])
     folder = state_dir(params["state_dir"])
     store = Store(folder, read_only=True)
@@ -107,18 +118,7 @@ def session_info(params: Json) -> Json:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str"},
-            "owner": {"type": "str"},
-            "ended": {"type": "bool", "default": False},
-            "logs": {"type": "bool", "default": False},
-            "agents": {"type": "list", "elements": "dict", "default": []},
-            **store_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: session_info(module.params))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -101,31 +101,30 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import at_
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 
+ARGUMENT_SPEC = {
+    "plan": {"type": "dict", "required": True},
+    "agent": {"type": "str"},
+    "containers": {"type": "list", "elements": "str", "default": []},
+    "artifacts": {"type": "path"},
+    "address": {"type": "str"},
+    "bundle": {"type": "str", "no_log": True},
+    **engine_options(),
+}
 
-def install(module: AnsibleModule) -> Json:
-    at_least(module, timeout=1)
-    params = module.params
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, timeout=1)
     if not params["agent"] or not params["bundle"]:
         raise InputError("bundle", None, "is made by the action half: call the module as cluster.compute.ssh in a task")
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     equipper = FileInstaller(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
-    return equipper.install(params["containers"], module.check_mode)
+    return equipper.install(params["containers"], check_mode)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "plan": {"type": "dict", "required": True},
-            "agent": {"type": "str"},
-            "containers": {"type": "list", "elements": "str", "default": []},
-            "artifacts": {"type": "path"},
-            "address": {"type": "str"},
-            "bundle": {"type": "str", "no_log": True},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: install(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

@@ -165,46 +165,76 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import swa
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import own_address
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+
+ARGUMENT_SPEC = {
+    "state": {
+        "type": "str",
+        "choices": [
+            "asked",
+            "tokens",
+            "planned",
+            "present",
+            "absent",
+            "promoted",
+            "demoted",
+            "forgotten",
+        ],
+        "default": "asked",
+    },
+    "name": {"type": "str", "default": ""},
+    "manager": {"type": "bool", "default": False},
+    "addresses": {"type": "list", "elements": "str", "default": []},
+    "cluster": {"type": "str", "default": ""},
+    "remote": {"type": "str", "default": ""},
+    "token": {"type": "str", "no_log": True},
+    "address_pool": {"type": "list", "elements": "str", "default": []},
+    "nodes": {"type": "list", "elements": "str", "default": []},
+    "agents": {"type": "list", "elements": "dict", "default": []},
+    "leaving": {"type": "list", "elements": "str", "default": []},
+    "head": {"type": "str", "default": ""},
+    "deadline": {"type": "int", "default": 60},
+    **engine_options(),
+}
+
+RULES = {"supports_check_mode": True}
 
 ROLES = {"promoted": "manager", "demoted": "worker"}
 
 
-def handle(module: AnsibleModule) -> Json:
-    params = module.params
-    at_least(module, deadline=1, timeout=1)
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, deadline=1, timeout=1)
     engine = swarm.SwarmEngine(params["docker_host"], params["timeout"], params["name"])
     state, nodes, deadline = params["state"], params["nodes"], deadline_in(params["deadline"])
     if state == "tokens":
         return {"tokens": engine.tokens()}
     if state in ROLES:
-        done = swarm.set_roles(engine, nodes, ROLES[state], deadline, check=module.check_mode)
+        done = swarm.set_roles(engine, nodes, ROLES[state], deadline, check=check_mode)
         return {"changed": bool(done), "nodes": done}
     if state == "forgotten":
-        done = swarm.forget(engine, nodes, deadline, check=module.check_mode)
+        done = swarm.forget(engine, nodes, deadline, check=check_mode)
         return {"changed": bool(done), "nodes": done}
     before = swarm.asked(engine) if state == "absent" else swarm.settled(engine, deadline)
     after = before
     if state == "present":
-        after = _present(module, engine, before, deadline)
+        after = _present(params, check_mode, engine, before, deadline)
     elif state == "absent" and before["state"] != "inactive":
         after = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
-        if not module.check_mode:
+        if not check_mode:
             engine.leave()
     shown = {**after, "name": params["name"], "wanted": params["manager"]}
     shown["address"] = after["address"] or own_address(params["addresses"])
     return {"changed": after is not before, "swarm": shown, "diff": {"before": before, "after": after}}
 
 
-def _present(module: AnsibleModule, engine: swarm.SwarmEngine, before: Json, deadline: float) -> Json:
-    params = module.params
+def _present(params: Json, check_mode: bool, engine: swarm.SwarmEngine, before: Json, deadline: float) -> Json:
     if before["state"] == "active":
         if params["cluster"] and before["cluster_id"] and before["cluster_id"] != params["cluster"]:
             message = "%s is in the Swarm %s and not in %s; take it out with `docker swarm leave` there."
             raise ConflictError(message % (params["name"], before["cluster_id"], params["cluster"]), params["name"])
         return before
-    if module.check_mode:
+    if check_mode:
         return {**before, "state": "active", "cluster_id": params["cluster"]}
     address = own_address(params["addresses"])
     if params["remote"]:
@@ -213,39 +243,7 @@ def _present(module: AnsibleModule, engine: swarm.SwarmEngine, before: Json, dea
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {
-                "type": "str",
-                "choices": [
-                    "asked",
-                    "tokens",
-                    "planned",
-                    "present",
-                    "absent",
-                    "promoted",
-                    "demoted",
-                    "forgotten",
-                ],
-                "default": "asked",
-            },
-            "name": {"type": "str", "default": ""},
-            "manager": {"type": "bool", "default": False},
-            "addresses": {"type": "list", "elements": "str", "default": []},
-            "cluster": {"type": "str", "default": ""},
-            "remote": {"type": "str", "default": ""},
-            "token": {"type": "str", "no_log": True},
-            "address_pool": {"type": "list", "elements": "str", "default": []},
-            "nodes": {"type": "list", "elements": "str", "default": []},
-            "agents": {"type": "list", "elements": "dict", "default": []},
-            "leaving": {"type": "list", "elements": "str", "default": []},
-            "head": {"type": "str", "default": ""},
-            "deadline": {"type": "int", "default": 60},
-            **engine_options(),
-        },
-        supports_check_mode=True,
-    )
-    run(module, lambda: handle(module))
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
 
 
 if __name__ == "__main__":

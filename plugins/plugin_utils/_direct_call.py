@@ -1,88 +1,61 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
+"""Call a module's ``work`` in this process, where the module would run in this Python, as this user, anyway.
 
-"""Modules in the process that they are called from, where they would run in this very Python and as this user anyway.
-
-To pack a module, start a Python for it and import the Docker SDK there costs about half a second, a call nothing. It is
-the module's own ``main`` that runs, with a stand-in for ``AnsibleModule``: same options, same result.
+To pack a module, start a Python for it and import the Docker SDK there takes about half a second; a call takes nothing.
+Options are checked and results are cleaned as Ansible does for a module in a process of its own.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import importlib
 import json
 import sys
-from typing import Any, NoReturn, Sequence
+from typing import Any, Collection, Sequence
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.common.parameters import remove_values
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import result_of
 
-# Those that a launch and an end wait for. Others start processes that outlive them, or are called seldom.
+# The modules that a launch and an end wait for. The others start processes that outlive them, or are called seldom.
 MODULES = frozenset(("agent_info", "containers", "logs", "network", "schedule", "session", "session_info", "ssh"))
+HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 
-# For the SDK behind it: Ansible loads action plugins before it forks the workers that run them, and each has it then.
+# Ansible loads action plugins before it forks its workers, so each worker finds the SDK imported.
 importlib.import_module(_PLUGINS + "module_utils._docker.client")
-
-
-class _Left(Exception):  # noqa: N818
-    """The module has left, with its result."""
-
-    def __init__(self, result: Json) -> None:
-        super().__init__()
-        self.result = result
-
-
-class _StandIn:
-    """As much of ``AnsibleModule`` as our modules use."""
-
-    def __init__(self, args: Json, *, check_mode: bool, diff: bool) -> None:
-        self.params: Json = args
-        self.check_mode = check_mode
-        self._diff = diff
-        self._warnings: list[str] = []
-        self._secrets: Any = set()
-
-    def __call__(self, argument_spec: Json, supports_check_mode: bool = False, **rules: Any) -> _StandIn:
-        """What the module's ``main`` calls with its options: they are checked as a module's are."""
-        if self.check_mode and not supports_check_mode:
-            self.exit_json(skipped=True, msg="This module does not support check mode.")
-        checked = ArgumentSpecValidator(argument_spec, **rules).validate(self.params)
-        if checked.error_messages:
-            self.fail_json(msg=checked.error_messages[0])
-        self.params, self._secrets = checked.validated_parameters, checked._no_log_values
-        return self
-
-    def warn(self, text: str) -> None:
-        self._warnings.append(text)
-
-    def exit_json(self, **result: Any) -> NoReturn:
-        result.setdefault("changed", False)
-        if self._warnings:
-            result["warnings"] = self._warnings
-        # As it would have come back from a process of its own: plain documents, without what may not be logged.
-        raise _Left(remove_values(json.loads(json.dumps(result)), self._secrets))
-
-    def fail_json(self, msg: str, **result: Any) -> NoReturn:
-        self.exit_json(failed=True, msg=msg, **result)
 
 
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
     """The result of a module that is called with these options."""
     module: Any = importlib.import_module(_PLUGINS + "modules." + name)
-    real = module.AnsibleModule
-    module.AnsibleModule = _StandIn(args, check_mode=check_mode, diff=diff)
-    try:
-        module.main()
-    except _Left as left:
-        return left.result
-    finally:
-        module.AnsibleModule = real
-    raise AssertionError("%s came back without a result" % name)
+    rules = {rule: value for rule, value in module.RULES.items() if rule != "supports_check_mode"}
+    checked = ArgumentSpecValidator(module.ARGUMENT_SPEC, **rules).validate(args)
+    if checked.error_messages:
+        return {"changed": False, "failed": True, "msg": checked.error_messages[0]}
+    params = checked.validated_parameters
+    result = result_of(module.work, params, check_mode=check_mode, diff=diff)
+    secrets = {
+        str(params[option]) for option, spec in module.ARGUMENT_SPEC.items() if spec.get("no_log") and params[option]
+    }
+    # A process of its own returns a document, not the objects that it works on.
+    cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
+    return cleaned
+
+
+def without(secrets: Collection[str], value: Any) -> Any:
+    """The value with every secret in its texts hidden, as Ansible hides the options that have C(no_log)."""
+    if isinstance(value, dict):
+        return {key: without(secrets, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without(secrets, item) for item in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
+    return value
 
 
 def is_here(connection: Any, environment: Sequence[Any], interpreter: str) -> bool:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The controller's half of the bundle: made from the identity, for the containers of one agent."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """From the controller into ``main1``, and from there to every other container: by strict SSH, within a deadline."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import CLIENT_CONFIG, RUNTIME
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import CLIENT_CONFIG
 
 PARALLEL = 16
 PAUSE = 0.1
@@ -46,7 +47,7 @@ for host in "$@"; do
     [ $((count % limit)) -ne 0 ] || wait
 done
 wait
-""".format(bin=RUNTIME + "/bin", config=CLIENT_CONFIG)
+""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, st
     answers: Dict[str, str] = {}
     try:
         channel = transport.open_session(timeout=_left(deadline))
-        channel.exec_command("%s/bin/sh -s %d %d %s" % (RUNTIME, PARALLEL, left, " ".join(others)))
+        channel.exec_command("%s/bin/sh -s %d %d %s" % (RUNTIME_PATH, PARALLEL, left, " ".join(others)))
         channel.settimeout(_left(deadline))
         channel.sendall(SCRIPT.encode())
         channel.shutdown_write()

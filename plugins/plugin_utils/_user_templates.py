@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """A user's variables that refer to the container: ``<% rank %>`` in sandboxed Jinja2.
 
 Ansible renders ``{{ }}`` in every variable before a task sees it, so the container's values have marks of their own.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -15,19 +15,24 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, Demand, Placement, place
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
+    Demand,
+    Placement,
+    place,
+)
 
 AGENTS, SESSIONS, SIZE = 10_000, 5_000, 1_000
 BUDGET = 1.0
 GIB = 1 << 30
 EACH = PerContainer(4000, 16 * GIB, GIB, gpus=1, pinned=True)
 DEMANDS = {
-    "1,000 containers, packed": Demand(SIZE, EACH, MULTI),
-    "1,000 containers, spread": Demand(SIZE, EACH, MULTI, strategy="spread"),
-    "1,000 containers with parts of GPUs": Demand(SIZE, replace(EACH, gpus=0.25, pinned=False), MULTI),
-    "1,000,000 containers, which do not fit": Demand(1_000_000, EACH, MULTI),
+    "1,000 containers, packed": Demand(SIZE, EACH, MULTI_NODE),
+    "1,000 containers, spread": Demand(SIZE, EACH, MULTI_NODE, strategy="spread"),
+    "1,000 containers with parts of GPUs": Demand(SIZE, replace(EACH, gpus=0.25, pinned=False), MULTI_NODE),
+    "1,000,000 containers, which do not fit": Demand(1_000_000, EACH, MULTI_NODE),
 }
 
 

@@ -29,21 +29,21 @@ from engine_lab import (
 )
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL_SESSION,
     Gpu,
     Mount,
     Plan,
     Port,
     Resources,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     ContainerChanges,
-    deadline_in,
     remove_volumes,
     removed,
 )

@@ -13,7 +13,8 @@ import docker
 import pytest
 from engine_lab import Shape, run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,9 @@ import paramiko
 import pytest
 from ssh_lab import PREFIX, Lab, archive, busybox, enter, make_plan
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
 

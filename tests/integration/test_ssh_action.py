@@ -18,7 +18,7 @@ import docker
 import pytest
 from ssh_lab import AGENT, Lab, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 
 REFERENCE = "cluster-compute/reference:1"
 # By another name than Ansible's own, the same Python counts as a host's: modules are started, with all that -vvv shows of them.

@@ -18,11 +18,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Mount,
     Network,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 # All molecule scenarios one after the other, or the named ones. Usage: molecule.sh [SCENARIO ...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -11,9 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL_CONTAINER,
     LABEL_LAUNCH,
+    MULTI_NODE,
+    SINGLE_NODE,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Agent,
     Container,
     Gpu,
@@ -25,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, SINGLE, Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
 
@@ -64,7 +68,7 @@ def plan(asked: Request, placement: str = "") -> Plan:
     gpus = {name: [Gpu("%s-GPU-%d" % (name, number), 4.0) for number in range(8)] for name in names}
     agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
     left = frees(*agents.values())
-    mode = SINGLE if len(agents) == 1 else MULTI
+    mode = SINGLE_NODE if len(agents) == 1 else MULTI_NODE
     ground = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,

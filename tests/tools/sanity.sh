@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 # ansible-test sanity on what users get: the collection built and installed, with every Python that works here.
 # Usage: sanity.sh [ARGUMENT of `ansible-test sanity` ...]
 set -euo pipefail

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL_CONTAINER,
-    LABEL_SESSION,
     Container,
     Json,
     Mount,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What one agent's examination means: findings, each with what was found and how it is mended. docs/check.md lists them."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

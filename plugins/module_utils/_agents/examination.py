@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """An agent's examination: what its engine and kernel say, and what no list tells is tried. Nothing of it stays."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ import time
 from typing import Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    LABEL_CHECK,
+    LABEL_SESSION,
+    RUNTIME_VOLUME,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     EngineError,
     LibraryError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL, LABEL_SESSION, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
 
-LABEL_CHECK = LABEL + "check"
 PAUSE = 0.1
 # Longer than a check takes, in seconds.
 OLD = 600

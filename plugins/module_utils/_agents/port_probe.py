@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What goes from agent to agent: real datagrams to the very ports that an overlay uses, heard behind the firewall.
 
@@ -10,6 +9,7 @@ datagram that the host's firewall has let in (https://man7.org/linux/man-pages/m
 needs no more than what every container has by default, so the listener is one on the host's network. Datagrams to 4789 carry
 no VXLAN network and are dropped by the kernel; the engine notes those to 7946 in its log as packets that it cannot read.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

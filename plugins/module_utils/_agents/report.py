@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The agent report: everything that the scheduler must know of a host, in a few requests to its engine."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
     InputError,
     LibraryError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_BATCH, Gpu, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_exit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
     engine_entry,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """An engine as a member of a Swarm: begins one, joins one, leaves it; and what a manager does for the others."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import time
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SCHEMA, SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL, SCHEMA, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry
 
 PORT = 2377
-OURS = LABEL + "schema"
 PAUSE = 0.2
 ON_AND_ON = "will continue in the background"
 
@@ -68,11 +68,11 @@ def asked(engine: Engine, data_root: str = "/var/lib/docker") -> Json:
     cluster = host.swarm_cluster(info.get("DockerRootDir") or data_root) if joined else ""
     labels = ((swarm.get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
     place: Json = engine_entry(info, "", cluster)["swarm"]
-    return {**place, "ours": OURS in labels}
+    return {**place, "ours": LABEL_SCHEMA in labels}
 
 
 def begin(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
-    engine.begin(address, pool, {OURS: str(SCHEMA)})
+    engine.begin(address, pool, {LABEL_SCHEMA: str(SCHEMA)})
     return _active(engine, deadline)
 
 

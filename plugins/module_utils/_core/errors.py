@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Every error that a user may meet, as one sentence each: what, where, why, what to do."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
+
+from typing import Dict
 
 
 class ComputeError(Exception):
@@ -20,6 +22,10 @@ class ComputeError(Exception):
         super().__init__(message)
         self.message = message
         self.where = where
+
+    def to_json(self) -> Dict[str, str]:
+        """The ``failure`` of a result: for playbooks that react to an error."""
+        return {"code": self.code, "message": self.message, "where": self.where}
 
 
 class InputError(ComputeError):

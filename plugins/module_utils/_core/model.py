@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The documents that flow through everything: resources, agent reports, containers, the plan.
 
 Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. docs/contracts.md shows each document.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-SCHEMA = 1
-LABEL = "cluster.compute."
-LABEL_SESSION = LABEL + "session"
-LABEL_LAUNCH = LABEL + "launch"
-LABEL_CONTAINER = LABEL + "container"
-LABEL_BATCH = LABEL_CONTAINER + ".batch"
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 
 Json = Dict[str, Any]
 

@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The rules for names: sessions, owners, environment variables, and the engine's own names made from them."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import random
 import re
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 
 _SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -20,7 +21,6 @@ RESERVED_PREFIX = "BACKENDAI_"
 # Instead of an owner, where lists are asked for.
 EVERYBODY = "all"
 
-CONFIG_FOLDER = "/etc/cluster-compute"
 
 _ADJECTIVES = (
     "amber brave bright calm clever cosmic crisp eager early fair fleet gentle golden grand happy keen kind lively lucid lunar "

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Bounded threads: many like pieces of work, results in order, the first failure stops the rest."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Callable, Generic, Iterable, List, Optional, TypeVar
+from typing import Callable, Generic, Iterable, List, Optional, TypeVar, cast
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -59,6 +59,21 @@ def map_bounded(
         for done in [pool.submit(work) for _worker in range(workers)]:
             done.result()
     return outcomes
+
+
+def run_all(
+    function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
+) -> List[Value]:
+    """The function's value for every item, in order; raises the error of the first item that has one.
+
+    >>> run_all(len, ["a", "bc"], 2)
+    [1, 2]
+    """
+    outcomes = map_bounded(function, items, limit, keep_going)
+    error = first_error(outcomes)
+    if error is not None:
+        raise error
+    return [cast(Value, outcome.value) for outcome in outcomes]
 
 
 def first_error(outcomes: Iterable[Outcome[Item, Value]]) -> Optional[Exception]:

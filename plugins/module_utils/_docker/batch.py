@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """A container's bootstrap and main1's batch command, as they show from outside: files that PID 1 keeps, and states.
 
 roles/image/files/init.sh writes what is read here.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_CONTAINER, Container, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Container,
+    Json,
+    Plan,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The only door to a Docker Engine: its requests, each with a timeout, and its refusals as one sentence each."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import traceback
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
     LibraryError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import is_ours

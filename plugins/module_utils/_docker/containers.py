@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Many containers of one agent at once: create, start, stop. All of them, or none of what this call or launch made."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+    LABEL_SPEC,
+    RUNTIME_VOLUME,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
@@ -18,9 +25,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_SESSION,
     Container,
     Json,
     Plan,
@@ -31,7 +35,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
-    RUNTIME_VOLUME,
     AgentSettings,
     Limits,
     container_body,
@@ -46,7 +49,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
 
-LABEL_SPEC = LABEL_CONTAINER + ".spec"
 RUNNING = frozenset({"running", "restarting"})
 # How long a container must have lived to count as started: one that cannot run ends within this.
 SETTLE = 0.25

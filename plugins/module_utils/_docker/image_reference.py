@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """References of images taken apart: registry, repository, tag and digest, as the engine reads them.
 
 https://github.com/distribution/reference is the grammar.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,16 +1,21 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """A session's private network on an engine: made once, told from a stranger's, and gone with its session."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION, Json, Network, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Json,
+    Network,
+    Plan,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     MTU_OPTION,

@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What an engine is told to make: the bodies of its container and network requests, from the plan alone.
 
@@ -10,12 +9,19 @@ No capability is added: programs run as the session's user, who would not receiv
 a container that ends stays ended, so that its exit code and an out-of-memory kill are told, and the same command
 brings it back.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    DEFAULT_PATH,
+    RUNTIME_PATH,
+    RUNTIME_VOLUME,
+    VXLAN_OVERHEAD,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Json,
@@ -25,14 +31,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Resources,
 )
 
-RUNTIME_VERSION = "1"
-RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
-RUNTIME_PATH = "/opt/cluster-compute"
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MTU_OPTION = "com.docker.network.driver.mtu"
 # An overlay's driver is told the MTU of what lies below it, and takes this off by itself:
 # https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/overlay.go
-OVERLAY_OVERHEAD = 50
 STOP_GRACE = 3
 
 
@@ -100,7 +101,7 @@ def network_body(network: Network) -> Json:
 
 def network_options(network: Network) -> Dict[str, str]:
     """The driver's options. The plan's MTU is the one that the containers' interfaces get."""
-    overhead = OVERLAY_OVERHEAD if network.driver == "overlay" else 0
+    overhead = VXLAN_OVERHEAD if network.driver == "overlay" else 0
     options = {MTU_OPTION: str(network.mtu + overhead)} if network.mtu else {}
     if network.driver == "bridge":
         options["com.docker.network.bridge.enable_icc"] = "true"

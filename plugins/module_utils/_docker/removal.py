@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Taking things off an engine again: many at once, more than one try each, never without a deadline."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, Iterable, List, Sequence, Set, Tuple, TypeVar
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
     EngineError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_LAUNCH, LABEL_SESSION, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
@@ -52,11 +53,6 @@ class ContainerChanges:
             "left": self.left,
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
         }
-
-
-def deadline_in(seconds: float) -> float:
-    """A point of the monotonic clock."""
-    return time.monotonic() + seconds
 
 
 def persist(call: Callable[[], Value], deadline: float) -> Value:

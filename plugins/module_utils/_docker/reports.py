@@ -1,22 +1,22 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """An engine's answers as the documents of docs/contracts.md: no more of them than somebody reads."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import json
 from typing import Any, List, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
-    Json,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Sessions known only from their labels: rows for the store, and the plan made again from a request and the labels."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL,
     Agent,
     ObservedContainer,
     Plan,

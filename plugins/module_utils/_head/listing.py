@@ -1,17 +1,17 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Sessions and agents as a list shows them: the store's rows joined with what the engines report."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from typing import Dict, Iterable, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL,
     Agent,
     Json,
     ObservedContainer,

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The changes of state that follow a decision: running, error, terminating, terminated.
 
 Each is safe to repeat: a change that has happened already is no error and changes nothing.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL, Agent, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Agent,
+    Json,
+    Plan,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, adopt, launch_of
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store

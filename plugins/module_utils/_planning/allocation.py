@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What a plan stands on once the placement is known: folders that are there, a free subnet, free ports."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from typing import Iterable, Sequence, Set, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SSH_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import (
@@ -18,7 +19,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
     parse_port_range,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import SSH_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 LOOPBACK = "127.0.0.1"

@@ -1,20 +1,19 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The variables that a container is given: docs/architecture.md §6 has the table."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import json
 from typing import Dict, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MASTER_PORT, MPI_HOSTFILE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Session
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import replicas
 
-MASTER_PORT = 12345
-HOSTFILE = "/etc/mpi/hostfile"
 # The engine names the first network's interface eth0; a second one (docker_gwbridge, which every overlay container
 # has) is eth1. Naming it keeps NCCL, Gloo and UCX off the gateway, where no other container answers.
 INTERFACE = "eth0"
@@ -68,11 +67,11 @@ def _interfaces(network: Network) -> Dict[str, str]:
         # Open MPI 4: https://www.open-mpi.org/faq/?category=tcp#tcp-selection
         "OMPI_MCA_btl_tcp_if_include": network.subnet,
         "OMPI_MCA_oob_tcp_if_include": network.subnet,
-        "OMPI_MCA_orte_default_hostfile": HOSTFILE,
+        "OMPI_MCA_orte_default_hostfile": MPI_HOSTFILE,
         # The engine's seccomp profile denies process_vm_readv: ranks of one container exchange through shared memory
         # instead. Open MPI 5 finds that out by itself, 4 complains at every big message.
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         # Open MPI 5 starts its processes through PRRTE: https://docs.open-mpi.org/en/v5.0.x/launching-apps/
         "PRTE_MCA_prte_if_include": network.subnet,
-        "PRTE_MCA_prte_default_hostfile": HOSTFILE,
+        "PRTE_MCA_prte_default_hostfile": MPI_HOSTFILE,
     }

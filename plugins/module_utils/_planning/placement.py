@@ -1,24 +1,23 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Which agent gets which container: docs/architecture.md §5, as one pure function.
 
 The same input gives the same answer; an agent is never given more than it has free; it is all or nothing; and more
 capacity never turns a fit into a PENDING.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
 
-SINGLE = "single-node"
-MULTI = "multi-node"
 _SHOWN = 8
 
 
@@ -28,7 +27,7 @@ class Demand:
 
     size: int
     each: PerContainer
-    mode: str = SINGLE
+    mode: str = SINGLE_NODE
     group: str = "default"
     strategy: str = "pack"
     agents: Tuple[str, ...] = ()
@@ -89,7 +88,7 @@ def _choose(
         whole = [agent.name for agent in pool if room[agent.name] >= demand.size]
         if whole:
             return {min(whole, key=lambda name: _tightness(free[name], room[name])): demand.size}
-    if demand.mode == SINGLE:
+    if demand.mode == SINGLE_NODE:
         return None
     for pool in pools:
         counts = _across(demand, pool, room)
@@ -153,7 +152,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
         left = free[name].copy()
         agents.extend([name] * count)
         resources.extend(left.take(demand.each) for dummy in range(count))
-    return Placement(tuple(agents), tuple(resources), SINGLE if len(counts) == 1 else MULTI)
+    return Placement(tuple(agents), tuple(resources), SINGLE_NODE if len(counts) == 1 else MULTI_NODE)
 
 
 def _nobody(refused: Mapping[str, str]) -> str:
@@ -170,7 +169,7 @@ def _shortfall(
 ) -> str:
     roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
     lines = ["%s: %s" % (agent.name, free[agent.name].shortfall(demand.each, demand.size)) for agent in roomiest]
-    if demand.mode == MULTI and len(eligible) > 1:
+    if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
         if total >= demand.size:
             useful = [agent for agent in eligible if room[agent.name]]

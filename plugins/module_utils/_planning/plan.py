@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The plan: request, placement and addresses joined into the one document that everything after it reads.
 
 Every identifier is derived from the session's, so the same plan can be made again from a request and a container's labels.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
+    LABEL_SPEC,
+    MULTI_NODE,
     SCHEMA,
+    VXLAN_OVERHEAD,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Agent,
     Container,
     Mount,
@@ -37,12 +42,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
-SSH_PORT = 22
 # What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
-VXLAN_OVERHEAD = 50
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def read_placement(text: str) -> Tuple[str, ...]:
 
 def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | None:
     """The overlay's MTU: the smallest underlay of its agents without what VXLAN adds; a bridge keeps the engine's."""
-    if mode != MULTI:
+    if mode != MULTI_NODE:
         return None
     return min(agent.mtu for agent in agents if agent.name in set(used)) - VXLAN_OVERHEAD
 
@@ -142,12 +145,12 @@ def _session_labels(session: Session, ground: PlanInputs) -> Dict[str, str]:
 def _network(session: Session, ground: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
     return Network(
         name=network_name(session.owner, session.name, session.id),
-        driver="overlay" if session.mode == MULTI else "bridge",
+        driver="overlay" if session.mode == MULTI_NODE else "bridge",
         subnet=ground.subnet.subnet,
         gateway=ground.subnet.gateway,
         ip_range=ground.subnet.ip_range,
         mtu=ground.mtu,
-        encrypted=encrypted and session.mode == MULTI,
+        encrypted=encrypted and session.mode == MULTI_NODE,
         labels=labels,
     )
 
@@ -193,11 +196,11 @@ def _container(
 
 def _with_spec(plan: Plan, container: Container) -> Container:
     """The container with the digest of all it is made from: what tells one that is right from one that is not."""
-    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, _SPEC)}
+    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, LABEL_SPEC)}
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
     document["session"].pop("launch")
     document["network"].pop("labels")
-    return replace(container, labels={**container.labels, _SPEC: digest(document)})
+    return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
 
 
 def _engine_mount(mount: Mount, session: Session) -> Mount:
@@ -213,6 +216,3 @@ def _engine_mount(mount: Mount, session: Session) -> Mount:
     options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":/" + path}
     name = "%s.%s.%s" % (session.owner, session.name, hashlib.sha256(mount.source.encode()).hexdigest()[:8])
     return replace(mount, type="volume", source=name, options=options)
-
-
-_SPEC = LABEL_CONTAINER + ".spec"

@@ -1,25 +1,26 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What a user asks for: every variable of the role ``session`` checked, and brought into one normal form.
 
 The normal form is stored with the session and compared with the next request of the same name: the same command twice
 is the same document twice.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import SINGLE, Demand
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import CHECKS, App
 
 # How it is launched: the queue keeps it, so that whoever launches it does it like this; two that differ in it ask the same.
@@ -33,7 +34,7 @@ class Request:
     name: str
     owner: str
     size: int = 1
-    mode: str = SINGLE
+    mode: str = SINGLE_NODE
     image: str = ""
     millicpus: int = 1000
     memory: int = 1 << 30

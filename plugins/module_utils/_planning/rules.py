@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The rule of every variable of a request: its value in its normal form, or one sentence with variable, value and rule."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    MULTI_NODE,
+    RUNTIME_PATH,
+    SINGLE_NODE,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import (
@@ -20,7 +25,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus, show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import check_pools, parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import MULTI, SINGLE
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
 LARGEST = 1000
@@ -195,7 +199,7 @@ def _path(variable: str, value: Any) -> str:
 
 def _reserved(target: str) -> bool:
     """What a data folder would hide."""
-    own = ("/opt/cluster-compute", "/etc", "/proc", "/sys", "/dev", "/run/sshd")
+    own = (RUNTIME_PATH, "/etc", "/proc", "/sys", "/dev", "/run/sshd")
     inside = any(target == path or target.startswith(path + "/") for path in own)
     return inside or any(path.startswith(target + "/") for path in own)
 
@@ -227,7 +231,7 @@ CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "name": ("name", lambda _variable, value: check_session_name(value)),
     "owner": ("owner", lambda _variable, value: check_owner(value)),
     "cluster_size": ("size", _within(1, LARGEST)),
-    "cluster_mode": ("mode", _one_of(SINGLE, MULTI)),
+    "cluster_mode": ("mode", _one_of(SINGLE_NODE, MULTI_NODE)),
     "image": ("image", _image),
     "cpus": ("millicpus", _cpus),
     "memory": ("memory", _memory),

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The text of every file that SSH needs, inside the containers and on the controller."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import ipaddress
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    CONFIG_FOLDER,
+    DEFAULT_PATH,
+    RUNTIME_PATH,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan, Port
 
-RUNTIME = "/opt/cluster-compute"
-FOLDER = "/etc/cluster-compute"
-HOST_KEY = FOLDER + "/ssh_host_ed25519_key"
+HOST_KEY = CONFIG_FOLDER + "/ssh_host_ed25519_key"
 HOST_CERTIFICATE = HOST_KEY + "-cert.pub"
-CLUSTER_KEY = FOLDER + "/id_cluster"
-AUTHORIZED_KEYS = FOLDER + "/authorized_keys"
-CLIENT_CONFIG = FOLDER + "/ssh_config"
+CLUSTER_KEY = CONFIG_FOLDER + "/id_cluster"
+AUTHORIZED_KEYS = CONFIG_FOLDER + "/authorized_keys"
+CLIENT_CONFIG = CONFIG_FOLDER + "/ssh_config"
 KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts"
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # What sshd itself sets at a login: an image's value (HOME=/root …) would be wrong there.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
@@ -35,7 +37,7 @@ def login_environment(entries: Sequence[str], container: Container) -> Dict[str,
     A line break cannot be told to sshd: an image's variable that holds one is left out.
     """
     given = dict(entry.split("=", 1) for entry in entries if "=" in entry)
-    given.setdefault("PATH", "%s:%s/bin" % (DEFAULT_PATH, RUNTIME))
+    given.setdefault("PATH", "%s:%s/bin" % (DEFAULT_PATH, RUNTIME_PATH))
     given.setdefault("HOSTNAME", container.hostname)
     return {name: value for name, value in given.items() if _carried(name, value, container)}
 
@@ -78,7 +80,7 @@ def sshd_config(environment: Mapping[str, str], user: str) -> str:
         # mpirun and parallel shells reach a container from many places at the same moment.
         "MaxStartups 1000",
         "MaxSessions 1000",
-        "Subsystem sftp %s/libexec/sftp-server" % RUNTIME,
+        "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,
         # Only the first SetEnv directive takes effect: one line carries everything.
         set_env(environment),
     )

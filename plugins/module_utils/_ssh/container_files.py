@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """What the controller hands to an agent, and the files that a container gets from it."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ import json
 from dataclasses import asdict, dataclass
 from typing import List, Mapping
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    CONFIG_FOLDER,
+    MPI_HOSTFILE,
+    RUNTIME_PATH,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
-AUTHORITY = config_files.FOLDER + "/ca.pub"
-MARKER = config_files.FOLDER + "/equipped"
+AUTHORITY = CONFIG_FOLDER + "/ca.pub"
+MARKER = CONFIG_FOLDER + "/equipped"
 PROFILE = "/etc/profile.d/00-cluster-compute.sh"
 SHELLS = ("/bin/bash", "/bin/sh")
 
@@ -76,7 +81,7 @@ class ImageContents:
     shadow: str = ""
     client_config: str = ""
     known_hosts: str = ""
-    shell: str = config_files.RUNTIME + "/bin/sh"
+    shell: str = RUNTIME_PATH + "/bin/sh"
     has_profile: bool = False
 
 
@@ -91,7 +96,7 @@ def container_entries(
         *_accounts_of(user, ground),
         *_home(bundle, user, ground),
         *_scripts(session, container),
-        Entry("/etc/mpi/hostfile", _bytes(bundle.hostfile), optional=True),
+        Entry(MPI_HOSTFILE, _bytes(bundle.hostfile), optional=True),
         Entry(PROFILE, _bytes(config_files.login_path(environment["PATH"])), optional=True),
         Entry(MARKER, _bytes(bundle.marker(container, session, environment))),
     ]
@@ -111,14 +116,14 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "volumes": "".join(volumes),
         "container": container.id + "\n",
     }
-    scripts = [Entry("%s/%s" % (config_files.FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
+    scripts = [Entry("%s/%s" % (CONFIG_FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
     return [*scripts, Entry(run_folder(container.id), mode=0o755)]
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], user: User) -> List[Entry]:
     return [
-        Entry(config_files.FOLDER, mode=0o755),
-        Entry(config_files.FOLDER + "/sshd_config", _bytes(config_files.sshd_config(environment, user.name)), 0o600),
+        Entry(CONFIG_FOLDER, mode=0o755),
+        Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config_files.sshd_config(environment, user.name)), 0o600),
         Entry(config_files.HOST_KEY, _bytes(host.key), 0o600),
         Entry(config_files.HOST_CERTIFICATE, _bytes(host.certificate + "\n")),
         Entry(config_files.AUTHORIZED_KEYS, _bytes(bundle.authorized_keys)),

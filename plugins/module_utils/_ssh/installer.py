@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Gives created containers their files: one look at each image, one archive for each container."""
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    LABEL_CONTAINER,
     Container,
     Json,
     Plan,
@@ -162,7 +162,7 @@ def survey(engine: Engine, target: Target, user: User) -> ImageContents:
         shadow=read("/etc/shadow") if "\n%s:" % user.name in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
-        shell=next((shell for shell in SHELLS if has(shell)), config_files.RUNTIME + "/bin/sh"),
+        shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
         has_profile=has(user.home + "/.profile"),
     )
 

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """The session's keys: every one derived from a single secret that never leaves the controller.
 
 A container that is brought back has its old host key again, though no private key is stored anywhere but in it.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# PRIVATE to the collection: may change in any release.
 
 """Where files really go in an image's own tree, and the one archive that holds them.
 
@@ -11,6 +10,7 @@ symlink ``/home`` by an empty folder. So every folder is looked up first: one th
 and only one that is missing, or must belong to somebody, has an entry. A file replaces a symlink of its name and never
 writes through it.
 """
+# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -324,8 +324,8 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
         "kept": "",
     }
 
-    def required_action(check_mode: bool = False) -> Json:
-        result: Json = json.loads(json.dumps(schedule_module.schedule(asked, check_mode)))
+    def decide(check_mode: bool = False) -> Json:
+        result: Json = json.loads(json.dumps(schedule_module.work(asked, check_mode)))
         return result
 
     def move(state: str, **fields: Any) -> Json:
@@ -339,17 +339,17 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
             "logs": [],
             "launch": "",
         }
-        return session_module.session({**common, **blank, "state": state, **fields}, False)
+        return session_module.work({**common, **blank, "state": state, **fields}, False)
 
-    _through_its_life(required_action, move, tmp_path / "state")
-    listed = session_info.session_info(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
+    _through_its_life(decide, move, tmp_path / "state")
+    listed = session_info.work(
+        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
     )
     assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
     assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
-    _through_another_life(required_action, move, tmp_path / "state")
-    listed = session_info.session_info(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}
+    _through_another_life(decide, move, tmp_path / "state")
+    listed = session_info.work(
+        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
     )
     # Of several, the last one's are read and no others: a name may have had a hundred sessions.
     assert [[log["text"] for log in one["logs"]] for one in listed["sessions"]] == [
@@ -358,13 +358,13 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     ]
 
 
-def _through_its_life(required_action: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
-    planned = required_action(check_mode=True)
+def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+    planned = decide(check_mode=True)
     assert (planned["outcome"], planned["changed"], folder.exists()) == ("placed", True, False)
-    placed = required_action()
+    placed = decide()
     assert (placed["outcome"], placed["changed"], placed["session"]["state"]) == ("placed", True, "PREPARING")
     identity = placed["session"]["id"]
-    assert required_action()["outcome"] == "held"
+    assert decide()["outcome"] == "held"
     running = move("running", id=identity)
     assert (running["changed"], running["diff"]) == (
         True,
@@ -382,9 +382,9 @@ def _through_its_life(required_action: Callable[..., Json], move: Callable[..., 
     assert not move("terminating", name="train", owner="alice")["changed"]
 
 
-def _through_another_life(required_action: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
+def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
     """Ended with a log that cannot be kept: the end stands, and it is told."""
-    identity = required_action()["session"]["id"]
+    identity = decide()["session"]["id"]
     move("terminating", name="train", owner="alice")
     (folder / identity).mkdir(mode=0o700)
     (folder / identity / "sub1.log").mkdir()
@@ -392,7 +392,7 @@ def _through_another_life(required_action: Callable[..., Json], move: Callable[.
     logs += [{"logs": [{"hostname": "sub1", "text": "lost"}]}]
     ended = move("terminated", id=identity, logs=logs)
     assert ended["session"]["state"] == "TERMINATED"
-    assert ended["unkept"] == [
+    assert ended["warnings"] == [
         "Not all logs could be kept in %s: Is a directory; make room there." % (folder / identity)
     ]
     (folder / identity / "sub1.log").rmdir()

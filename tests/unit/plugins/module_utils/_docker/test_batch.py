@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.report import with_batch
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import UNREADABLE, parse_exit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._views import result

@@ -14,13 +14,14 @@ import pytest
 from engine_lab import Shape
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import (
     AgentContainers,
     describe,
     required_action,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import deadline_in, persist
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 
 PLAN = Shape(launch="now").plan()
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from engine_lab import MIB, Shape, with_container
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH, RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
-    DEFAULT_PATH,
-    RUNTIME_VOLUME,
     AgentSettings,
     Limits,
     container_body,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import mounted, sort_volumes
 
 # Sessions a and b mount `shared`, which a was the first to mount.

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, agent, frees
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
@@ -25,8 +26,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity
     parse_cpuset,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
-    MULTI,
-    SINGLE,
     Demand,
     Placement,
     Shortfall,
@@ -47,7 +46,7 @@ DEMAND = st.builds(
     Demand,
     size=st.integers(1, 8),
     each=EACH,
-    mode=st.sampled_from([SINGLE, MULTI, MULTI]),
+    mode=st.sampled_from([SINGLE_NODE, MULTI_NODE, MULTI_NODE]),
     strategy=st.sampled_from(["pack", "spread"]),
     agents=st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple),
     policy=st.sampled_from(["preferred", "strict"]),
@@ -150,8 +149,8 @@ def test_only_agents_that_may_hold_it_do(cluster: tuple[list[Agent], dict[str, F
     if isinstance(placed, Placement):
         used = [one for one in agents if one.name in placed.agents]
         assert all(may_hold(one, demand) for one in used)
-        assert placed.mode == (SINGLE if len(used) == 1 else MULTI)
-        assert len(used) == 1 or (demand.mode == MULTI and len({one.swarm for one in used}) == 1 and used[0].swarm)
+        assert placed.mode == (SINGLE_NODE if len(used) == 1 else MULTI_NODE)
+        assert len(used) == 1 or (demand.mode == MULTI_NODE and len({one.swarm for one in used}) == 1 and used[0].swarm)
         # An agent's ranks lie side by side.
         assert len(used) == 1 + sum(a != b for a, b in zip(placed.agents, placed.agents[1:], strict=False))
 
@@ -166,17 +165,17 @@ def test_one_agent_is_taken_whenever_one_suffices(
     if whole:
         assert isinstance(placed, Placement)
         assert len(set(placed.agents)) == 1
-        assert placed.mode == SINGLE
+        assert placed.mode == SINGLE_NODE
         if set(whole) & set(demand.agents):
             assert placed.agents[0] in demand.agents
-    elif demand.mode == SINGLE:
+    elif demand.mode == SINGLE_NODE:
         assert isinstance(placed, Shortfall)
 
 
 @given(clusters(swarms=("s1",)), DEMAND)
 def test_pack_takes_the_fewest_agents(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
     agents, free = cluster
-    demand = replace(demand, mode=MULTI, strategy="pack", agents=())
+    demand = replace(demand, mode=MULTI_NODE, strategy="pack", agents=())
     rooms = {one.name: holds(free[one.name], demand.each) for one in agents if may_hold(one, demand)}
     enough = [
         number
@@ -193,10 +192,10 @@ def test_pack_takes_the_fewest_agents(cluster: tuple[list[Agent], dict[str, Free
 @given(st.integers(2, 8), st.integers(1, 6), st.integers(1, 20))
 def test_spread_is_even_on_equal_agents(number: int, cpus: int, size: int) -> None:
     agents = [agent("agent%d" % index, cpus=cpus) for index in range(number)]
-    placed = place(Demand(size, CPU, MULTI, strategy="spread"), agents, frees(*agents))
+    placed = place(Demand(size, CPU, MULTI_NODE, strategy="spread"), agents, frees(*agents))
     if size <= cpus:
         assert isinstance(placed, Placement)
-        assert placed.mode == SINGLE
+        assert placed.mode == SINGLE_NODE
     elif size <= number * cpus:
         assert isinstance(placed, Placement)
         counts = Counter(placed.agents)
@@ -209,9 +208,9 @@ def test_spread_is_even_on_equal_agents(number: int, cpus: int, size: int) -> No
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(1, 20))
 def test_spread_leaves_nobody_behind_who_has_room(cpus: list[int], size: int) -> None:
     agents = [agent("agent%d" % index, cpus=count) for index, count in enumerate(cpus)]
-    placed = place(Demand(size, CPU, MULTI, strategy="spread"), agents, frees(*agents))
+    placed = place(Demand(size, CPU, MULTI_NODE, strategy="spread"), agents, frees(*agents))
     assert isinstance(placed, Placement) == (size <= sum(cpus))
-    if isinstance(placed, Placement) and placed.mode == MULTI:
+    if isinstance(placed, Placement) and placed.mode == MULTI_NODE:
         counts = Counter(placed.agents)
         for one, room in zip(agents, cpus, strict=True):
             assert counts[one.name] == room or counts[one.name] >= max(counts.values()) - 1
@@ -283,20 +282,25 @@ ELSEWHERE = agent("elsewhere", cpus=8, swarm="swarm2")
     [
         pytest.param(Demand(3, CPU), [BIG, SMALL], ["small"] * 3, id="the tightest of those that hold all"),
         pytest.param(
-            Demand(3, CPU, MULTI), [BIG, SMALL], ["small"] * 3, id="multi-node on one agent when one suffices"
-        ),
-        pytest.param(Demand(3, CPU, MULTI, strategy="spread"), [BIG, SMALL], ["small"] * 3, id="and so under spread"),
-        pytest.param(
-            Demand(9, CPU, MULTI), [SMALL, MIDDLE, BIG], ["big"] * 8 + ["small"], id="pack: roomiest, then tightest"
+            Demand(3, CPU, MULTI_NODE), [BIG, SMALL], ["small"] * 3, id="multi-node on one agent when one suffices"
         ),
         pytest.param(
-            Demand(9, CPU, MULTI, strategy="spread"),
+            Demand(3, CPU, MULTI_NODE, strategy="spread"), [BIG, SMALL], ["small"] * 3, id="and so under spread"
+        ),
+        pytest.param(
+            Demand(9, CPU, MULTI_NODE),
+            [SMALL, MIDDLE, BIG],
+            ["big"] * 8 + ["small"],
+            id="pack: roomiest, then tightest",
+        ),
+        pytest.param(
+            Demand(9, CPU, MULTI_NODE, strategy="spread"),
             [SMALL, MIDDLE, BIG],
             ["big"] * 3 + ["middle"] * 3 + ["small"] * 3,
             id="spread: evenly",
         ),
         pytest.param(
-            Demand(16, CPU, MULTI, strategy="spread"),
+            Demand(16, CPU, MULTI_NODE, strategy="spread"),
             [SMALL, MIDDLE, BIG],
             ["big"] * 6 + ["middle"] * 6 + ["small"] * 4,
             id="spread: as evenly as the room allows",
@@ -305,16 +309,19 @@ ELSEWHERE = agent("elsewhere", cpus=8, swarm="swarm2")
         pytest.param(Demand(7, CPU, agents=("small",)), [BIG, SMALL], ["big"] * 7, id="preferred agent is full"),
         pytest.param(Demand(2, CPU, agents=("gone",)), [BIG, SMALL], ["small"] * 2, id="preferred agent is unknown"),
         pytest.param(
-            Demand(10, CPU, MULTI, agents=("small", "middle")),
+            Demand(10, CPU, MULTI_NODE, agents=("small", "middle")),
             [BIG, MIDDLE, SMALL],
             ["middle"] * 6 + ["small"] * 4,
             id="preferred agents together",
         ),
         pytest.param(
-            Demand(6, CPU, MULTI, agents=("big",), policy="strict"), [BIG, MIDDLE], ["big"] * 6, id="strict agent"
+            Demand(6, CPU, MULTI_NODE, agents=("big",), policy="strict"), [BIG, MIDDLE], ["big"] * 6, id="strict agent"
         ),
         pytest.param(
-            Demand(9, CPU, MULTI), [BIG, ELSEWHERE, SMALL, ALONE], ["big"] * 8 + ["small"], id="agents of one Swarm"
+            Demand(9, CPU, MULTI_NODE),
+            [BIG, ELSEWHERE, SMALL, ALONE],
+            ["big"] * 8 + ["small"],
+            id="agents of one Swarm",
         ),
         pytest.param(Demand(8, CPU), [ALONE], ["alone"] * 8, id="a single agent needs no Swarm"),
         pytest.param(
@@ -329,7 +336,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
     placed = place(demand, agents, frees(*agents))
     assert isinstance(placed, Placement)
     assert list(placed.agents) == expected
-    assert placed.mode == (SINGLE if len(set(expected)) == 1 else MULTI)
+    assert placed.mode == (SINGLE_NODE if len(set(expected)) == 1 else MULTI_NODE)
 
 
 @pytest.mark.parametrize(
@@ -359,25 +366,25 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
             id="single-node never spans",
         ),
         pytest.param(
-            Demand(13, CPU, MULTI),
+            Demand(13, CPU, MULTI_NODE),
             [SMALL, BIG],
             "big: needs 13 CPUs, 8 free; small: needs 13 CPUs, 4 free; together they hold 12 of 13 containers",
             id="together not enough",
         ),
         pytest.param(
-            Demand(9, CPU, MULTI),
+            Demand(9, CPU, MULTI_NODE),
             [BIG, ALONE],
             "the agents are not in one Swarm (alone in no Swarm): provision_agents.yml joins them",
             id="no Swarm",
         ),
         pytest.param(
-            Demand(9, CPU, MULTI),
+            Demand(9, CPU, MULTI_NODE),
             [BIG, ELSEWHERE],
             "the agents are not in one Swarm (2 Swarms): provision_agents.yml joins them",
             id="two Swarms",
         ),
         pytest.param(
-            Demand(9, CPU, MULTI),
+            Demand(9, CPU, MULTI_NODE),
             [BIG, ELSEWHERE, agent("full", cpus=0, swarm="")],
             "the agents are not in one Swarm (2 Swarms): provision_agents.yml joins them",
             id="two Swarms, and a full agent in none",

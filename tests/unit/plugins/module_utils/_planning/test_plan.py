@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Plan,
     Port,
     Resources,

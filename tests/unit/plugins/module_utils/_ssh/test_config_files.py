@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from ssh_lab import make_plan
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
@@ -30,7 +31,7 @@ PLAN = make_plan("image", 3)
 )
 def test_a_login_s_environment(entries: list[str], own: dict[str, str], wanted: dict[str, str]) -> None:
     container = replace(PLAN.containers[1], environment=own)
-    given = {"HOSTNAME": "sub1", "PATH": config_files.DEFAULT_PATH + ":/opt/cluster-compute/bin"}
+    given = {"HOSTNAME": "sub1", "PATH": DEFAULT_PATH + ":/opt/cluster-compute/bin"}
 
     assert config_files.login_environment(entries, container) == {**given, **wanted}
 

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values that more than one package needs: labels, paths, ports and the names of modes."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+# The version of the documents that docs/contracts.md describes.
+SCHEMA = 1
+
+# Labels of containers, networks and volumes: the record of what runs.
+LABEL = "cluster.compute."
+LABEL_SCHEMA = LABEL + "schema"
+LABEL_SESSION = LABEL + "session"
+LABEL_LAUNCH = LABEL + "launch"
+LABEL_CONTAINER = LABEL + "container"
+LABEL_BATCH = LABEL_CONTAINER + ".batch"
+LABEL_SPEC = LABEL_CONTAINER + ".spec"
+LABEL_CHECK = LABEL + "check"
+
+# The SSH runtime: a volume of each agent, mounted read-only into every container.
+RUNTIME_VERSION = "1"
+RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
+RUNTIME_PATH = "/opt/cluster-compute"
+REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
+
+# Paths inside a container.
+CONFIG_FOLDER = "/etc/cluster-compute"
+MPI_HOSTFILE = "/etc/mpi/hostfile"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+SSH_PORT = 22
+MASTER_PORT = 12345
+
+SINGLE_NODE = "single-node"
+MULTI_NODE = "multi-node"
+NETWORK_POOL = "10.201.0.0/16"
+
+# What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
+VXLAN_OVERHEAD = 50
+
+DOCKER_HOST = "unix:///var/run/docker.sock"
+DOCKER_DATA_ROOT = "/var/lib/docker"
