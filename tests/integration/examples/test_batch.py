@@ -60,7 +60,7 @@ ENDS = [
         "endless",
         {"session_command": "echo begun; sleep 1000", "session_command_timeout": 2, **GO},
         "FAILURE",
-        "the command took too long and was ended",
+        "the command exceeded session_command_timeout and was terminated",
         "took longer than 2 s",
         "TERMINATED",
     ),
