@@ -32,6 +32,9 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+SOURCES = ("plugins", "roles", "playbooks")
+QUOTED_ROW = re.compile(r"^\| `(?!RUNNING)(.+?)`(?: with a message of SSH)? \|", re.MULTILINE)
+PHRASE_WORDS = 3
 TOP_FOLDERS = "docs|examples|extensions|inventory|meta|playbooks|plugins|roles|tests"
 FILE = re.compile(rf"`((?:{TOP_FOLDERS}|_[a-z]+)/[\w./-]+\.(?:py|yml|md|sh|txt|c))`")
 
@@ -75,6 +78,18 @@ def forbidden_words(path: Path) -> list[str]:
     return [f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for number, line in lines if FORBIDDEN.search(line)]
 
 
+def phrases(message: str) -> set[str]:
+    """The sequences of words in a quoted message. Values of a single run split the message."""
+    words = re.sub(r"[^a-zA-Z_ ]+(?=\s|$)|[^\w ]", " ", message).lower().split()
+    return {" ".join(words[start : start + PHRASE_WORDS]) for start in range(len(words) - PHRASE_WORDS + 1)}
+
+
+def source_text() -> str:
+    """All sources as plain words, so that a message that is written over several lines is one piece."""
+    texts = [text_of(path) for path in tracked(SOURCES) if path.suffix in {".py", ".yml"}]
+    return " ".join(re.sub(r"%[sdr]|[^\w]+", " ", "\n".join(texts)).lower().split())
+
+
 def tracked(patterns: tuple[str, ...]) -> list[Path]:
     """The files of the checkout below these paths."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
@@ -109,6 +124,13 @@ def test_the_words_are_plain() -> None:
     files = [path for path in tracked(PLAIN) if named(path) not in NOT_YET]
     assert len(files) > 20
     assert [line for path in files for line in forbidden_words(path)] == []
+
+
+def test_every_message_of_the_troubleshooting_page_exists() -> None:
+    messages = QUOTED_ROW.findall(text_of(ROOT / "docs/troubleshooting.md"))
+    assert len(messages) > 30
+    source = source_text()
+    assert [message for message in messages if not any(phrase in source for phrase in phrases(message))] == []
 
 
 def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path) -> None:
