@@ -27,24 +27,24 @@ session: .venv  ## Launch the session "demo" of three containers on this machine
 terminate: .venv  ## End the session "demo" and leave nothing behind (ARGS='-e session_name=train')
 	@$(PLAY) playbooks/terminate.yml $(DEMO) $(ARGS)
 
-sessions: .venv  ## List sessions and resources
+sessions: .venv  ## List sessions and the resources of the agents
 	@$(PLAY) playbooks/sessions.yml $(ARGS)
 
-logs: .venv  ## Show what each container of the session "demo" has written
+logs: .venv  ## Show the output of each container of the session "demo"
 	@$(PLAY) playbooks/session_logs.yml $(DEMO) $(ARGS)
 
-bench: .venv/.tested  ## Measure: the engine's floor, this collection, and a playbook of loops, side by side
+bench: .venv/.tested  ## Measure the engine's floor, this collection, and a playbook of loops, side by side
 	@tests/tools/with_engine.py python tests/bench/bench.py $(ARGS)
 
 ## Check
 
 CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifact sanity integration hosts molecule
 .PHONY: test lint $(CHECKS) cycle clean help
-test: .venv/.tested  ## Run every check and test, on real engines
+test: .venv/.tested  ## Run all checks and tests, on real engines
 	@tests/tools/with_engine.py tests/tools/steps.py \
 		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule hosts" "integration"
 
-lint: .venv/.tested  ## Run the checks that read the code without running it
+lint: .venv/.tested  ## Run the static checks
 	@tests/tools/steps.py "ruff mypy shellcheck yamllint changelog docs ansible-lint"
 
 ruff: .venv/.tested
@@ -72,41 +72,41 @@ ansible-lint: .venv/.tested
 unit: .venv/.tested  ## Run the unit tests
 	@pytest tests/unit $(ARGS)
 
-# An engine, a Swarm and SSH under load can fail for once: what failed is tried a second time, openly, and must then pass.
-# Each target remembers in a cache of its own what failed, because they run side by side.
+# An engine, a Swarm or SSH can fail occasionally under load: failed tests run a second time, visibly, and must then pass.
+# Each target has its own cache of failures, because targets run in parallel.
 TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 || { \
-	echo "--- once more, those that failed"; run --last-failed --last-failed-no-failures=none; }
+	echo "--- running the failed tests again"; run --last-failed --last-failed-no-failures=none; }
 
 integration: .venv/.tested  ## Run the tests against a real engine
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))
 
-hosts: .venv/.tested  ## Run the fault and soak tests over three agents made for the run (ROUNDS=50 for the long soak)
+hosts: .venv/.tested  ## Run the fault and soak tests over three temporary agents (ROUNDS=50 for the long soak)
 	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
-artifact: .venv/.tested  ## Build the collection and look at what is in it
+artifact: .venv/.tested  ## Build the collection and check its content
 	@pytest tests/artifact $(ARGS)
 
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
 	@tests/tools/sanity.sh $(ARGS)
 
-molecule: .venv/.tested  ## Run the molecule scenarios on agents made for the run
+molecule: .venv/.tested  ## Run the molecule scenarios on temporary agents
 	@tests/tools/with_engine.py tests/tools/molecule.sh $(ARGS)
 
-## House
+## Maintenance
 
-help:  ## Show this
+help:  ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-clean:  ## Remove what make has made here (sessions and agents stay)
+clean:  ## Remove .venv and caches (sessions and agents stay)
 	rm -rf .venv .cache .ansible
 
 .PHONY: .venv
 .venv: .venv/.ready
 
 .venv/.ready: requirements.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and none was found: apt-get install -y python3 python3-venv" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: apt-get install -y python3-venv" >&2; exit 1; }
-	@echo "Making .venv (ansible-core, the Docker SDK, paramiko) …"
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required but was not found: apt-get install -y python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: apt-get install -y python3-venv" >&2; exit 1; }
+	@echo "Creating .venv (ansible-core, the Docker SDK, paramiko) …"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) -r requirements.txt
 	@touch $@

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is packed into the collection: all of what users need, and nothing else."""
+"""The archive of the collection: it contains everything that users need and nothing else."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from pathlib import Path
 
 import pytest
 
-# Everything that is packed matches one of these.
+# Every file in the archive matches this pattern.
 ALLOWED = re.compile(
     r"""
-    MANIFEST\.json | FILES\.json | LICENSE | README\.md | CHANGELOG\.(md|rst) | requirements\.txt
+    MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
     | docs/[\w./-]+\.(md|rst|yml)
     | examples/[\w./-]+
     | extensions/molecule/[\w./-]+\.yml
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
-    | plugins/(action|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/\w+\.py
+    | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/\w+\.py
+    | plugins/module_utils/_\w+/\w+\.py
     | plugins/filter/\w+\.yml
     | roles/(agent|image|session|ssh)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
     | roles/(agent|image|session|ssh)/(files|templates)/[\w./-]+
@@ -32,10 +33,12 @@ ALLOWED = re.compile(
     re.VERBOSE,
 )
 
-# What a user could not do without.
+# Files that users need.
 REQUIRED = {
     "LICENSE",
     "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
     "CHANGELOG.rst",
     "requirements.txt",
     "meta/runtime.yml",
