@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import LABEL, PLAYBOOK, ROOT, Controller, Done, run
+from locks import lock
 
 SCENARIO = "multi_host"
 NAMES = ("agent1", "agent2", "agent3")
@@ -75,7 +76,7 @@ class Lab:
         self.folder.mkdir(parents=True, exist_ok=True)
         agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
         self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
-        self._make_image()
+        self.make_image()
         self.play(SHARED / "create.yml", "-e", f"lab_image={IMAGE}").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
@@ -133,9 +134,15 @@ class Lab:
     def thaw(self, agent: str) -> None:
         run(["docker", "unpause", self.container(agent)])
 
-    def _make_image(self) -> None:
+    def make_image(self) -> None:
+        """Build the image of the hosts, with the engine's packages, if this engine does not have it."""
+        with lock("agent-image"):
+            self._build_image()
+
+    def _build_image(self) -> None:
         if run(["docker", "image", "inspect", IMAGE]).code == 0:
             return
+        self.folder.mkdir(parents=True, exist_ok=True)
         playbook = self.folder / "image.yml"
         playbook.write_text(BUILD.format(shared=SHARED))
         self.play(playbook).check()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -28,6 +27,7 @@ from typing import Any
 
 import docker
 from docker.errors import NotFound
+from locks import claim
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -35,6 +35,8 @@ LABEL = "cluster.compute.session"
 # Small, so that many fit beside whatever else runs; what the engine has is overridden by far more.
 SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
 PATIENCE = 180
+# Each controller has 16 subnets in 10.208.0.0/12 and 36 ports of its own; engine_lab.py uses 10.213.0.0/16.
+BLOCKS = [number for number in range(16 * 16) if number // 16 != 213 - 208]
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Controller:
         self.client = docker.APIClient(base_url=self.host, version="auto", timeout=PATIENCE)
         self.home, self.artifacts, self.state = (self.folder / name for name in ("home", "artifacts", "state"))
         self.home.mkdir(parents=True)
-        block = random.SystemRandom().randrange(16 * 16)
+        block, self.claim = claim("block", BLOCKS)
         self.ports = 20000 + 36 * block
         self.variables: dict[str, Any] = {
             "session_owner": self.owner,
@@ -270,6 +272,7 @@ class Controller:
         for one in self.client.volumes(filters=mine)["Volumes"] or []:
             self._gone(self.client.remove_volume, one["Name"])
         self.client.close()
+        self.claim.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @staticmethod

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docker.errors import ImageNotFound
+from locks import lock
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "cluster-compute/reference:1"
@@ -25,6 +26,11 @@ LABEL = "cluster.compute.test.example"
 
 def build(client: Any, name: str) -> str:
     """The tag of an example's image, built if this engine does not have it yet."""
+    with lock(f"example-{name}"):
+        return _built(client, name)
+
+
+def _built(client: Any, name: str) -> str:
     folder = ROOT / "examples" / name
     tag = f"cluster-compute-test/example-{name}:{_digest(client, folder)}"
     with contextlib.suppress(ImageNotFound):
