@@ -73,9 +73,6 @@ class Lab:
 
     def make(self) -> None:
         """Hosts, engines, the reference image, and then our own role, which joins them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
-        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
         self.make_image()
         self.play(SHARED / "create.yml", "-e", f"lab_image={IMAGE}").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
@@ -136,13 +133,15 @@ class Lab:
 
     def make_image(self) -> None:
         """Build the image of the hosts, with the engine's packages, if this engine does not have it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
+        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
         with lock("agent-image"):
             self._build_image()
 
     def _build_image(self) -> None:
         if run(["docker", "image", "inspect", IMAGE]).code == 0:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         playbook = self.folder / "image.yml"
         playbook.write_text(BUILD.format(shared=SHARED))
         self.play(playbook).check()
