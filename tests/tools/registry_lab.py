@@ -49,11 +49,16 @@ class Registry:
     def forget(self, client: Any, name: str) -> None:
         """Remove every name that the engine has for an image of this registry."""
         repository = f"{self.address}/{name.partition(':')[0]}"
-        for one in client.images(repository):
-            for known in [*(one["RepoTags"] or []), *(one["RepoDigests"] or [])]:
-                if known.startswith((repository + ":", repository + "@")) and "<none>" not in known:
-                    with contextlib.suppress(ImageNotFound):  # the last tag takes the digest with it
-                        client.remove_image(known, force=True)
+        known = [each for image in client.images(repository) for each in _names(image)]
+        for each in known:
+            if each.startswith((repository + ":", repository + "@")) and "<none>" not in each:
+                with contextlib.suppress(ImageNotFound):  # the last tag takes the digest with it
+                    client.remove_image(each, force=True)
+
+
+def _names(image: dict[str, Any]) -> list[str]:
+    """The tags and digests of an image."""
+    return [*(image["RepoTags"] or []), *(image["RepoDigests"] or [])]
 
 
 def _program(folder: Path) -> str:
