@@ -127,9 +127,9 @@ def _floor(size: int) -> tuple[float, float]:
 
     def create_and_start(_number: int) -> None:
         host = client.create_host_config(network_mode=network, mem_limit="64m", nano_cpus=1_000_000_000)
-        one = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
-        made.append(one)
-        client.start(one)
+        container = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
+        made.append(container)
+        client.start(container)
 
     def remove(index: int) -> None:
         client.remove_container(made[index], force=True)

@@ -36,8 +36,8 @@ def watched(lab: Lab) -> Iterator[list[int]]:
     def watch() -> None:
         while not done.wait(0.3):
             for agent in NAMES:
-                told = lab.shell(agent, RESOURCES).text.splitlines()
-                most[0] = max(most[0], sum(json.loads(line)["millicpus"] for line in told if line.startswith("{")))
+                lines = lab.shell(agent, RESOURCES).text.splitlines()
+                most[0] = max(most[0], sum(json.loads(line)["millicpus"] for line in lines if line.startswith("{")))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -52,20 +52,20 @@ def test_ten_at_once_where_six_have_room(agents: Agents, lab: Lab) -> None:
     names = [f"crowd-{number}" for number in range(10)]
     with watched(lab) as most, ThreadPoolExecutor(len(names)) as threads:
         done = list(threads.map(lambda name: agents.launch(name, **ONE), names))
-    assert [one.code for one in done] == [0] * 10, "\n".join(one.text for one in done if one.code)
+    assert [each.code for each in done] == [0] * 10, "\n".join(each.text for each in done if each.code)
     states = sorted(row["state"] for row in agents.sessions() if row["name"] in names)
     assert states == ["PENDING"] * 4 + ["RUNNING"] * 6
     assert most[0] == 2000
 
     running = [row["name"] for row in agents.sessions() if row["state"] == "RUNNING"]
     with ThreadPoolExecutor(2) as threads:
-        assert [one.code for one in threads.map(agents.terminate, running[:2])] == [0, 0]
+        assert [each.code for each in threads.map(agents.terminate, running[:2])] == [0, 0]
     agents.play("schedule").check()
     states = sorted(row["state"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING"))
     assert states == ["PENDING"] * 2 + ["RUNNING"] * 6
     left = [row["name"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING")]
     with ThreadPoolExecutor(4) as threads:
-        assert [one.code for one in threads.map(agents.terminate, left)] == [0] * 8
+        assert [each.code for each in threads.map(agents.terminate, left)] == [0] * 8
     assert agents.held() == {name: [] for name in NAMES}
 
 
