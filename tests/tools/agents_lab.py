@@ -142,6 +142,10 @@ class Lab:
     def _build_image(self) -> None:
         if run(["docker", "image", "inspect", IMAGE]).code == 0:
             return
+        if os.geteuid() != 0:
+            raise RuntimeError(
+                f"The image {IMAGE} is missing and debootstrap needs root: run `make images` as root once."
+            )
         playbook = self.folder / "image.yml"
         playbook.write_text(BUILD.format(shared=SHARED))
         self.play(playbook).check()

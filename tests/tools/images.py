@@ -39,10 +39,9 @@ def main() -> int:
     """Build all side by side: each build mostly waits for the network or the disk."""
     with ThreadPoolExecutor(2) as threads:
         works = [threads.submit(provision), threads.submit(Lab().make_image)]
-    for work in works:
-        work.result()
-    print("the images are ready")
-    return 0
+    errors = [error for work in works if (error := work.exception()) is not None]
+    print("\n".join(str(error) for error in errors) or "the images are ready")
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":
