@@ -13,7 +13,7 @@ PIP := .venv/bin/pip install --quiet --disable-pip-version-check
 PLAY := .venv/bin/ansible-playbook
 DEMO := -e session_name=demo
 COLLECTION := ansible_collections.cluster.compute.plugins
-SCENARIOS := $(filter-out default shared inventory,$(notdir $(patsubst %/,%,$(wildcard extensions/molecule/*/))))
+MOLECULE := $(addprefix molecule-,$(notdir $(patsubst %/molecule.yml,%,$(wildcard extensions/molecule/*/molecule.yml))))
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
@@ -39,15 +39,15 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 ## Check
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
-CHECKS := $(LINTS) unit artifact sanity images modules playbooks-1 playbooks-2 examples hosts molecule
+CHECKS := $(LINTS) unit artifact sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
 # Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
-.PHONY: test lint $(CHECKS) integration cycle clean help
+.PHONY: test lint $(CHECKS) integration clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: .venv/.tested  ## Run every check and test, on real engines
 	@tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images molecule:images \
-		sanity unit $(LINTS) artifact
+		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
+		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) artifact
 
 lint: .venv/.tested  ## Run the checks that do not execute the code
 	@tests/tools/steps.py --workers $(WORKERS) $(LINTS)
@@ -109,6 +109,9 @@ sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed col
 
 molecule: .venv/.tested  ## Run the molecule scenarios on agents created for the run
 	@tests/tools/with_engine.py tests/tools/molecule.sh $(ARGS)
+
+$(MOLECULE): .venv/.tested
+	@tests/tools/with_engine.py tests/tools/molecule.sh $(@:molecule-%=%)
 
 ## House
 

@@ -50,7 +50,7 @@ def tests(root: Path) -> list[Path]:
 def length(path: Path) -> int:
     """The lines of a file without the docstring of the module and without a plugin's documentation."""
     text = path.read_text(encoding="utf-8")
-    left_out = sum(node.end_lineno - node.lineno + 1 for node in _parsed(path).body if _is_documentation(node))
+    left_out = sum(_lines(node) for node in _parsed(path).body if _is_documentation(node))
     return len(text.splitlines()) - left_out
 
 
@@ -62,7 +62,7 @@ def lengths(paths: list[Path], root: Path) -> list[Figure]:
 def function_lengths(paths: list[Path], root: Path) -> list[Figure]:
     """The lines of each function, from its ``def``, with its docstring."""
     return [
-        Figure(function.end_lineno - function.lineno + 1, f"{path.relative_to(root)}:{function.name}")
+        Figure(_lines(function), f"{path.relative_to(root)}:{function.name}")
         for path in paths
         for function in _functions(_parsed(path))
     ]
@@ -136,6 +136,10 @@ def _parsed(path: Path) -> ast.Module:
 
 def _functions(tree: ast.Module) -> Iterator[Function]:
     return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def _is_documentation(node: ast.stmt) -> bool:
