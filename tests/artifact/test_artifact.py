@@ -23,7 +23,7 @@ ALLOWED = re.compile(
     | extensions/molecule/[\w./-]+\.yml
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
-    | plugins/(action|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
+    | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
     | plugins/filter/\w+\.yml
     | roles/(agent|image|session|ssh)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
     | roles/(agent|image|session|ssh)/(files|templates)/[\w./-]+

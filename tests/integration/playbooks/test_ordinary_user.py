@@ -70,5 +70,5 @@ def test_a_user_outside_of_the_group_learns_what_to_do(controller: Controller, u
     options = {"session_name": "denied", "session_provision": False}
     refused = user.play(user.own_group, controller, "cluster_session", **options, **SMALL)
     assert refused.code == 0, refused.text
-    assert "Session denied is PENDING: no agent may hold it: localhost cannot be reached" in refused.text
+    assert "Session denied is PENDING: no agent can hold it: localhost cannot be reached" in refused.text
     assert "add the user to group docker" in refused.text
