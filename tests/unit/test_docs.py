@@ -87,7 +87,8 @@ def phrases(message: str) -> set[str]:
 def source_text() -> str:
     """All sources as plain words, so that a message that is written over several lines is one piece."""
     texts = [text_of(path) for path in tracked(SOURCES) if path.suffix in {".py", ".yml"}]
-    return " ".join(re.sub(r"%[sdr]|[^\w]+", " ", "\n".join(texts)).lower().split())
+    words = re.sub(r"[^\w]+", " ", re.sub(r"%[sdr]", " ", "\n".join(texts)))
+    return " ".join(words.lower().split())
 
 
 def tracked(patterns: tuple[str, ...]) -> list[Path]:
