@@ -16,12 +16,12 @@ from samples import GIB, SESSION, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
     agents_table,
-    ending,
     logs_view,
     session_document,
     sessions_table,
     summary,
     table,
+    termination_summary,
 )
 
 ROW = {
@@ -187,7 +187,7 @@ def test_tables() -> None:
     ],
 )
 def test_the_end_is_told(ended: Json, told: str) -> None:
-    assert ending(ended, "train") == told
+    assert termination_summary(ended, "train") == told
 
 
 def test_logs_come_in_rank_order() -> None:

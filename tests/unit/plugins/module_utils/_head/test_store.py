@@ -74,8 +74,8 @@ def test_a_folder_of_others_is_refused_and_left(folder: Path, theirs: int) -> No
     folder.mkdir()
     folder.chmod(theirs)
     message = (
-        "The state folder %s is there already and open to others, and the store must be private: set one that is "
-        "missing, or that nobody else may read (mode 0700)." % folder
+        "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
+        "not exist, or that only you can read (mode 0700)." % folder
     )
     with pytest.raises(StateError, match=exactly(message)):
         Store(str(folder))
@@ -86,7 +86,7 @@ def test_a_linked_store_does_not_open_a_folder_of_others(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o1777)
     (folder / "sessions.db").symlink_to(folder / "elsewhere")
-    with pytest.raises(StateError, match="is there already and open to others"):
+    with pytest.raises(StateError, match="exists and is open to other users"):
         Store(str(folder))
 
 
@@ -101,7 +101,7 @@ def test_a_private_folder_that_was_there_is_taken(folder: Path) -> None:
 def test_a_linked_folder_is_refused(tmp_path: Path, folder: Path, target: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / target)
-    message = "The state folder %s is a link or another user's: remove it, or set another one." % folder
+    message = "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder
     with pytest.raises(StateError, match=exactly(message)):
         Store(str(folder))
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -117,7 +117,7 @@ def test_a_linked_file_is_refused(tmp_path: Path, folder: Path) -> None:
 
 def test_a_file_in_the_place_of_the_folder_is_refused(folder: Path) -> None:
     folder.write_text("mine")
-    with pytest.raises(StateError, match="is a link or another user's"):
+    with pytest.raises(StateError, match="is a link or belongs to another user"):
         Store(str(folder))
     assert folder.read_text() == "mine"
 
