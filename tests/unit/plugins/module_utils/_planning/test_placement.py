@@ -96,7 +96,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
 @pytest.mark.parametrize(
     ("demand", "agents", "reason"),
     [
-        pytest.param(Demand(1, CPU), [], "the inventory has no agent", id="nobody"),
+        pytest.param(Demand(1, CPU), [], "the inventory has no agent", id="no agent"),
         pytest.param(Demand(4, CPU), [agent("agent2", cpus=1)], "agent2: needs 4 CPUs, 1 free", id="CPUs"),
         pytest.param(
             Demand(2, PerContainer(1000, 8 * GIB)),

@@ -211,7 +211,7 @@ def test_spread_is_even_on_equal_agents(number: int, cpus: int, size: int) -> No
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(1, 20))
-def test_spread_leaves_nobody_behind_who_has_room(cpus: list[int], size: int) -> None:
+def test_spread_uses_every_agent_with_room(cpus: list[int], size: int) -> None:
     agents = [agent("agent%d" % index, cpus=count) for index, count in enumerate(cpus)]
     placed = place(Demand(size, CPU, MULTI_NODE, strategy="spread"), agents, frees(*agents))
     assert isinstance(placed, Placement) == (size <= sum(cpus))
