@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.exits import
     describe_command_exit,
     describe_container_exit,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
@@ -49,23 +49,24 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "shm": main.resources.shm,
             "gpus": sum(gpu.shares for gpu in main.resources.gpus),
         },
-        "containers": [
-            {
-                "id": container.id,
-                "hostname": container.hostname,
-                "agent": container.agent,
-                "rank": container.rank,
-                "local_rank": container.local_rank,
-                "address": container.address,
-                "gpus": [gpu.id for gpu in container.resources.gpus],
-            }
-            for container in plan.containers
-        ],
+        "containers": [_container_entry(container) for container in plan.containers],
         "apps": [
             {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
             for port in main.ports
         ],
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
+    }
+
+
+def _container_entry(container: Container) -> Json:
+    return {
+        "id": container.id,
+        "hostname": container.hostname,
+        "agent": container.agent,
+        "rank": container.rank,
+        "local_rank": container.local_rank,
+        "address": container.address,
+        "gpus": [gpu.id for gpu in container.resources.gpus],
     }
 
 
