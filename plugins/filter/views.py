@@ -30,12 +30,12 @@ class FilterModule:
     def filters(self) -> Dict[str, Callable[..., Any]]:
         return {
             "session_summary": views.summary,
-            "session_end": views.ending,
+            "session_end": views.termination_summary,
             "sessions_table": views.sessions_table,
             "session_result": session_result,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
-            "sessions_to_end": views.to_end,
+            "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
             "agents_table": views.agents_table,
             "findings_table": findings_table,

@@ -82,14 +82,7 @@ def rebuilt_plan(
         for container in agent.containers
         if container.session == row.id
     }
-    example = next(iter(observed.values()), None)
-    if example is None:
-        raise ConflictError(
-            "Session %s is known from its labels alone, and no agent that answers has a container of it: bring its "
-            "agents back and run this again, or end the session with terminate.yml." % row.name, row.name)  # fmt: skip
-    if _label(example, "session.request") != request.digest:
-        rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
-        raise InputError("session_name", row.name, rule)
+    example = _example(row, request, observed)
     placed_on = read_placement(_label(example, "session.placement"))
     mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
@@ -107,6 +100,19 @@ def rebuilt_plan(
         mtu=mtu_for(mode, agents, placed_on),
     )
     return build_plan(request, inputs)
+
+
+def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
+    """A container of the session, whose labels describe it, after a check that the request is the one of its labels."""
+    example = next(iter(observed.values()), None)
+    if example is None:
+        raise ConflictError(
+            "Session %s is known from its labels alone, and no agent that answers has a container of it: bring its "
+            "agents back and run this again, or end the session with terminate.yml." % row.name, row.name)  # fmt: skip
+    if _label(example, "session.request") != request.digest:
+        rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
+        raise InputError("session_name", row.name, rule)
+    return example
 
 
 def _is_adoptable(container: ObservedContainer) -> bool:

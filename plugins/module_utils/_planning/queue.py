@@ -74,11 +74,15 @@ def take_turn(
             if can_start(other, placement):
                 kept.append(other.name)
                 before.update({name: free[name].copy() for name in placement.agents if name not in before})
-                for agent in placement.agents:
-                    free[agent].take(other.demand.per_container)
+                _book(other.demand, placement, free)
         elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
             return Shortfall("waits behind %s, which comes first: %s" % (other.name, placement.reason))
     return _behind(mine, agents, free, {**free, **before}, kept)
+
+
+def _book(demand: Demand, placement: Placement, free: Dict[str, FreeCapacity]) -> None:
+    for agent in placement.agents:
+        free[agent].take(demand.per_container)
 
 
 def _behind(

@@ -33,7 +33,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("session_name", "-dash", f"session_name: '-dash': {NAME}."),
     ("session_name", "line\nbreak", f"session_name: 'line\\nbreak': {NAME}."),
     ("session_name", "break\n", f"session_name: 'break\\n': {NAME}."),
-    ("session_shm", "2g", "session_shm: '2g': shared memory is part of the memory, 64m here."),
+    ("session_shm", "2g", "session_shm: '2g': must be at most session_memory, which is 64m."),
     ("session_memory", "1x", f"session_memory: '1x': {AMOUNT}."),
     ("session_cpus", 0, "session_cpus: '0': must be at least 0.01."),
     (

@@ -392,6 +392,6 @@ def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json]
     ended = move("terminated", id=identity, logs=logs)
     assert ended["session"]["state"] == "TERMINATED"
     assert ended["warnings"] == [
-        "Not all logs could be kept in %s: Is a directory; make room there." % (folder / identity)
+        "Not all logs could be kept in %s: Is a directory; free some space there." % (folder / identity)
     ]
     (folder / identity / "sub1.log").rmdir()

@@ -87,7 +87,7 @@ def test_what_lost_containers_held_is_given_once(store: Store, lost_store: Store
     assert "" not in cpusets
 
 
-def test_a_lost_container_without_room_is_told(store: Store, lost_store: Store) -> None:
+def test_a_lost_container_without_room_is_refused(store: Store, lost_store: Store) -> None:
     asked = request(cluster_size=2, gpus=0.5)
     shared = agent("g", gpus=[replace(GPUS.gpus[0], shares=2.0)])
     there = carried_out([shared], running(store, asked, shared), states={"sub1": "gone"})
@@ -110,7 +110,7 @@ def test_an_adopted_session_of_another_request_is_refused(store: Store, lost_sto
         launch(lost_store, request(cluster_size=2), context(*there))
 
 
-def test_an_adopted_session_whose_agents_are_lost_is_told(store: Store, lost_store: Store) -> None:
+def test_an_adopted_session_whose_agents_are_lost_is_refused(store: Store, lost_store: Store) -> None:
     (there,) = carried_out([A], running(store, TRAIN, A))
     adopt(lost_store, [there], 1000.0)
     silent = replace(there, reachable=False, containers=())
@@ -146,7 +146,7 @@ def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_remove
 
 @pytest.mark.parametrize("state", ["exited", "paused", "dead"])
 def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_store: Store, state: str) -> None:
-    """Its hosts were rebooted: what it holds is not held for ever by nobody."""
+    """Its hosts were restarted. What it holds is still known, so it can be repaired or ended."""
     plan = running(store, TRAIN, A)
     stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], state))
     adopt(lost_store, stopped, 1000.0)

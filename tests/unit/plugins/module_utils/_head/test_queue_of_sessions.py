@@ -94,7 +94,7 @@ def test_memory_counts_like_cpus(store: Store) -> None:
 FOLDER = request(mounts=[{"source": "/data", "target": "/data"}])
 
 
-def test_a_queued_session_without_its_folder_ends_and_holds_nobody_back(store: Store) -> None:
+def test_a_queued_session_without_its_folder_fails_and_blocks_nothing(store: Store) -> None:
     launch(store, FOLDER, context(agent("a", cpus=0)))
     launch(store, request(name="behind", cluster_size=4), context(agent("a", cpus=0), now=1001.0))
     there = replace(A, paths={"/data": False})

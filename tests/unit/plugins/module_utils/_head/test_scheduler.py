@@ -91,7 +91,7 @@ def test_a_container_on_a_lost_agent_is_not_put_elsewhere(store: Store) -> None:
 @pytest.mark.parametrize(
     ("state", "doing"), [("PREPARING", "launched"), ("TERMINATING", "ended")], ids=["launch", "end"]
 )
-def test_what_somebody_is_at_work_on_is_held(store: Store, state: str, doing: str) -> None:
+def test_a_session_that_a_controller_works_on_is_held(store: Store, state: str, doing: str) -> None:
     decision = launch(store, TRAIN, context(A))
     if state == "TERMINATING":
         store.change(decision.session, state, 1001.0, "ended by alice")
@@ -132,7 +132,7 @@ def test_an_end_that_was_lost_is_finished_by_the_next_launch(store: Store) -> No
     assert store.need(old.session.id).state == "TERMINATED"
 
 
-def test_a_lost_launch_of_somebody_else_frees_its_room(store: Store) -> None:
+def test_a_lost_launch_of_another_controller_frees_its_room(store: Store) -> None:
     launch(store, request(name="other", cluster_size=4), context(A, now=1000.0))
     assert launch(store, TRAIN, context(A, now=1500.0)).verdict == "pending"
     assert launch(store, TRAIN, context(A, now=1601.0)).verdict == "placed"
@@ -151,7 +151,7 @@ def test_a_folder_of_another_live_session_is_refused(store: Store) -> None:
     assert store.find("train", "alice") is None
 
 
-def test_a_queued_session_whose_folder_another_has_by_now_is_given_up(store: Store) -> None:
+def test_a_queued_session_whose_folder_another_session_has_taken_is_given_up(store: Store) -> None:
     launch(store, TRAIN, context(agent("a", cpus=1)))
     running(store, request(owner="bob", cluster_size=1), A)
     decision = launch(store, TRAIN, context(A, B, kept=row_of(store, owner="bob").id))
@@ -253,7 +253,7 @@ def test_the_ports_of_a_main_that_is_down_stay_its_own(store: Store) -> None:
         ({"network_pool": ["10.9.0.0/27"]}, {"routes": ("10.0.0.0/8",)}, "No free /27 is left in the address pool"),
     ],
 )
-def test_exhausted_pools_are_told_and_nothing_is_recorded(
+def test_exhausted_pools_are_refused_and_nothing_is_recorded(
     store: Store, variables: dict[str, object], fields: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConflictError, match=message), store.transaction():

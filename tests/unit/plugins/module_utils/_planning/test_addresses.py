@@ -96,7 +96,7 @@ def test_pools_are_tried_in_their_order() -> None:
     assert choose_subnet(20, ["10.1.0.0/27", "10.2.0.0/24", "10.3.0.0/24"], ["10.2.0.0/16"]).subnet == "10.3.0.0/26"
 
 
-def test_an_exhausted_pool_is_told() -> None:
+def test_an_exhausted_pool_is_refused() -> None:
     message = "No free /27 is left in the address pool 10.1.0.0/26: end sessions, or enlarge session_network_pool."
     with pytest.raises(ConflictError, match=exactly(message)):
         choose_subnet(3, ["10.1.0.0/26"], ["10.1.0.0/27", "10.1.0.60/32"])
@@ -115,7 +115,7 @@ def test_a_preferred_port_is_tried_first(preferred: int | None, taken: set[int],
     assert choose_port(preferred, 30000, 30002, taken) == port
 
 
-def test_exhausted_ports_are_told() -> None:
+def test_exhausted_ports_are_refused() -> None:
     message = "No port is free in 30000-30001: end sessions, or enlarge session_port_range."
     with pytest.raises(ConflictError, match=exactly(message)):
         choose_port(30001, 30000, 30001, {30000, 30001})
