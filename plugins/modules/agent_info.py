@@ -7,9 +7,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: agent_info
-short_description: Report what an agent has, and what runs on it
+short_description: Report the resources of an agent and the containers of sessions on it
 description:
-  - Returns everything that the scheduler must know of an agent, from one quick look at its engine and its kernel.
+  - Returns everything that the scheduler needs to know about an agent, from its engine and its kernel.
   - An engine that does not answer is a report with C(reachable=false) and a reason; the module does not fail.
 options:
   name:
@@ -40,36 +40,36 @@ options:
     default: true
   reserved_cpus:
     description:
-      - CPUs that sessions never get, such as V(1) or V(0.5).
+      - CPUs that are reserved for the host, such as V(1) or V(0.5).
     type: str
     default: "0"
   reserved_memory:
     description:
-      - Memory that sessions never get, such as V(2g).
+      - Memory that is reserved for the host, such as V(2g).
     type: str
     default: "0"
   cpus:
     description:
-      - CPUs of the agent, instead of the engine's own count.
+      - The number of CPUs of the agent, in place of the engine's own count.
     type: str
   memory:
     description:
-      - Memory of the agent, such as V(64g), instead of the engine's own amount.
+      - The memory of the agent, such as V(64g), in place of the engine's own amount.
     type: str
   gpus:
     description:
-      - GPUs of the agent, instead of those that its kernel shows, each with an C(id) and, where several sessions
-        may share it, a number of C(shares).
+      - The GPUs of the agent, in place of the GPUs that its kernel shows. Each has an C(id) and, if several sessions
+        can share it, a number of C(shares).
     type: list
     elements: dict
   publish:
     description:
-      - The agent's address that ports are published on.
+      - The address of the agent on which ports are published.
     type: str
     default: 127.0.0.1
   address:
     description:
-      - The agent's address as the controller reaches it.
+      - The address at which the controller reaches the agent.
     type: str
     default: 127.0.0.1
 extends_documentation_fragment:
@@ -90,7 +90,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask every agent what it has
+- name: Get the report of each agent
   cluster.compute.agent_info:
     name: "{{ inventory_hostname }}"
     image: cluster-compute:latest
@@ -101,7 +101,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 connected:
-  description: V(false) where Ansible itself could not reach the host.
+  description: V(false) if Ansible itself cannot reach the host.
   returned: when the host cannot be reached
   type: bool
   sample: false
@@ -119,7 +119,7 @@ agent:
       type: bool
       returned: always
     reason:
-      description: Why it did not.
+      description: Why it did not answer.
       type: str
       returned: always
     architecture:
@@ -128,32 +128,102 @@ agent:
       returned: always
       sample: x86_64
     capacity:
-      description: What sessions may hold, C(millicpus), C(memory) in bytes, C(gpus) and C(cpu_ids).
+      description: What sessions can allocate.
       type: dict
       returned: always
+      contains:
+        millicpus:
+          description: Thousandths of a CPU.
+          type: int
+          returned: always
+        memory:
+          description: Bytes.
+          type: int
+          returned: always
+        gpus:
+          description: The GPUs, each with C(id) and C(shares).
+          type: list
+          elements: dict
+          returned: always
+        cpu_ids:
+          description: The CPUs to which containers can be pinned.
+          type: list
+          elements: int
+          returned: always
     engine:
-      description: The engine's versions and its place in a Swarm.
+      description: The engine.
       type: dict
       returned: always
+      contains:
+        version:
+          description: The version of the engine.
+          type: str
+          returned: always
+        api:
+          description: The version of its API.
+          type: str
+          returned: always
+        rootless:
+          description: Whether the engine runs without root.
+          type: bool
+          returned: always
+        swarm:
+          description: Its Swarm membership, as M(cluster.compute.swarm_info) returns it.
+          type: dict
+          returned: always
     limits:
-      description: What a container may be given, -1 is unlimited and 0 is not known.
+      description: The limits that a container can get; -1 means unlimited, 0 not known.
       type: dict
       returned: always
-      sample:
-        nofile: 1048576
-        memlock: -1
+      contains:
+        nofile:
+          description: Open files.
+          type: int
+          returned: always
+          sample: 1048576
+        memlock:
+          description: Bytes that can be locked in memory.
+          type: int
+          returned: always
+          sample: -1
     paths:
-      description: Which of O(paths) are there.
+      description: Which of O(paths) exist.
       type: dict
       returned: always
     image:
-      description: Whether the image is there.
+      description: The image O(image).
       type: dict
       returned: always
+      contains:
+        reference:
+          description: The reference of the image.
+          type: str
+          returned: always
+        present:
+          description: Whether the image exists.
+          type: bool
+          returned: always
+        id:
+          description: The ID of the image.
+          type: str
+          returned: always
+        architecture:
+          description: The architecture of the image.
+          type: str
+          returned: always
     runtime:
-      description: Whether the SSH runtime is there.
+      description: The SSH runtime.
       type: dict
       returned: always
+      contains:
+        volume:
+          description: The name of the volume.
+          type: str
+          returned: always
+        present:
+          description: Whether the volume exists.
+          type: bool
+          returned: always
     mtu:
       description: The MTU of the network between the agents.
       type: int

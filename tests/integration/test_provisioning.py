@@ -184,7 +184,7 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     assert "this agent still has containers of sessions (alice.busy.main1)" in " ".join(busy.output.split())
     host.run("docker rm alice.busy.main1 own")
 
-    host.run("printf 'FROM %s\\nRUN touch /mine\\n' | docker build -q -t mine:1 -" % REFERENCE)
+    host.run("printf 'FROM %s\\nRUN touch /mine\\n' | DOCKER_BUILDKIT=0 docker build -q -t mine:1 -" % REFERENCE)
     host.run("docker tag %s kept:1" % REFERENCE)
     assert host.play("-e", "agent_state=absent", "--check").changed > 0
     assert host.play("-e", "agent_state=absent").changed > 0

@@ -108,8 +108,9 @@ def _connected(port: int) -> PairTest:
 
 
 def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    """Whether the sender sent, and the receiver listened."""
-    return bool(probes.get(sender["name"], {}).get("sent") and probes.get(receiver["name"], {}).get("listened"))
+    """Whether the sender sent, and the receiver listened and returned what it received."""
+    listener = probes.get(receiver["name"], {})
+    return bool(probes.get(sender["name"], {}).get("sent") and listener.get("listened") and "heard" in listener)
 
 
 def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:

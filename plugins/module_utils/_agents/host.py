@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A host as its kernel shows it in /proc and /sys: limits, ports, routes, MTU, GPUs. What it hides is left out."""
+"""Properties of a host from /proc and /sys: limits, ports, routes, MTU, GPUs. Unreadable values are left out."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ORGANIZATION = b"\x06\x03\x55\x04\x0a"  # the object identifier 2.5.4.10, as DER
 
 
 def engine_limits(docker_host: str, proc: str = "/proc") -> Limits:
-    """What this host's engine can give a container: all that is useful, or no more than its own hard limits."""
+    """The limits that this host's engine can give a container: all that is useful, or its own hard limits."""
     pid = engine_pid(docker_host, proc)
     if not pid:
         return Limits()
@@ -41,7 +41,7 @@ def engine_limits(docker_host: str, proc: str = "/proc") -> Limits:
 
 
 def engine_pid(docker_host: str, proc: str = "/proc") -> int:
-    """The process behind the engine's socket, or the one in its pid file; 0 where neither is dockerd."""
+    """The process that owns the engine's socket, or the process in its pid file; 0 if neither is dockerd."""
     for pid in (_peer(docker_host), _number(read(PID_FILE))):
         if pid and read("%s/%d/comm" % (proc, pid)).strip() == "dockerd":
             return pid
@@ -69,7 +69,7 @@ def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -
 
 
 def own_address(wanted: List[str]) -> str:
-    """The first of the addresses that an interface here holds, else the one that the default route begins at."""
+    """The first of the addresses that an interface of this host has, else the address from which the default route starts."""
     held = {address for _name, address in _interfaces()}
     for address in wanted:
         if address in held and not address.startswith("127."):
@@ -90,13 +90,13 @@ def gpu_ids(proc: str = "/proc") -> List[str]:
 
 
 def cpu_ids(count: int) -> List[int]:
-    """The CPUs that a container may be pinned to; by number alone where this process sees others than the engine."""
+    """The CPUs to which a container may be pinned; numbered from 0 if this process sees other CPUs than the engine."""
     mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return mine if len(mine) == count else list(range(count))
 
 
 def swarm_cluster(data_root: str) -> str:
-    """The Swarm that this host belongs to: the organization in its node certificate, the only place a worker has it."""
+    """The Swarm that this host belongs to: the organization in its node certificate, the only record of it on a worker."""
     pem = read(os.path.join(data_root, "swarm/certificates/swarm-node.crt"))
     return _organization(pem)
 

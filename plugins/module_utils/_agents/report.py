@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The agent report: everything that the scheduler must know of a host, in a few requests to its engine."""
+"""The agent report: everything that the scheduler needs to know about a host, from a few requests to its engine."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the inventory says of an agent's capacity: amounts instead of the engine's own, and what is kept back."""
+    """The inventory's settings of an agent's capacity: amounts that replace the engine's own, and reserved amounts."""
 
     millicpus: int | None = None
     memory: int | None = None
@@ -47,7 +47,7 @@ class Overrides:
 
     @classmethod
     def from_options(cls, options: Json) -> Overrides:
-        """Amounts as people write them; an InputError names the option."""
+        """Parse amounts such as ``0.5`` CPUs or ``2g``; an InputError names the option."""
         cpus, memory, gpus = options.get("cpus"), options.get("memory"), options.get("gpus")
         return cls(
             millicpus=None if _unset(cpus) else parse_cpus(cpus, "cpus"),
@@ -58,11 +58,11 @@ class Overrides:
         )
 
     def capacity(self, info: Json, found_gpus: Sequence[str]) -> Json:
-        """The engine's own amounts, overridden, without what is kept back."""
+        """The engine's own amounts with the overrides, without the reserved amounts."""
         count = int(info.get("NCPU") or 0)
         millicpus = count * 1000 if self.millicpus is None else self.millicpus
         memory = int(info.get("MemTotal") or 0) if self.memory is None else self.memory
-        gpus = [Gpu(one) for one in found_gpus] if self.gpus is None else self.gpus
+        gpus = [Gpu(identity) for identity in found_gpus] if self.gpus is None else self.gpus
         return {
             "millicpus": max(0, millicpus - self.reserved_millicpus),
             "memory": max(0, memory - self.reserved_memory),
@@ -72,18 +72,18 @@ class Overrides:
 
 
 def report(options: Json) -> Json:
-    """The whole report; an engine that cannot be asked is a report that says so."""
+    """The complete report; an engine that does not answer is a report that says so."""
     overrides = Overrides.from_options(options)
-    known = _known(options)
+    found = _host_report(options)
     try:
         engine = Engine(options["docker_host"], options["timeout"], options["name"])
-        return {**known, **_asked(engine, options, overrides)}
+        return {**found, **_engine_report(engine, options, overrides)}
     except (EngineError, LibraryError) as error:
-        return {**known, "reachable": False, "reason": error.message}
+        return {**found, "reachable": False, "reason": error.message}
 
 
-def _known(options: Json) -> Json:
-    """What needs no engine; with all the keys that an engine's answers will replace."""
+def _host_report(options: Json) -> Json:
+    """What does not depend on the engine, with all keys that the engine's answers replace."""
     inactive = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
     return {
         "name": options["name"],
@@ -108,10 +108,10 @@ def _known(options: Json) -> Json:
     }
 
 
-def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
+def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     info = engine.info()
     everyone = engine.containers(everyone=True)
-    ours = [one for one in everyone if is_ours(one)]
+    ours = [listed for listed in everyone if is_ours(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
     gpus = host.gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
@@ -123,16 +123,16 @@ def _asked(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
         "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
-        "networks": [network_entry(one) for one in engine.networks(everyone=True)],
-        "ports": sorted(host.listening_ports().union(*(published(one) for one in everyone))),
-        "containers": [with_batch(engine, one) for one in _ranked(describe(engine, ours, default_parallelism()))],
+        "networks": [network_entry(network) for network in engine.networks(everyone=True)],
+        "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
+        "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],
     }
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 
 
 def with_batch(engine: Engine, entry: Json) -> Json:
-    """Main1 of a batch session also tells how its command stands; one that cannot be read hides nothing of all the rest."""
+    """The entry of main1 of a batch session with the state of its command. An unreadable state does not fail the report."""
     if not entry["labels"].get(LABEL_BATCH):
         return entry
     try:
@@ -149,7 +149,7 @@ def _cluster(info: Json) -> str:
 
 
 def _ranked(entries: List[Json]) -> List[Json]:
-    return sorted(entries, key=lambda one: (one["session"], one["rank"]))
+    return sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
 
 
 def _unset(value: object) -> bool:

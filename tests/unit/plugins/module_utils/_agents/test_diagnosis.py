@@ -196,9 +196,13 @@ def test_a_worker_with_an_unreadable_certificate_is_assigned_by_its_managers() -
     }
 
 
-def test_an_agent_that_cannot_listen_is_a_warning() -> None:
-    tried = {**probes(*NAMES), "agent2": {"reason": "nothing can listen"}}
+@pytest.mark.parametrize("earlier", [{}, {"heard": []}, {"listened": True}])
+def test_an_agent_that_cannot_listen_or_is_lost_meanwhile_is_a_warning(earlier: dict[str, Any]) -> None:
+    tried = {**probes(*NAMES), "agent2": {**earlier, "reason": "nothing can listen"}}
     assert ("ports", "agent2") in not_ok(diagnose(THREE, tried, Requirements(head="agent1")))
+    assert not [
+        check for check, _where in not_ok(diagnose(THREE, tried, Requirements(head="agent1"))) if check == "udp 4789"
+    ]
 
 
 def test_the_outcome_is_one_sentence() -> None:

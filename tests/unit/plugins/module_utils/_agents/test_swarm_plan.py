@@ -38,9 +38,9 @@ def worker(name: str, of: str = "a1", cluster: str = "", **more: Any) -> Node:
         ([manager("a1"), worker("a2", cluster="ours")], "a1", "ours", {}, ["a1"]),
         ([manager("a1"), bare("a2"), worker("a3")], "a1", "ours", {"a2": "join"}, ["a1"]),
         ([manager("a1"), worker("a2", wanted=True)], "a1", "ours", {"a2": "promote"}, ["a1", "a2"]),
-        # A manager stays one, whether it is asked for or not.
+        # A manager stays a manager, whether it is configured or not.
         ([manager("a1"), manager("a2")], "a1", "ours", {}, ["a1", "a2"]),
-        # The head was made anew: it comes back to the Swarm that this collection began.
+        # The head was reinstalled: it joins the Swarm that this collection created again.
         ([bare("a1"), manager("a2", ours=True), worker("a3", of="a2")], "a2", "ours", {"a1": "join"}, ["a1", "a2"]),
         # The head is a worker of a Swarm with another manager.
         ([worker("a1", of="a2"), manager("a2")], "a2", "ours", {"a1": "promote"}, ["a1", "a2"]),

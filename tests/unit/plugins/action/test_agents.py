@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The action plugins of the role ``agent``: they read the registered results of other hosts and decide on the controller."""
+
+from __future__ import annotations
+
+import doctest
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+
+from ansible_collections.cluster.compute.plugins.action import (
+    agent_diagnosis,
+    agent_examination_info,
+    agent_settings,
+    port_listener,
+    port_probe,
+    reference_image_plan,
+    swarm_plan,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+HOSTS = ["a1", "a2", "a3"]
+
+
+def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json | Exception | None = None) -> Any:
+    """The result of an action whose module gives this answer; ``called`` of the result are the module's options."""
+    called: list[Json] = []
+
+    class Played(action):  # type: ignore[misc, valid-type]
+        def module(self, name: str, args: Json, task_vars: Json) -> Json:
+            called.append(args)
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer or {})
+
+    task = SimpleNamespace(check_mode=False, diff=False, args=args, async_val=0, delegate_to=None)
+    templar = SimpleNamespace(template=lambda value: value)
+    result = Played(task, None, None, None, templar, None).act(dict(args), task_vars)
+    return SimpleNamespace(result=result, called=called)
+
+
+def play(active: list[str] | None = None, **variables: dict[str, Any]) -> Json:
+    """Task variables of a play in which hosts registered results: by variable and host."""
+    hostvars = {host: {name: found[host] for name, found in variables.items() if host in found} for host in HOSTS}
+    return {"hostvars": hostvars, "ansible_play_hosts_all": HOSTS, "ansible_play_hosts": active or HOSTS}
+
+
+def test_results_of_hosts_leaves_out_hosts_without_the_variable() -> None:
+    task_vars = play(found={"a1": {"x": 1}, "a3": "no result"})
+    assert ComputeAction.results_of_hosts(None, "found", task_vars) == {"a1": {"x": 1}}  # type: ignore[arg-type]
+
+
+def member(number: int, **changes: Any) -> Json:
+    found = {"name": f"a{number}", "state": "inactive", "address": f"192.0.2.{number}", "node_id": f"n{number}"}
+    return {"swarm": {**found, **changes}}
+
+
+def test_hosts_that_answered_join_the_head() -> None:
+    memberships = {"a1": member(1), "a2": member(2), "a3": {"failed": True}}
+    settings = {"a2": {"swarm_manager": True}}
+    args = {"memberships": "found", "head": "a1", "answers": [{"skipped": True}]}
+    plan = act(swarm_plan.ActionModule, args, play(found=memberships, __agent=settings)).result["plan"]
+    assert plan["steps"] == {"a1": "init", "a2": "join"}
+    assert plan["managers"] == ["a1", "a2"]
+    assert plan["peers"] == {"a1": ["192.0.2.2"], "a2": ["192.0.2.1"]}
+
+
+def test_hosts_that_have_failed_do_not_join() -> None:
+    task_vars = play(["a1"], found={"a1": member(1), "a2": member(2)})
+    assert act(swarm_plan.ActionModule, {"memberships": "found", "head": "a1"}, task_vars).result["plan"]["steps"] == {
+        "a1": "init"
+    }
+
+
+def test_a_host_that_leaves_has_a_manager_that_stays() -> None:
+    leaving = {"a3": member(3, state="active", cluster_id="c")}
+    staying = member(1, state="active", cluster_id="c", manager=True)
+    args = {"memberships": "found", "leave": True, "agents": HOSTS, "answers": [staying, {"failed": True}]}
+    plan = act(swarm_plan.ActionModule, args, play(found=leaving)).result["plan"]
+    assert plan == {"keepers": {"a3": "a1"}, "refused": {}, "staying": ["a1", "a2"]}
+
+
+def test_the_head_builds_the_reference_image_and_the_others_receive_it() -> None:
+    images = {host: {"image": {"agent": host, "present": False, "host": "x86_64"}} for host in HOSTS}
+    args = {"images": "found", "head": "a2", "answers": [{}]}
+    plan = act(reference_image_plan.ActionModule, args, play(["a1", "a2"], found=images)).result["plan"]
+    assert (plan["builder"], plan["takers"]) == ("a2", ["a1"])
+    assert act(reference_image_plan.ActionModule, args, play()).result["plan"]["takers"] == []
+
+
+def test_settings_come_from_variables_facts_and_groups() -> None:
+    task_vars = {"inventory_hostname": "a2", "groups": {"agents": HOSTS}, "ansible_facts": {"effective_user_id": 0}}
+    settings = act(agent_settings.ActionModule, {"become": "yes"}, task_vars).result
+    assert (settings["become"], settings["head"], settings["is_head"]) == (True, "a1", False)
+    assert settings["swarm_addresses"] == ["a2"]
+
+
+def test_the_engine_gets_at_least_a_second() -> None:
+    with pytest.raises(InputError, match=r"^agent_engine_timeout: 0: must be at least 1"):
+        act(agent_settings.ActionModule, {"engine_timeout": 0}, {"inventory_hostname": "a1"})
+
+
+LOST = AnsibleConnectionFailure("no route\n to host")
+
+
+def test_a_host_that_is_lost_is_a_report() -> None:
+    result = act(agent_examination_info.ActionModule, {"name": "a1"}, {}, LOST).result
+    assert result["report"] == {"name": "a1", "reachable": False, "reason": "no route to host"}
+
+
+@pytest.mark.parametrize("action", [port_listener, port_probe])
+def test_a_host_that_cannot_listen_or_send_says_why(action: Any) -> None:
+    assert act(action.ActionModule, {"name": "a1", "mark": "m"}, {}, LOST).result["probe"] == {
+        "reason": "no route to host"
+    }
+
+
+def test_an_agent_sends_to_the_reachable_agents() -> None:
+    report = {"name": "a1", "address": "192.0.2.1", "mtu": 1450, "swarm": {"state": "active"}, "reachable": True}
+    task_vars = play(found={"a1": {"report": report}, "a2": {"report": {"name": "a2", "reachable": False}}})
+    (options,) = act(port_probe.ActionModule, {"name": "a1", "mark": "m", "examinations": "found"}, task_vars).called
+    agents = [{"name": "a1", "address": "192.0.2.1", "mtu": 1450, "member": True}]
+    assert options == {"name": "a1", "mark": "m", "agents": agents}
+
+
+def test_a_host_without_an_examination_is_a_failure() -> None:
+    lost = {"name": "a1", "reachable": False, "reason": "silent"}
+    args = {"examinations": "found", "probes": ["sent"]}
+    result = act(agent_diagnosis.ActionModule, args, play(found={"a1": {"report": lost}})).result
+    assert result["fit"] is False
+    assert [finding["found"] for finding in result["findings"]] == [
+        "silent",
+        "it was not examined",
+        "it was not examined",
+    ]
+
+
+def test_examples() -> None:
+    assert doctest.testmod(agent_examination_info).failed == 0
