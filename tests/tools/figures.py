@@ -149,11 +149,11 @@ def _is_documentation(node: ast.stmt) -> bool:
 
 
 def _depth(node: ast.AST) -> int:
-    if isinstance(node, Function | ast.ClassDef):
-        return 0  # counted as a function of its own
-    inner = max((_depth(child) for child in ast.iter_child_nodes(node)), default=0)
+    if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) or isinstance(node, Function | ast.ClassDef):
+        return 0  # an expression, or a function that is counted itself
     if isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
         return max(_depth(node.orelse[0]), 1 + max(_depth(child) for child in node.body))
+    inner = max((_depth(child) for child in ast.iter_child_nodes(node)), default=0)
     return inner + isinstance(node, BLOCKS)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batch commands and how they end: what the playbook says, its exit code, the list of sessions and the logs."""
+"""Batch commands and their results: the output and the exit code of the playbook, the list of sessions, the logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HUNGRY = "echo begun; python3 -c 'x = bytearray(200 << 20); print(len(x))'"
 
 
 def row_of(controller: Controller, name: str) -> dict[str, Any]:
-    """What the store knows of a session."""
+    """The record of a session in the store."""
     return next(row for row in controller.sessions() if row["name"] == name)
 
 
@@ -68,8 +68,8 @@ ENDS = [
 
 
 @pytest.mark.parametrize("end", ENDS, ids=[end.name for end in ENDS])
-def test_how_a_command_ends(controller: Controller, end: End) -> None:
-    """By the playbook's exit code and words, and afterwards by the logs, whether the session is over or not."""
+def test_the_playbook_and_the_logs_show_how_a_command_ended(controller: Controller, end: End) -> None:
+    """The playbook by its exit code and output, the logs also after the session has ended."""
     done = end.launch(controller)
     assert done.code == (0 if end.result == "SUCCESS" else 2), done.text
     assert f"Session {end.name}: {end.result}, {end.reason}" in done.text
@@ -77,7 +77,7 @@ def test_how_a_command_ends(controller: Controller, end: End) -> None:
     assert bool(controller.engine(end.name)) == (end.state == "RUNNING")
 
 
-def test_how_the_list_tells_it(controller: Controller) -> None:
+def test_the_list_shows_how_each_command_ended(controller: Controller) -> None:
     listed = {row["name"]: (row["state"], row["result"], row["reason"]) for row in controller.sessions()}
     assert {end.name: listed[end.name] for end in ENDS} == {
         end.name: (end.state, end.result, end.reason) for end in ENDS
@@ -91,8 +91,8 @@ def test_the_result_outlives_the_session(controller: Controller) -> None:
     assert row["reason"] == "the command ended with exit code 3"
 
 
-def test_nobody_waits(controller: Controller) -> None:
-    """The playbook comes back at once; the same command again waits for the same run."""
+def test_a_launch_that_does_not_wait_can_be_repeated_to_wait(controller: Controller) -> None:
+    """The playbook returns at once; the second playbook waits for the same run of the command."""
     batch = {**TINY, "session_wait_result": False, "session_command": "echo once; sleep 1; exit 5"}
     controller.play("cluster_session", session_name="alone", **batch).check()
     again = controller.play("cluster_session", session_name="alone", **{**batch, "session_wait_result": True})
@@ -103,8 +103,8 @@ def test_nobody_waits(controller: Controller) -> None:
     assert controller.client.logs(main).decode() == "once\n"
 
 
-def test_a_bootstrap_that_fails(controller: Controller) -> None:
-    """It fails the launch with its last lines, and nothing is left."""
+def test_a_bootstrap_script_that_fails_undoes_the_launch(controller: Controller) -> None:
+    """The error shows the last lines of the script, and nothing is left."""
     script = "echo preparing; ls /nowhere; exit 4"
     done = controller.play("cluster_session", session_name="unprepared", session_bootstrap=script, **TINY)
     assert done.code == 2
@@ -114,8 +114,8 @@ def test_a_bootstrap_that_fails(controller: Controller) -> None:
     assert controller.engine("unprepared") == {}
 
 
-def test_a_bootstrap_that_prepares(controller: Controller) -> None:
-    """It has run in every container, as the user, before the command begins."""
+def test_a_bootstrap_script_runs_before_the_command(controller: Controller) -> None:
+    """In every container and as the user."""
     scripts = {
         "session_bootstrap": "echo $BACKENDAI_CLUSTER_HOST by $(id -un) >prepared",
         "session_command": "cat prepared; ssh sub1 cat prepared",
@@ -125,8 +125,8 @@ def test_a_bootstrap_that_prepares(controller: Controller) -> None:
     assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
 
 
-def test_main1_that_died_in_the_command_is_brought_back(controller: Controller) -> None:
-    """The command begins anew, with the rest of the session there; one that is done is not done again."""
+def test_a_command_runs_again_if_main1_died_and_not_if_it_has_ended(controller: Controller) -> None:
+    """A repeated launch starts main1 and its command again; a command that has ended is not repeated."""
     command = "echo begun; [ ! -e seen ] || exit 4; touch seen; sleep 1000"
     batch = {**TINY, "session_wait_result": False, "session_command": command}
     controller.play("cluster_session", session_name="again", **batch).check()
@@ -144,7 +144,7 @@ def test_main1_that_died_in_the_command_is_brought_back(controller: Controller) 
 
 
 class Training:
-    """The PyTorch example with more epochs than anybody waits for, in the background."""
+    """The PyTorch example in the background, with more epochs than it can finish."""
 
     def __init__(self, controller: Controller, name: str, image: str, policy: str) -> None:
         self.session = Session(controller, name)
@@ -163,7 +163,7 @@ class Training:
             self.text = self.process.stdout.read()
 
     def wait_for(self, words: str) -> None:
-        """Until main1's log has them."""
+        """Wait until the log of main1 contains these words."""
         deadline = time.monotonic() + 180
         while not (containers := self.session.containers()) or words not in self._log(containers["main1"]["Id"]):
             assert time.monotonic() < deadline
@@ -180,8 +180,10 @@ class Training:
 
 
 @pytest.mark.parametrize("policy", ["keep", "terminate"])
-def test_a_container_killed_in_training(controller: Controller, image: Callable[[str], str], policy: str) -> None:
-    """The other ranks fail, and the session goes on without the dead one, or is ended; the list says what happened."""
+def test_a_container_that_is_killed_fails_the_training(
+    controller: Controller, image: Callable[[str], str], policy: str
+) -> None:
+    """The other ranks fail; the session stays degraded or is terminated, as session_on_failure says."""
     training = Training(controller, f"lost-{policy}", image("pytorch"), policy)
     training.wait_for("epoch 1 of 100000")
     controller.client.kill(training.session.containers()["sub1"]["Id"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Data folders: what is written there survives the session, and what is not is gone."""
+"""Data in mounted folders and volumes survives the session; everything else is removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIR: dict[str, Any] = {**SMALL, "session_cluster_size": 2}
 
 @pytest.fixture
 def volumes(controller: Controller) -> Iterator[list[str]]:
-    """The names of volumes that are made by whoever mounts them first."""
+    """The names of volumes that the first mount creates; they are removed after the test."""
     names = [f"cluster-compute-test-{uuid.uuid4().hex[:8]}" for _ in range(2)]
     yield names
     for name in names:
@@ -33,8 +33,8 @@ def mounts(*mounted: dict[str, Any]) -> dict[str, Any]:
     return {**PAIR, "session_mounts": list(mounted)}
 
 
-def test_what_survives_a_session(controller: Controller, volumes: list[str], tmp_path: Path) -> None:
-    """Folders, read-only folders, named volumes and volumes with options, the same in every container."""
+def test_mounted_data_survives_a_session(controller: Controller, volumes: list[str], tmp_path: Path) -> None:
+    """Folders, read-only folders, named volumes and volumes with options, in every container."""
     for name in ("data", "given", "far"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "before").write_text("from before\n")
@@ -66,10 +66,11 @@ def test_what_survives_a_session(controller: Controller, volumes: list[str], tmp
 
 
 @pytest.mark.skipif(
-    "nfs" in Path("/proc/filesystems").read_text(), reason="it would wait for a server that is not there"
+    "nfs" in Path("/proc/filesystems").read_text(),
+    reason="this host has an NFS client, which would wait for a server that does not exist",
 )
-def test_an_nfs_volume_on_a_host_without_an_nfs_client(controller: Controller, volumes: list[str]) -> None:
-    """The launch says what is missing, and leaves nothing."""
+def test_an_nfs_volume_is_refused_on_a_host_without_an_nfs_client(controller: Controller, volumes: list[str]) -> None:
+    """The error says what is missing, and nothing is left."""
     options = {"type": "nfs", "o": "addr=192.0.2.10,rw,nfsvers=4", "device": ":/export/data"}
     refused = controller.launch(
         "nfs-folder", **mounts({"type": "volume", "source": volumes[0], "target": "/data", "options": options})
@@ -80,7 +81,7 @@ def test_an_nfs_volume_on_a_host_without_an_nfs_client(controller: Controller, v
     assert controller.engine("nfs-folder") == {}
 
 
-def test_a_folder_that_is_not_there(controller: Controller, tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(controller: Controller, tmp_path: Path) -> None:
     refused = controller.launch("nowhere", **mounts({"source": str(tmp_path / "missing"), "target": "/data"}))
     assert refused.code == 2
     assert str(tmp_path / "missing") in refused.message

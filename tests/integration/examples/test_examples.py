@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples, each by the command that its page gives."""
+"""The examples, each with the command from its documentation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TORCHRUN = (
 
 
 def launch(controller: Controller, example: str, name: str, image: str) -> Session:
-    """As it is typed, with the image of this run."""
+    """Launch an example with the image of this run."""
     variables = {"session_name": name, "session_image": image, "session_launch_timeout": 900}
     command = controller.command("cluster_session", "-e", f"@examples/{example}/session.yml", **variables)
     run(command, cwd=ROOT, env=controller.environment, timeout=600).check()
@@ -34,7 +34,7 @@ def written(session: Session, host: str = "main1") -> str:
 
 
 def check_training(text: str) -> None:
-    """All ranks took part, the loss fell, all weights are the same, and batches went through /dev/shm."""
+    """All ranks took part, the loss decreased, all weights are equal, and batches used /dev/shm."""
     found = sorted(re.findall(RANK, text))
     assert [rank[:2] for rank in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
     assert all(float(last) < float(first) / 2 for _rank, _host, first, last, _sum, _shared in found)
@@ -52,17 +52,17 @@ def ring(controller: Controller, image: Callable[[str], str]) -> Session:
     return launch(controller, "mpi", "ring", image("mpi"))
 
 
-def test_pytorch_from_the_variables_alone(train: Session) -> None:
+def test_pytorch_trains_with_the_variables_alone(train: Session) -> None:
     check_training(written(train))
 
 
-def test_pytorch_through_torchrun(controller: Controller, train: Session) -> None:
+def test_pytorch_trains_through_torchrun(controller: Controller, train: Session) -> None:
     """Each container runs its own torchrun, started by Ansible: no rank reaches another by SSH."""
     check_training(controller.everywhere("train", TORCHRUN).check().text)
     controller.terminate("train").check()
 
 
-def test_mpi_in_c_and_python(ring: Session) -> None:
+def test_mpi_runs_programs_in_c_and_python(ring: Session) -> None:
     """One slot for each container, though each has half a CPU; two programs, both with the right sums."""
     found = re.findall(RING, written(ring), re.MULTILINE)
     assert sorted(found) == sorted(
@@ -71,7 +71,7 @@ def test_mpi_in_c_and_python(ring: Session) -> None:
 
 
 def test_mpi_uses_the_network_of_the_session(ring: Session) -> None:
-    """The vector of 8 MB crosses eth0, which is the session's."""
+    """The vector of 8 MB is sent over eth0, the interface in the session's network."""
     count = "cat /sys/class/net/eth0/statistics/tx_bytes"
     before = int(ring.say("sub1", count))
     output = ring.say("main1", "mpirun ring")
@@ -80,7 +80,7 @@ def test_mpi_uses_the_network_of_the_session(ring: Session) -> None:
     assert int(ring.say("sub1", count)) - before > 8_000_000
 
 
-def test_mpi_hands_the_environment_to_its_children(ring: Session) -> None:
+def test_mpi_passes_the_environment_to_its_processes(ring: Session) -> None:
     output = ring.say(
         "main1", "mpirun sh -c 'echo $BACKENDAI_CLUSTER_HOST $RANK $GLOO_SOCKET_IFNAME $(hostname) $(id -un)'"
     )
@@ -91,8 +91,8 @@ def test_mpi_hands_the_environment_to_its_children(ring: Session) -> None:
     ]
 
 
-def test_tools_of_strangers(ring: Session) -> None:
-    """rsync, parallel shells and paramiko, without an option and without a prompt."""
+def test_common_ssh_tools_need_no_option_and_no_prompt(ring: Session) -> None:
+    """rsync, parallel shells and paramiko."""
     assert ring.say("main1", "echo here >a && rsync -e ssh a sub1:b && ssh sub1 cat b") == "here"
     three = ["main1: main1", "sub1: sub1", "sub2: sub2"]
     assert sorted(ring.say("main1", "pdsh -w $BACKENDAI_CLUSTER_HOSTS hostname").splitlines()) == three
@@ -104,7 +104,7 @@ def test_tools_of_strangers(ring: Session) -> None:
     assert ring.say("main1", f'python3 -c "{script}"') == "sub2"
 
 
-def test_tensorflow(controller: Controller, image: Callable[[str], str]) -> None:
+def test_tensorflow_reduces_over_all_workers(controller: Controller, image: Callable[[str], str]) -> None:
     flow = launch(controller, "tensorflow", "tensorflow", image("tensorflow"))
     hosts = ("main1", "sub1", "sub2")
     wanted = [f"worker {index} of 3 at {host}:12345: all-reduce 3" for index, host in enumerate(hosts)]
@@ -112,7 +112,7 @@ def test_tensorflow(controller: Controller, image: Callable[[str], str]) -> None
     controller.terminate("tensorflow").check()
 
 
-def test_hpc_challenge(controller: Controller, image: Callable[[str], str]) -> None:
+def test_hpc_challenge_succeeds(controller: Controller, image: Callable[[str], str]) -> None:
     hpcc = launch(controller, "hpcc", "hpcc", image("hpcc"))
     text = written(hpcc)
     assert {"Success=1", "CommWorldProcs=4"} <= set(text.splitlines())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples over an overlay: a container on each of three hosts, and data folders that are the same there, or are not."""
+"""The examples over an overlay network: a container on each of three hosts, with and without a shared data folder."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TORCHRUN = (
     "torchrun --nnodes=$WORLD_SIZE --node-rank=$RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT "
     "/usr/local/bin/train.py"
 )
-# Two CPUs are all that a host of the lab has: one container on each.
+# A host of the lab has two CPUs, so each host holds a single container.
 WIDE = {"session_cpus": 2, "session_cluster_size": 3}
 COUNT = "cat /sys/class/net/eth0/statistics/tx_bytes /sys/class/net/eth1/statistics/tx_bytes"
 
 
 @pytest.fixture(scope="module")
 def launched(agents: Agents) -> Callable[..., Session]:
-    """An example as it is typed, with the image of this run: it lies on the controller's engine, and comes to the hosts."""
+    """A function that launches an example; its image is on the controller's engine and is copied to the hosts."""
 
     def launch(example: str, name: str, **variables: object) -> Session:
         image = example_images.build(agents.client, example)
@@ -42,7 +42,7 @@ def agents_of(session: Session) -> list[str]:
 
 
 def sent(session: Session, host: str) -> tuple[int, int]:
-    """Bytes sent over the session's network, and over docker_gwbridge."""
+    """The bytes sent over the session's network and over docker_gwbridge."""
     own, gateway = session.say(host, COUNT).split()
     return int(own), int(gateway)
 
@@ -54,8 +54,8 @@ def check_training(text: str) -> None:
     assert len({rank[4] for rank in found}) == 1
 
 
-def test_pytorch(agents: Agents, launched: Callable[..., Session]) -> None:
-    """From the variables alone, and through torchrun, started in each container by Ansible; every time the same weights."""
+def test_pytorch_trains_over_the_network_of_the_session(agents: Agents, launched: Callable[..., Session]) -> None:
+    """With the variables alone and through torchrun, which Ansible starts in each container."""
     train = launched("pytorch", "train", **WIDE)
     assert agents_of(train) == list(NAMES)
     check_training(agents.play("session_logs", session_name="train").check().text)
@@ -67,8 +67,8 @@ def test_pytorch(agents: Agents, launched: Callable[..., Session]) -> None:
     agents.terminate("train").check()
 
 
-def test_mpi(agents: Agents, launched: Callable[..., Session]) -> None:
-    """All ranks on all containers, the right sums, and nothing over docker_gwbridge."""
+def test_mpi_runs_all_ranks_over_the_network_of_the_session(agents: Agents, launched: Callable[..., Session]) -> None:
+    """All ranks on all containers, correct sums, and nothing over docker_gwbridge."""
     ring = launched("mpi", "ring", **WIDE)
     assert agents_of(ring) == list(NAMES)
     before = sent(ring, "sub1")
@@ -84,8 +84,8 @@ def test_mpi(agents: Agents, launched: Callable[..., Session]) -> None:
     agents.terminate("ring").check()
 
 
-def test_hpc_challenge(agents: Agents, launched: Callable[..., Session]) -> None:
-    """Four ranks on two hosts."""
+def test_hpc_challenge_succeeds_on_two_hosts(agents: Agents, launched: Callable[..., Session]) -> None:
+    """Four ranks, two on each host."""
     hpcc = launched("hpcc", "hpcc", session_cpus=2, session_cluster_size=2)
     assert len(set(agents_of(hpcc))) == 2
     text = agents.play("session_logs", session_name="hpcc").check().text
@@ -95,7 +95,7 @@ def test_hpc_challenge(agents: Agents, launched: Callable[..., Session]) -> None
     agents.terminate("hpcc").check()
 
 
-def test_a_folder_that_all_hosts_see(agents: Agents) -> None:
+def test_a_folder_that_all_hosts_share_is_the_same_in_all_containers(agents: Agents) -> None:
     mounts = [{"source": "/srv/shared", "target": "/data"}]
     folder = agents.lab.folder / "shared"
     folder.chmod(0o777)
@@ -108,8 +108,8 @@ def test_a_folder_that_all_hosts_see(agents: Agents) -> None:
     assert [path.name for path in folder.iterdir()] == ["after"]
 
 
-def test_a_folder_that_is_another_one_on_one_host(agents: Agents, lab: Lab) -> None:
-    """Refused by name, before anything is made."""
+def test_a_folder_that_differs_on_a_host_is_refused(agents: Agents, lab: Lab) -> None:
+    """The message names the host, and nothing is created."""
     mounts = [{"source": "/srv/shared", "target": "/data"}]
     lab.shell("agent3", "mount -t tmpfs tmpfs /srv/shared").check()
     try:

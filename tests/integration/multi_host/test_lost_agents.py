@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An engine that dies, or a host that is gone, while a session is launched and after: all or nothing, and no leftovers."""
+"""An engine dies or a host is lost during a launch or later: all or nothing, and no leftovers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller import LABEL, Session, run
 
 SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1}
 LABELLED = f"docker ps --quiet --filter label={LABEL}"
-# When the fault comes, as a condition on the host that it comes to.
+# The moment of the fault, as a condition on the host that it hits.
 MOMENTS = {
     "created": f'[ -n "$({LABELLED} --all)" ]',
     "starting": f'[ -n "$({LABELLED})" ]',
@@ -25,12 +25,12 @@ STORE = "/home/admin/.local/state/cluster-compute"
 
 
 def containers(held: list[str]) -> list[str]:
-    """Without the networks: a manager keeps an overlay until the lost agent is back."""
+    """The containers only: a manager keeps an overlay network until the lost agent is back."""
     return [line for line in held if ".main" in line or ".sub" in line]
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_engine_dies_during_the_launch(moment: str, agents: Agents, whole: Lab) -> None:
+def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, agents: Agents, whole: Lab) -> None:
     killer = whole.kill_engine("agent3", MOMENTS[moment])
     done = agents.launch(f"dies-{moment}", **SIX)
     assert killer.wait(timeout=60) == 0
@@ -47,8 +47,8 @@ def test_an_engine_dies_during_the_launch(moment: str, agents: Agents, whole: La
     assert agents.held() == NOTHING
 
 
-def test_a_host_is_gone_during_the_launch(agents: Agents, whole: Lab) -> None:
-    """Nothing answers at its SSH port from the moment it holds a container; its engine goes on."""
+def test_a_host_that_is_lost_during_the_launch_undoes_it(agents: Agents, whole: Lab) -> None:
+    """Its SSH port rejects connections as soon as it holds a container; its engine keeps running."""
     cut = f"until {MOMENTS['created']}; do :; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
     command = ["docker", "exec", "--detach", whole.container("agent3"), "sh", "-c", cut]
     run(command).check()
@@ -64,7 +64,7 @@ def test_a_host_is_gone_during_the_launch(agents: Agents, whole: Lab) -> None:
     assert agents.held() == NOTHING
 
 
-def test_an_engine_dies_under_a_running_session(agents: Agents, whole: Lab) -> None:
+def test_an_engine_that_dies_degrades_a_running_session(agents: Agents, whole: Lab) -> None:
     agents.launched("outlives", **SIX)
     assert whole.kill_engine("agent3").wait(timeout=60) == 0
     row = next(row for row in agents.sessions() if row["name"] == "outlives")
@@ -85,7 +85,7 @@ def test_an_engine_dies_under_a_running_session(agents: Agents, whole: Lab) -> N
     assert agents.held() == NOTHING
 
 
-def test_an_agent_that_is_silent_for_a_while_does_not_end_the_wait(agents: Agents, whole: Lab) -> None:
+def test_an_agent_that_is_unreachable_for_a_while_does_not_end_the_wait(agents: Agents, whole: Lab) -> None:
     command = "until [ -e /tmp/go ]; do sleep 0.2; done"
     batch = {**SIX, "session_command": command, "session_wait_result": True, "session_terminate_when_done": True}
     with ThreadPoolExecutor(1) as thread:
@@ -105,9 +105,9 @@ def test_an_agent_that_is_silent_for_a_while_does_not_end_the_wait(agents: Agent
 
 
 def until_running(agents: Agents, name: str) -> None:
-    end = time.monotonic() + 120
+    deadline = time.monotonic() + 120
     while not any((row["name"], row["state"]) == (name, "RUNNING") for row in agents.sessions()):
-        assert time.monotonic() < end, f"{name} does not run"
+        assert time.monotonic() < deadline, f"{name} does not run"
         time.sleep(1)
 
 
@@ -121,8 +121,8 @@ def test_a_degraded_session_is_repaired(agents: Agents, whole: Lab) -> None:
     assert agents.held() == NOTHING
 
 
-def test_the_store_is_lost(agents: Agents, whole: Lab) -> None:
-    """Adopted from the labels: listed, repaired and ended."""
+def test_a_session_is_adopted_when_the_store_is_lost(agents: Agents, whole: Lab) -> None:
+    """The labels of the containers are enough to list, repair and terminate it."""
     session: Session = agents.launched("adopted", **SIX)
     before = whole.shell("agent1", LABELLED).text
     whole.shell("agent1", f"rm -rf {STORE}").check()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many launches at once, and many one after the other."""
+"""Many launches at once, and many launches in sequence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRACES = (
 
 @contextmanager
 def watched(lab: Lab) -> Iterator[list[int]]:
-    """The most that any engine has held at any time, in thousandths of a CPU."""
+    """The highest amount of CPU that any engine has held at any time, in thousandths of a CPU."""
     most, done = [0], threading.Event()
 
     def watch() -> None:
@@ -48,7 +48,7 @@ def watched(lab: Lab) -> Iterator[list[int]]:
         watcher.join()
 
 
-def test_ten_at_once_where_six_have_room(agents: Agents, lab: Lab) -> None:
+def test_ten_launches_at_once_fill_the_room_for_six(agents: Agents, lab: Lab) -> None:
     names = [f"crowd-{number}" for number in range(10)]
     with watched(lab) as most, ThreadPoolExecutor(len(names)) as threads:
         done = list(threads.map(lambda name: agents.launch(name, **ONE), names))
@@ -70,7 +70,7 @@ def test_ten_at_once_where_six_have_room(agents: Agents, lab: Lab) -> None:
 
 
 def traces(lab: Lab, agents: Agents) -> list[int]:
-    """Every count of every agent, and how many files the controller keeps."""
+    """All counts of all agents, and the number of files that the controller keeps."""
     counts = [int(count) for agent in NAMES for count in lab.shell(agent, TRACES).text.split()]
     return [*counts, len(agents.kept())]
 
@@ -81,7 +81,7 @@ def grown(before: list[int], after: list[int]) -> list[int]:
     return [index for index, count in enumerate(after) if count > before[index]]
 
 
-def test_again_and_again_leaves_no_trace(agents: Agents, lab: Lab) -> None:
+def test_repeated_launches_leave_no_trace(agents: Agents, lab: Lab) -> None:
     shape = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", **ONE}
 
     def once() -> None:

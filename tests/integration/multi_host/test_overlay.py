@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sessions across hosts: who goes where, and what the containers see of each other."""
+"""Sessions across hosts: the placement of containers and the network between them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def placement(session: Session) -> list[str]:
     return [container["agent"] for container in session.document["containers"]]
 
 
-def test_it_is_spread_as_it_must_be(six: Session) -> None:
+def test_six_containers_are_placed_two_on_each_host(six: Session) -> None:
     assert placement(six) == [name for name in NAMES for _ in range(2)]
     assert six.document["session"]["mode"] == "multi-node"
     assert six.document["network"]["driver"] == "overlay"
 
 
-def test_everybody_reaches_everybody_by_name(six: Session) -> None:
+def test_every_container_reaches_every_other_by_name(six: Session) -> None:
     output = six.say("main1", PAIRS.format(hosts=" ".join(HOSTS))).splitlines()
     assert output == [f"{a} {b}" for a, b in itertools.product(HOSTS, HOSTS)]
 
 
 @pytest.mark.parametrize("rank", range(6))
-def test_each_is_as_planned(six: Session, rank: int) -> None:
-    """From the controller, through main1: address, interface, MTU and environment."""
+def test_each_container_is_as_planned(six: Session, rank: int) -> None:
+    """Address, interface, MTU and environment, read from the controller through main1."""
     wanted = six.document["containers"][rank]
     script = (
         "echo $BACKENDAI_CLUSTER_HOST $BACKENDAI_CLUSTER_MODE $LOCAL_RANK $RANK;"
@@ -53,20 +53,20 @@ def test_each_is_as_planned(six: Session, rank: int) -> None:
     assert output[3].split() == ["eth0", "eth1", "lo"]
 
 
-def test_a_full_packet_passes_and_a_larger_one_does_not(six: Session) -> None:
+def test_a_full_packet_passes_and_a_larger_packet_does_not(six: Session) -> None:
     ping = "ping -M do -c 1 -W 2 -s {} {} >/dev/null 2>&1 && echo passes || echo does not"
     for name in ("sub1", "sub2", "sub5"):
         assert six.say("main1", ping.format(1450 - 28, name)) == "passes"
         assert six.say("main1", ping.format(1450 - 27, name)) == "does not"
 
 
-def test_the_same_command_changes_nothing(six: Session, agents: Agents) -> None:
+def test_a_repeated_launch_changes_nothing(six: Session, agents: Agents) -> None:
     before = agents.held()
     assert agents.launch("six-wide", **SIX).check().changed == 0
     assert agents.held() == before
 
 
-def test_a_restarted_container_is_where_it_was(six: Session, lab: Lab, agents: Agents) -> None:
+def test_a_restarted_container_keeps_its_address(six: Session, lab: Lab, agents: Agents) -> None:
     engine_name = f"{agents.owner}.six-wide.sub5"
     lab.shell("agent3", f"docker restart --time 1 {engine_name}").check()
     assert agents.launch("six-wide", **SIX).check().changed == 0
@@ -75,7 +75,7 @@ def test_a_restarted_container_is_where_it_was(six: Session, lab: Lab, agents: A
     assert six.say("main1", "ssh sub5 hostname") == "sub5"
 
 
-def test_a_dead_container_comes_back_as_it_was(six: Session, lab: Lab, agents: Agents) -> None:
+def test_a_removed_container_is_created_again_as_it_was(six: Session, lab: Lab, agents: Agents) -> None:
     before = six.document["containers"][4]
     lab.shell("agent3", f"docker rm --force {agents.owner}.six-wide.sub4").check()
     listed = next(row for row in agents.sessions() if row["name"] == "six-wide")
@@ -85,12 +85,12 @@ def test_a_dead_container_comes_back_as_it_was(six: Session, lab: Lab, agents: A
     assert six.say("sub4", "ssh main1 ssh sub4 hostname") == "sub4"
 
 
-def test_nothing_is_left(six: Session, agents: Agents) -> None:
+def test_termination_removes_everything_from_all_hosts(six: Session, agents: Agents) -> None:
     agents.terminate("six-wide").check()
     assert agents.held() == {name: [] for name in NAMES}
 
 
-def test_what_one_host_can_hold_stays_on_one(agents: Agents) -> None:
+def test_a_session_that_fits_on_a_single_host_stays_there(agents: Agents) -> None:
     session = agents.launched("narrow", session_cluster_size=3, session_cluster_mode="multi-node", session_cpus=0.5)
     assert len(set(placement(session))) == 1
     assert session.document["network"]["driver"] == "bridge"
@@ -98,14 +98,14 @@ def test_what_one_host_can_hold_stays_on_one(agents: Agents) -> None:
     agents.terminate("narrow").check()
 
 
-def test_the_fewest_hosts_that_hold_it(agents: Agents) -> None:
+def test_a_session_takes_the_fewest_hosts_that_hold_it(agents: Agents) -> None:
     session = agents.launched("three", **{**SIX, "session_cluster_size": 3})
     assert len(set(placement(session))) == 2
     assert session.say("sub2", "echo $BACKENDAI_CLUSTER_MODE $LOCAL_RANK") == "multi-node 0"
     agents.terminate("three").check()
 
 
-def test_too_large_is_pending_with_its_reason(agents: Agents) -> None:
+def test_a_session_that_is_too_large_is_pending_with_its_reason(agents: Agents) -> None:
     output = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
     assert "PENDING" in output
     assert "together they hold 6 of 7 containers" in output
