@@ -23,7 +23,21 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_cal
 
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
-    ("agent_check", "agent_info", "batch", "containers", "image", "logs", "network", "ssh", "swarm")
+    (
+        "agent_check",
+        "agent_info",
+        "batch",
+        "batch_info",
+        "containers",
+        "image",
+        "image_export",
+        "image_info",
+        "image_load",
+        "logs_info",
+        "network",
+        "ssh",
+        "swarm",
+    )
 )
 
 
@@ -61,6 +75,13 @@ class ComputeAction(ActionBase):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
         return result
+
+    def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
+        """What the hosts of this play have registered under this name; without the hosts that have nothing there."""
+        hostvars = task_vars.get("hostvars") or {}
+        hosts = task_vars.get("ansible_play_hosts_all") or ()
+        results = {host: (hostvars.get(host) or {}).get(variable) for host in hosts}
+        return {host: result for host, result in results.items() if isinstance(result, dict)}
 
     def _is_here(self, task_vars: Json) -> bool:
         """Whether the task runs on this machine, in the Python that runs Ansible."""

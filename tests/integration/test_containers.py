@@ -280,7 +280,7 @@ def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any
     client.create_container(
         IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
     )
-    main, sub = run_module("logs", session=plan.session.id)["logs"]
+    main, sub = run_module("logs_info", session=plan.session.id)["logs"]
     assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
     assert sub["text"] == ""
     with pytest.raises(EngineError, match=r"main1: on agent1 it ended with exit code 3 .* they cannot be read \("):
@@ -453,12 +453,12 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     mine = [one for one in report["containers"] if one["session"] == plan.session.id]
     assert [one["hostname"] for one in mine] == ["main1", "sub1"]
     assert report["image"]["present"]
-    logs = run_module("logs", session=plan.session.id, tail=1)["logs"]
+    logs = run_module("logs_info", session=plan.session.id, tail=1)["logs"]
     assert [(one["hostname"], one["text"]) for one in logs] == [
         ("main1", "init says: sleep\n"),
         ("sub1", "init says: sleep\n"),
     ]
-    only = run_module("logs", session=plan.session.id, containers=["sub1"])["logs"]
+    only = run_module("logs_info", session=plan.session.id, containers=["sub1"])["logs"]
     assert [one["hostname"] for one in only] == ["sub1"]
     options = {"agent": AGENT, "sessions": [plan.session.id]}
     assert run_module("containers", state="absent", check=True, **options)["changed"]

@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.image_refe
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import architecture, image_entry
 
 # A registry that has not told an image's digest within this does not answer.
-PATIENCE = 10
+REGISTRY_TIMEOUT = 10
 # An engine may be busy with a layer of many gigabytes, and say nothing meanwhile.
 STALL = 600
 CHUNK = 1 << 20
@@ -146,7 +146,11 @@ def _resolve(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -
     try:
         return engine.resolve(reference, auth)
     except UnreachableError as error:
-        message = "%s: registry %s does not answer within %d s." % (engine.agent, registry_of(reference), PATIENCE)
+        message = "%s: registry %s does not answer within %d s." % (
+            engine.agent,
+            registry_of(reference),
+            REGISTRY_TIMEOUT,
+        )
         raise EngineError(message, engine.agent) from error
 
 
