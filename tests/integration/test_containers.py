@@ -233,7 +233,7 @@ def test_another_spec_is_refused(launcher: Launcher) -> None:
     launch.created()
     labels = {**launch.plan.main.labels, "cluster.compute.container.spec": "other"}
     other = replace(launch, plan=with_container(launch.plan, 0, labels=labels))
-    with pytest.raises(StateError, match="main1: on agent1 it was made from another plan"):
+    with pytest.raises(StateError, match="main1: on agent1 the container was created from another plan"):
         other.created()
 
 
@@ -243,8 +243,8 @@ def test_foreign_name(launcher: Launcher, client: Any) -> None:
         with pytest.raises(ConflictError) as caught:
             launcher(plan).created()
         assert caught.value.message == (
-            f"sub2: on agent1 the name {plan.containers[2].name} is held by a container that is not this session's "
-            f"({identity[:12]}); remove or rename it."
+            f"sub2: on agent1 the name {plan.containers[2].name} is used by container {identity[:12]}, "
+            "which does not belong to this session; remove or rename it."
         )
         assert client.inspect_container(identity)["State"]["Running"]
         assert ours(client, plan) == []
@@ -351,7 +351,7 @@ def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -
 
 
 def test_started_needs_created(launcher: Launcher) -> None:
-    with pytest.raises(StateError, match="main1: agent agent1 does not have it"):
+    with pytest.raises(StateError, match="main1: agent agent1 does not have this container"):
         launcher(Shape(size=1).plan()).started()
 
 

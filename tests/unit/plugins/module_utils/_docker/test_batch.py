@@ -53,4 +53,4 @@ def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     assert ended["exit_code"] == UNREADABLE
     told = result([{**ended, "dead": []}], "keep")
     assert told["result"] == "FAILURE"
-    assert told["reason"] == "the command has ended, but what main1 says of its exit code is no number"
+    assert told["reason"] == "the command has ended, but the file with the exit code in main1 does not hold a number"
