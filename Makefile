@@ -13,7 +13,7 @@ PIP := .venv/bin/pip install --quiet --disable-pip-version-check
 PLAY := .venv/bin/ansible-playbook
 DEMO := -e session_name=demo
 COLLECTION := ansible_collections.cluster.compute.plugins
-SCENARIOS := $(filter-out default shared inventory,$(notdir $(patsubst %/,%,$(wildcard extensions/molecule/*/))))
+MOLECULE := $(addprefix molecule-,$(notdir $(patsubst %/molecule.yml,%,$(wildcard extensions/molecule/*/molecule.yml))))
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
@@ -21,38 +21,43 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 ## Use
 
 .PHONY: session terminate sessions logs bench
-session: .venv  ## Launch the session "demo" of three containers on this machine (ARGS='-e session_name=train …')
+session: .venv  ## Launch the session "demo" with three containers on this machine (ARGS='-e session_name=train …')
 	@$(PLAY) playbooks/cluster_session.yml $(DEMO) -e session_cluster_size=3 -e session_cpus=0.5 -e session_memory=512m $(ARGS)
 
-terminate: .venv  ## End the session "demo" and leave nothing behind (ARGS='-e session_name=train')
+terminate: .venv  ## End the session "demo" and remove everything of it (ARGS='-e session_name=train')
 	@$(PLAY) playbooks/terminate.yml $(DEMO) $(ARGS)
 
-sessions: .venv  ## List sessions and resources
+sessions: .venv  ## List sessions and the resources of the agents
 	@$(PLAY) playbooks/sessions.yml $(ARGS)
 
-logs: .venv  ## Show what each container of the session "demo" has written
+logs: .venv  ## Show the output of each container of the session "demo"
 	@$(PLAY) playbooks/session_logs.yml $(DEMO) $(ARGS)
 
-bench: .venv/.tested  ## Measure: the engine's floor, this collection, and a playbook of loops, side by side
+bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbook of loops, side by side
 	@tests/tools/with_engine.py python tests/bench/bench.py $(ARGS)
 
 ## Check
 
-CHECKS := ruff mypy shellcheck yamllint changelog docs ansible-lint unit artifact sanity integration hosts molecule
-.PHONY: test lint $(CHECKS) cycle clean help
+LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
+CHECKS := $(LINTS) unit artifact sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
+# Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
+WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
+.PHONY: test lint $(CHECKS) integration clean help
+# The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: .venv/.tested  ## Run every check and test, on real engines
-	@tests/tools/with_engine.py tests/tools/steps.py \
-		"ruff mypy shellcheck yamllint changelog unit docs ansible-lint artifact sanity molecule hosts" "integration"
+	@tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
+		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
+		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) artifact
 
-lint: .venv/.tested  ## Run the checks that read the code without running it
-	@tests/tools/steps.py "ruff mypy shellcheck yamllint changelog docs ansible-lint"
+lint: .venv/.tested  ## Run the checks that do not execute the code
+	@tests/tools/steps.py --workers $(WORKERS) $(LINTS)
 
 ruff: .venv/.tested
 	@ruff check .
 	@ruff format --check --diff .
 
 mypy: .venv/.tested
-	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils
+	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
 
 shellcheck: .venv/.tested
 	@shellcheck --severity=warning $$(git ls-files | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"
@@ -70,43 +75,59 @@ ansible-lint: .venv/.tested
 	@ansible-lint --offline --profile production
 
 unit: .venv/.tested  ## Run the unit tests
-	@pytest tests/unit $(ARGS)
+	@pytest tests/unit --durations=10 $(ARGS)
 
-# An engine, a Swarm and SSH under load can fail for once: what failed is tried a second time, openly, and must then pass.
-# Each target remembers in a cache of its own what failed, because they run side by side.
+# An engine, a Swarm and SSH can fail once under load: failed tests run a second time, openly, and must then pass.
+# Each target records its failed tests in a cache of its own, because the targets run side by side.
 TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 || { \
-	echo "--- once more, those that failed"; run --last-failed --last-failed-no-failures=none; }
+	echo "--- second run of the failed tests"; run --last-failed --last-failed-no-failures=none; }
 
-integration: .venv/.tested  ## Run the tests against a real engine
+images: .venv/.tested
+	@tests/tools/images.py
+
+integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, playbooks-1, playbooks-2, examples)
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))
 
-hosts: .venv/.tested  ## Run the fault and soak tests over three agents made for the run (ROUNDS=50 for the long soak)
+modules: .venv/.tested
+	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host --ignore=tests/integration/playbooks \
+		--ignore=tests/integration/examples $(ARGS))
+
+playbooks-1 playbooks-2: .venv/.tested
+	@$(call TWICE,tests/integration/playbooks --part $(@:playbooks-%=%)/2 $(ARGS))
+
+examples: .venv/.tested
+	@$(call TWICE,tests/integration/examples $(ARGS))
+
+hosts: .venv/.tested  ## Run the fault and soak tests over three agents, created for the run (ROUNDS=50 for the long soak)
 	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
-artifact: .venv/.tested  ## Build the collection and look at what is in it
-	@pytest tests/artifact $(ARGS)
+artifact: .venv/.tested  ## Build the collection and check its content
+	@pytest tests/artifact --durations=10 $(ARGS)
 
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
 	@tests/tools/sanity.sh $(ARGS)
 
-molecule: .venv/.tested  ## Run the molecule scenarios on agents made for the run
+molecule: .venv/.tested  ## Run the molecule scenarios on agents created for the run
 	@tests/tools/with_engine.py tests/tools/molecule.sh $(ARGS)
+
+$(MOLECULE): .venv/.tested
+	@tests/tools/with_engine.py tests/tools/molecule.sh $(@:molecule-%=%)
 
 ## House
 
-help:  ## Show this
+help:  ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-clean:  ## Remove what make has made here (sessions and agents stay)
+clean:  ## Remove the files that make created here (sessions and agents stay)
 	rm -rf .venv .cache .ansible
 
 .PHONY: .venv
 .venv: .venv/.ready
 
 .venv/.ready: requirements.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and none was found: apt-get install -y python3 python3-venv" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: apt-get install -y python3-venv" >&2; exit 1; }
-	@echo "Making .venv (ansible-core, the Docker SDK, paramiko) …"
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required and was not found: apt-get install -y python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: apt-get install -y python3-venv" >&2; exit 1; }
+	@echo "Creating .venv (ansible-core, the Docker SDK, paramiko) …"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) -r requirements.txt
 	@touch $@

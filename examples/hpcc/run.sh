@@ -3,7 +3,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Run HPC Challenge on every slot of the session, show its summary, and fail unless all of its own checks passed.
+# Run HPC Challenge on every slot of the session, print its summary, and fail unless all of its verifications passed.
 set -eu
 cd "$(mktemp -d)"
 cp /opt/hpcc/hpccinf.txt .

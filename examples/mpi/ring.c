@@ -2,15 +2,15 @@
  * GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
  * SPDX-License-Identifier: GPL-3.0-or-later
  *
- * A ring and an all-reduce over all ranks, both checked. Ordinary MPI: it knows nothing of sessions.
+ * A ring and an all-reduce over all ranks, both verified. This is plain MPI, independent of sessions.
  *
- *   mpirun ring [DOUBLES]      DOUBLES: how long the all-reduced vector is (1000000)
+ *   mpirun ring [DOUBLES]      DOUBLES: length of the all-reduced vector (default 1000000)
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every rank adds its number to what comes from the left and hands it on; rank 0 gets the sum of all. */
+/* Every rank adds its number to the sum from its left neighbour and passes it on; rank 0 gets the total. */
 static int ring(int rank, int size)
 {
     int left = (rank + size - 1) % size, right = (rank + 1) % size, sum = 0;
@@ -25,7 +25,7 @@ static int ring(int rank, int size)
     return sum;
 }
 
-/* How many elements of the summed vector are wrong. */
+/* Return the number of wrong elements in the summed vector. */
 static int allreduce(int rank, int size, int count)
 {
     double *vector = malloc(sizeof *vector * count);

@@ -2,9 +2,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A ring and an all-reduce over all ranks, both checked. Ordinary mpi4py: it knows nothing of sessions.
+"""A ring and an all-reduce over all ranks, both verified. This is plain mpi4py, independent of sessions.
 
-mpirun ring.py
+Usage: mpirun ring.py
 """
 
 import sys
@@ -16,7 +16,7 @@ COUNT = 1_000_000
 
 
 def ring(world):
-    """Every rank adds its number to what comes from the left and hands it on; rank 0 gets the sum of all."""
+    """Every rank adds its number to the sum from its left neighbour and passes it on; rank 0 gets the total."""
     rank, size = world.Get_rank(), world.Get_size()
     sum_so_far = world.recv(source=rank - 1) if rank else 0
     world.send(sum_so_far + rank, dest=(rank + 1) % size)
@@ -24,7 +24,7 @@ def ring(world):
 
 
 def allreduce(world):
-    """How many elements of the summed vector are wrong."""
+    """Return the number of wrong elements in the summed vector."""
     rank, size = world.Get_rank(), world.Get_size()
     vector = array("d", (rank + i for i in range(COUNT)))
     world.Allreduce(MPI.IN_PLACE, vector, op=MPI.SUM)

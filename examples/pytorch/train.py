@@ -2,11 +2,11 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DistributedDataParallel on the CPU, over gloo. Ordinary PyTorch: it knows nothing of sessions.
+"""DistributedDataParallel on the CPU, over gloo. This is plain PyTorch, independent of sessions.
 
-It needs WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has, or torchrun, which sets its own.
+It reads WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has and which torchrun sets itself.
 
-    train.py [EPOCHS]
+Usage: train.py [EPOCHS]
 """
 
 import hashlib
@@ -23,7 +23,7 @@ FEATURES, SAMPLES, BATCH, WORKERS = 1024, 1536, 64, 2
 
 
 def make_data():
-    """Points and a linear function of them, the same for every rank."""
+    """Return points and a linear function of them, the same for every rank."""
     generator = torch.Generator().manual_seed(7)
     points = torch.randn(SAMPLES, FEATURES, generator=generator)
     truth = torch.randn(FEATURES, 1, generator=generator) / FEATURES**0.5
@@ -31,14 +31,14 @@ def make_data():
 
 
 def shared_memory_used():
-    """Bytes that lie in /dev/shm now: the batches on their way from the workers."""
+    """Return the number of bytes in /dev/shm: batches that the workers pass on."""
     found = os.statvfs("/dev/shm")
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def train(rank, size, epochs):
-    """The first loss, the last one, the trained model, and the most that was seen in /dev/shm."""
-    torch.manual_seed(rank)  # ranks begin with different weights: DDP has to make them the same
+    """Return the first loss, the last loss, the trained model, and the maximum use of /dev/shm in bytes."""
+    torch.manual_seed(rank)  # ranks begin with different weights; DDP makes them equal
     model = DistributedDataParallel(torch.nn.Linear(FEATURES, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.03)
     sampler = DistributedSampler(make_data(), size, rank)
@@ -59,7 +59,7 @@ def train(rank, size, epochs):
 
 
 def checksum(model):
-    """The same for two models whose weights are the same to the last bit."""
+    """Return a checksum that is equal for models with bit-identical weights."""
     found = hashlib.sha256()
     for tensor in model.state_dict().values():
         found.update(bytes(tensor.contiguous().view(torch.uint8).flatten().tolist()))

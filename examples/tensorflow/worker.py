@@ -2,9 +2,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tf.distribute does with TF_CONFIG, without TensorFlow: a server on this worker's address, all others by theirs.
+"""Use TF_CONFIG as tf.distribute does, without TensorFlow: listen on the worker's address and connect to all others.
 
-Every worker sends its index to every other and adds up what it gets.
+Every worker sends its index to every other worker and adds up the indices that it receives.
 """
 
 import json
@@ -13,11 +13,11 @@ import socket
 import sys
 import time
 
-PATIENCE = 60.0  # seconds for all workers to come up
+TIMEOUT = 60.0  # seconds until all workers must listen
 
 
 def parse(text):
-    """The addresses of all workers and this one's index; complaints are those of TFConfigClusterResolver's users."""
+    """Return the addresses of all workers and the index of this worker. Raise ValueError if the task is not in the cluster."""
     config = json.loads(text)
     workers = [address.rsplit(":", 1) for address in config["cluster"]["worker"]]
     task = config["task"]
@@ -27,11 +27,11 @@ def parse(text):
 
 
 def send(address, index):
-    """Tell one worker our index, as soon as it listens."""
-    deadline = time.monotonic() + PATIENCE
+    """Send the index to a worker as soon as it listens."""
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
-            with socket.create_connection(address, timeout=PATIENCE) as connection:
+            with socket.create_connection(address, timeout=TIMEOUT) as connection:
                 connection.sendall(b"%d\n" % index)
                 return
         except OSError:
@@ -41,7 +41,7 @@ def send(address, index):
 
 
 def receive(server):
-    """One worker's index."""
+    """Receive the index of a worker."""
     connection, _address = server.accept()
     with connection, connection.makefile() as lines:
         return int(lines.readline())
@@ -50,7 +50,7 @@ def receive(server):
 def main():
     workers, index = parse(os.environ["TF_CONFIG"])
     with socket.create_server(workers[index], backlog=len(workers)) as server:
-        server.settimeout(PATIENCE)
+        server.settimeout(TIMEOUT)
         others = [address for other, address in enumerate(workers) if other != index]
         for address in others:
             send(address, index)

@@ -72,5 +72,5 @@ def _seconds(value: object) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 7 * 86400:
-        raise InputError("session_wait", value, "it is a number of seconds from 0 to 604800")
+        raise InputError("session_wait", value, "must be a number of seconds from 0 to 604800")
     return seconds

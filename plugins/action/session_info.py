@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import EVERYBODY
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
 
@@ -16,4 +16,4 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         owner = args.pop("owner", None) or login()
-        return self.module("session_info", args if owner == EVERYBODY else dict(args, owner=owner), task_vars)
+        return self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)

@@ -10,12 +10,18 @@ from typing import Any, Callable, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import batch_result
 
 
 def findings_table(findings: Sequence[Json]) -> List[str]:
     """A line for every finding."""
     columns = ("status", "check", "where", "found", "remedy")
     return views.table(columns, [[one[column] for column in columns] for one in findings])
+
+
+def session_result(statuses: Sequence[Json], on_failure: str) -> Json:
+    """The result of a batch session, from what its agents answer."""
+    return batch_result(statuses, on_failure).to_json()
 
 
 class FilterModule:
@@ -26,7 +32,7 @@ class FilterModule:
             "session_summary": views.summary,
             "session_end": views.ending,
             "sessions_table": views.sessions_table,
-            "session_result": views.result,
+            "session_result": session_result,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
             "sessions_to_end": views.to_end,

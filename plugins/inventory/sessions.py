@@ -2,18 +2,24 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Running sessions' containers as Ansible hosts."""
+"""The containers of running sessions as Ansible hosts."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: sessions
-short_description: The containers of running sessions as hosts
+short_description: Containers of running sessions as hosts
 description:
-  - Reads the artifacts that every launch leaves on the controller, and makes a host of every container, reached by SSH with
-    the session's own configuration, keys and pinned host keys.
-  - A host is named C(session.hostname), as in C(train.sub1), and is in the groups C(session_train) and C(role_sub).
-  - No host is asked, so it answers at once; C(sessions.yml) tells what really runs.
+  - Reads the files that a launch leaves on the controller, and adds every container as a host. Ansible reaches a host by SSH
+    with the session's own configuration, keys and pinned host keys.
+  - A host is named C(session.hostname), as in C(train.sub1), and is a member of the groups C(session_train) and C(role_sub).
+  - Each session has SSH connections of its own. Hosts of the same name in two sessions never share a connection.
+  - The plugin contacts no host. The playbook C(sessions.yml) shows which containers run.
+notes:
+  - The name of the inventory file must end in C(sessions.yml) or C(sessions.yaml).
+  - Ansible ignores an inventory that it cannot parse unless C(any_unparsed_is_failed) is set in the section C([inventory])
+    of its configuration. Set it, so that an unknown session ends a command with an error.
+  - C(become) needs C(sudo) in the session's image.
 author: The cluster.compute authors (@cluster-compute)
 extends_documentation_fragment:
   - ansible.builtin.constructed
@@ -31,20 +37,25 @@ options:
     default: ~/.cluster-compute
   sessions:
     description:
-      - Only these sessions, by name.
+      - The names of the sessions to read. When empty, all sessions. A name that no session has is an error.
     type: list
     elements: str
     default: []
 """
 
 EXAMPLES = r"""
-# containers.sessions.yml
+# my.sessions.yml: all sessions, with a group for each agent.
 plugin: cluster.compute.sessions
 keyed_groups:
   - key: cluster_compute.agent
     prefix: agent
+
+# train.sessions.yml: one session. Run `ansible -i train.sessions.yml all -m ansible.builtin.raw -a hostname`.
+# plugin: cluster.compute.sessions
+# sessions: [train]
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -66,15 +77,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
         base = os.path.expanduser(self.get_option("artifacts"))
-        wanted = self.get_option("sessions")
-        for name in sorted(os.listdir(base) if os.path.isdir(base) else []):
-            if not wanted or name in wanted:
-                self._add_session(os.path.join(base, name))
+        found = _documents(base)
+        for name in self.get_option("sessions"):
+            if name not in found:
+                message = "sessions: %r: there is no such session in %s; sessions.yml lists the sessions that run."
+                raise AnsibleParserError(message % (name, base))
+        for name in self.get_option("sessions") or sorted(found):
+            self._add_session(found[name], os.path.join(base, name))
 
-    def _add_session(self, folder: str) -> None:
-        document = _read(os.path.join(folder, "session.json"))
-        if not document:
-            return
+    def _add_session(self, document: Dict[str, Any], folder: str) -> None:
         session = document["session"]
         group = self.inventory.add_group(self._sanitize_group_name("session_" + session["name"]))
         for host, variables in _hosts(document, folder):
@@ -99,19 +110,35 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
             {
                 "ansible_host": hostname,
                 "ansible_user": session["user"]["name"],
-                # The session's configuration has the address, the keys and the jump; quoted, because a home may have a space.
+                # The session's configuration has the address, the keys and the jump host. A home may have a space.
                 "ansible_ssh_common_args": "-F " + shlex.quote(os.path.join(folder, "ssh_config")),
+                "ansible_control_path": _control_path(session["id"], hostname),
                 "cluster_compute": mine,
             },
         )
 
 
+def _control_path(session_id: str, hostname: str) -> str:
+    """The socket of a shared connection: its name differs between sessions, which Ansible's own name does not.
+
+    Ansible makes the name from host name, port and user, which are equal in all sessions. It fills in the folder.
+    """
+    return "%(directory)s/" + hashlib.sha256(("%s %s" % (session_id, hostname)).encode()).hexdigest()[:12]
+
+
+def _documents(base: str) -> Dict[str, Any]:
+    """The document of each session that runs, by name."""
+    names = os.listdir(base) if os.path.isdir(base) else []
+    documents = {name: _read(os.path.join(base, name, "session.json")) for name in names}
+    return {name: document for name, document in documents.items() if document}
+
+
 def _read(path: str) -> Any:
-    """A session's document; nothing while it is being launched, or where something else lies beside the sessions."""
+    """A session's document, or None during its launch and for other files in the folder."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
-        raise AnsibleParserError("%s is no JSON document: %s" % (path, error)) from error
+        raise AnsibleParserError("%s is not a JSON document: %s" % (path, error)) from error

@@ -11,6 +11,10 @@ import time
 from typing import Any, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
+    describe_command_exit,
+    describe_container_exit,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
@@ -152,30 +156,11 @@ def show_time(seconds: float) -> str:
 
 def what_happened(session: Json) -> str:
     """The reason of the state; of a running session rather how its containers and its command ended, if they did."""
-    told = [_death(one) for one in session["containers"] if one["state"] != "running"]
+    told = [describe_container_exit(one) for one in session["containers"] if one["state"] != "running"]
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
-        told.append(show_exit(command))
+        told.append(describe_command_exit(command))
     return "; ".join(told) if session["state"] == "RUNNING" and told else session["reason"]
-
-
-def show_exit(command: Json) -> str:
-    """How a batch command ended, for the history and for people."""
-    if command.get("reason"):
-        return "the command has ended, but %s" % command["reason"]
-    if command["oom_killed"]:
-        return "the command ended with exit code %s, out of memory" % command["exit_code"]
-    if command["exit_code"] == 124:
-        return "the command took too long and was ended"
-    return "the command ended with exit code %s" % command["exit_code"]
-
-
-def _death(container: Json) -> str:
-    where = "%s on %s" % (container["hostname"], container["agent"])
-    if container["state"] in ("missing", "unknown"):
-        return "%s is %s" % (where, {"missing": "gone", "unknown": "out of reach"}[container["state"]])
-    memory = ", out of memory" if container.get("oom_killed") else ""
-    return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
 
 
 def agents_table(agents: Sequence[Json]) -> List[str]:
@@ -210,21 +195,6 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
         last = log["text"].splitlines()[-int(tail) :]
         lines += ["%s: %s" % (log["hostname"], line) for line in last] or ["%s: (nothing)" % log["hostname"]]
     return lines
-
-
-def result(rounds: Sequence[Json], on_failure: str) -> Json:
-    """What a look at all agents of a batch session means: ``result`` is empty while it goes on.
-
-    A dead container ends the session as a failure where its policy says so, and always when it was main1: the command died
-    with it.
-    """
-    ended = next((one for one in rounds if one.get("exit_code") is not None), None)
-    if ended:
-        return {"result": "FAILURE" if ended["exit_code"] else "SUCCESS", "reason": show_exit(ended)}
-    dead = [one for look in rounds for one in look.get("dead") or []]
-    if dead and (on_failure == "terminate" or any(one["hostname"] == "main1" for one in dead)):
-        return {"result": "FAILURE", "reason": "; ".join(_death(one) for one in dead)}
-    return {"result": "", "reason": ""}
 
 
 def to_end(sessions: Sequence[Json]) -> List[Json]:

@@ -7,83 +7,52 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: swarm
-short_description: Bring an agent's engine into a Swarm, or out of it
+short_description: Add an agent's engine to a Swarm, or remove it
 description:
-  - What the role P(cluster.compute.agent#role) needs so that all agents of an inventory are in one Swarm.
-  - An engine that is in the right Swarm already is left alone, one in another is never touched.
+  - Creates a Swarm, joins an existing Swarm, or leaves it.
+  - An engine that is already in the right Swarm is not touched. An engine in another Swarm is an error.
 options:
   state:
     description:
-      - V(asked) reads the engine's place in a Swarm, V(tokens) what a manager lets others join with.
-      - V(planned) decides on the controller, from what all agents answered, who begins, joins or leaves.
-      - V(present) begins a Swarm, or joins the one of O(remote). V(absent) leaves, whatever the Swarm says to it.
-      - V(promoted), V(demoted) and V(forgotten) are for a manager, about other nodes.
+      - V(present) creates a Swarm, or joins the Swarm of O(remote). V(absent) leaves the Swarm.
     type: str
-    choices: [asked, tokens, planned, present, absent, promoted, demoted, forgotten]
-    default: asked
+    choices: [present, absent]
+    default: present
   name:
     description:
-      - The agent's name in the inventory.
+      - The agent's name in the inventory, for messages.
     type: str
     default: ""
-  manager:
-    description:
-      - Whether this agent shall be a manager. For O(state=asked), which hands it on to O(state=planned).
-    type: bool
-    default: false
   addresses:
     description:
-      - Where other agents may reach this one. The first that an interface of the host holds is taken, else the address
-        that the host's default route begins at.
+      - Addresses at which other agents may reach this agent. The first address that an interface of the host has is used,
+        else the address from which the host's default route starts.
     type: list
     elements: str
     default: []
   cluster:
     description:
-      - The id of the Swarm to be in, for O(state=present); any other that the engine is in is an error.
+      - The ID of the required Swarm, with O(state=present). Membership of any other Swarm is an error.
     type: str
     default: ""
   remote:
     description:
-      - The address of a manager to join, for O(state=present). Empty begins a Swarm.
+      - The address of a manager of the Swarm to join, with O(state=present). Empty creates a Swarm.
     type: str
     default: ""
   token:
     description:
-      - The token to join with, as O(state=tokens) returns it.
+      - The join token, as M(cluster.compute.swarm_info) returns it.
     type: str
   address_pool:
     description:
-      - The subnets that a new Swarm takes those of its own networks from; empty leaves the engine's choice.
+      - The subnets from which a new Swarm allocates its own networks. Empty uses the engine's default.
     type: list
     elements: str
     default: []
-  nodes:
-    description:
-      - The node ids that O(state=promoted), O(state=demoted) and O(state=forgotten) are about.
-    type: list
-    elements: str
-    default: []
-  agents:
-    description:
-      - For O(state=planned), what the agents answered to O(state=asked).
-    type: list
-    elements: dict
-    default: []
-  leaving:
-    description:
-      - For O(state=planned), the names of those of O(agents) that are to leave. Where there are any, nobody joins.
-    type: list
-    elements: str
-    default: []
-  head:
-    description:
-      - For O(state=planned), the agent that begins the Swarm where there is none yet, and is always a manager.
-    type: str
-    default: ""
   deadline:
     description:
-      - Seconds to wait until the Swarm has followed.
+      - Seconds to wait until the engine is an active member.
     type: int
     default: 60
 extends_documentation_fragment:
@@ -101,60 +70,67 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.network
+  - module: cluster.compute.swarm_info
+  - module: cluster.compute.swarm_node
 """
 
 EXAMPLES = r"""
-- name: Ask for the engine's Swarm
+- name: Create a Swarm
   cluster.compute.swarm:
     name: "{{ inventory_hostname }}"
-  register: asked
-
-- name: Begin a Swarm
-  cluster.compute.swarm:
-    state: present
     addresses:
       - "{{ ansible_host }}"
+
+- name: Leave the Swarm
+  cluster.compute.swarm:
+    name: "{{ inventory_hostname }}"
+    state: absent
 """
 
 RETURN = r"""
 swarm:
-  description: The engine's place in a Swarm.
-  returned: for O(state=asked), O(state=present) and O(state=absent)
+  description: The membership of the engine.
+  returned: success
   type: dict
-  sample:
-    name: agent1
-    state: active
-    node_id: 3l2wbq5bf2t9
-    cluster_id: xv7k1y5mcxzq
-    manager: true
-    address: 192.0.2.11
-plan:
-  description: Who leads, who does what, and who is refused.
-  returned: for O(state=planned)
-  type: dict
-  sample:
-    lead: agent1
-    cluster: xv7k1y5mcxzq
-    steps:
-      agent2: join
-    refused: {}
-tokens:
-  description: What others join with, as a worker and as a manager. Keep them out of logs with C(no_log).
-  returned: for O(state=tokens)
-  type: dict
-  sample:
-    worker: SWMTKN-1-…
-    manager: SWMTKN-1-…
-nodes:
-  description: The nodes that were changed.
-  returned: for O(state=promoted), O(state=demoted) and O(state=forgotten)
-  type: list
-  elements: str
-  sample: []
+  contains:
+    name:
+      description: The agent's name, as given in O(name).
+      returned: always
+      type: str
+    state:
+      description: The state of the membership, C(active), C(inactive), C(pending), C(locked) or C(error).
+      returned: always
+      type: str
+    node_id:
+      description: The node ID of the engine.
+      returned: always
+      type: str
+      sample: 3l2wbq5bf2t9
+    cluster_id:
+      description: The ID of the Swarm; empty if this user cannot read the node's certificate.
+      returned: always
+      type: str
+    manager:
+      description: Whether the engine is a manager.
+      returned: always
+      type: bool
+    managers:
+      description: The node IDs of the managers that the engine knows.
+      returned: always
+      type: list
+      elements: str
+    ours:
+      description: Whether this collection created the Swarm. Only managers know.
+      returned: always
+      type: bool
+    address:
+      description: The address at which the other agents reach this engine.
+      returned: always
+      type: str
+      sample: 192.0.2.11
 duration:
   description: Seconds that the call took.
-  returned: always
+  returned: success
   type: float
   sample: 0.12
 """
@@ -169,69 +145,46 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
-    "state": {
-        "type": "str",
-        "choices": [
-            "asked",
-            "tokens",
-            "planned",
-            "present",
-            "absent",
-            "promoted",
-            "demoted",
-            "forgotten",
-        ],
-        "default": "asked",
-    },
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "name": {"type": "str", "default": ""},
-    "manager": {"type": "bool", "default": False},
     "addresses": {"type": "list", "elements": "str", "default": []},
     "cluster": {"type": "str", "default": ""},
     "remote": {"type": "str", "default": ""},
     "token": {"type": "str", "no_log": True},
     "address_pool": {"type": "list", "elements": "str", "default": []},
-    "nodes": {"type": "list", "elements": "str", "default": []},
-    "agents": {"type": "list", "elements": "dict", "default": []},
-    "leaving": {"type": "list", "elements": "str", "default": []},
-    "head": {"type": "str", "default": ""},
     "deadline": {"type": "int", "default": 60},
     **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
-ROLES = {"promoted": "manager", "demoted": "worker"}
-
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, deadline=1, timeout=1)
     engine = swarm.SwarmEngine(params["docker_host"], params["timeout"], params["name"])
-    state, nodes, deadline = params["state"], params["nodes"], deadline_in(params["deadline"])
-    if state == "tokens":
-        return {"tokens": engine.tokens()}
-    if state in ROLES:
-        done = swarm.set_roles(engine, nodes, ROLES[state], deadline, check=check_mode)
-        return {"changed": bool(done), "nodes": done}
-    if state == "forgotten":
-        done = swarm.forget(engine, nodes, deadline, check=check_mode)
-        return {"changed": bool(done), "nodes": done}
-    before = swarm.asked(engine) if state == "absent" else swarm.settled(engine, deadline)
-    after = before
-    if state == "present":
+    deadline = deadline_in(params["deadline"])
+    if params["state"] == "absent":
+        before = swarm.membership(engine)
+        after = _absent(engine, before, check_mode)
+    else:
+        before = swarm.settled_membership(engine, deadline)
         after = _present(params, check_mode, engine, before, deadline)
-    elif state == "absent" and before["state"] != "inactive":
-        after = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
-        if not check_mode:
-            engine.leave()
-    shown = {**after, "name": params["name"], "wanted": params["manager"]}
-    shown["address"] = after["address"] or own_address(params["addresses"])
+    shown = {**after, "name": params["name"], "address": after["address"] or own_address(params["addresses"])}
     return {"changed": after is not before, "swarm": shown, "diff": {"before": before, "after": after}}
+
+
+def _absent(engine: swarm.SwarmEngine, before: Json, check_mode: bool) -> Json:
+    if before["state"] == "inactive":
+        return before
+    if not check_mode:
+        engine.leave()
+    return dict(swarm.INACTIVE)
 
 
 def _present(params: Json, check_mode: bool, engine: swarm.SwarmEngine, before: Json, deadline: float) -> Json:
     if before["state"] == "active":
         if params["cluster"] and before["cluster_id"] and before["cluster_id"] != params["cluster"]:
-            message = "%s is in the Swarm %s and not in %s; take it out with `docker swarm leave` there."
+            message = "%s is in the Swarm %s and not in %s; run `docker swarm leave` on that host."
             raise ConflictError(message % (params["name"], before["cluster_id"], params["cluster"]), params["name"])
         return before
     if check_mode:
@@ -239,7 +192,7 @@ def _present(params: Json, check_mode: bool, engine: swarm.SwarmEngine, before: 
     address = own_address(params["addresses"])
     if params["remote"]:
         return swarm.join(engine, params["remote"], params["token"], address, deadline)
-    return swarm.begin(engine, address, params["address_pool"], deadline)
+    return swarm.create(engine, address, params["address_pool"], deadline)
 
 
 def main() -> None:

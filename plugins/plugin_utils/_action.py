@@ -11,7 +11,7 @@ import getpass
 import os
 import socket
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_cal
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
     (
-        "agent_check",
+        "agent_examination_info",
         "agent_info",
         "batch",
         "batch_info",
@@ -35,8 +35,11 @@ _OF_ENGINES = frozenset(
         "image_load",
         "logs_info",
         "network",
+        "port_listener",
         "ssh",
         "swarm",
+        "swarm_info",
+        "swarm_node",
     )
 )
 
@@ -76,12 +79,20 @@ class ComputeAction(ActionBase):
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
         return result
 
+    def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
+        """The same, and a lost connection is a failed result: for actions that continue without this host."""
+        try:
+            return self.module(name, args, task_vars)
+        except AnsibleConnectionFailure as error:
+            return {"failed": True, "msg": str(error)}
+
     def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
-        """What the hosts of this play have registered under this name; without the hosts that have nothing there."""
+        """What each host of the play has in a variable, such as a registered result; hosts without it are left out."""
         hostvars = task_vars.get("hostvars") or {}
-        hosts = task_vars.get("ansible_play_hosts_all") or ()
-        results = {host: (hostvars.get(host) or {}).get(variable) for host in hosts}
-        return {host: result for host, result in results.items() if isinstance(result, dict)}
+        found = {
+            host: (hostvars.get(host) or {}).get(variable) for host in task_vars.get("ansible_play_hosts_all") or ()
+        }
+        return {host: dict(value) for host, value in found.items() if isinstance(value, Mapping)}
 
     def _is_here(self, task_vars: Json) -> bool:
         """Whether the task runs on this machine, in the Python that runs Ansible."""
@@ -105,6 +116,12 @@ class RemoteAction(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         return self.module(self._task.action.rpartition(".")[2], args, task_vars)
+
+
+def failure_reason(result: Json) -> str:
+    """Why a module failed, on one line of at most 300 characters."""
+    reason = result.get("msg") or result.get("module_stderr") or "the module failed"
+    return " ".join(str(reason).split())[:300]
 
 
 def login() -> str:

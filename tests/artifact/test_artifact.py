@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is packed into the collection: all of what users need, and nothing else."""
+"""The content of the built collection: everything that users need, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-# Everything that is packed matches one of these.
+# Each packed file matches this pattern.
 ALLOWED = re.compile(
     r"""
-    MANIFEST\.json | FILES\.json | LICENSE | README\.md | CHANGELOG\.(md|rst) | requirements\.txt
+    MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
     | docs/[\w./-]+\.(md|rst|yml)
     | examples/[\w./-]+
     | extensions/molecule/[\w./-]+\.yml
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
-    | plugins/(action|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/\w+\.py
+    | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
     | plugins/filter/\w+\.yml
     | roles/(agent|image|session|ssh)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
     | roles/(agent|image|session|ssh)/(files|templates)/[\w./-]+
@@ -32,10 +32,12 @@ ALLOWED = re.compile(
     re.VERBOSE,
 )
 
-# What a user could not do without.
+# The files that users need most.
 REQUIRED = {
     "LICENSE",
     "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
     "CHANGELOG.rst",
     "requirements.txt",
     "meta/runtime.yml",
@@ -76,20 +78,20 @@ def archive(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def members(archive: Path) -> set[str]:
-    """The files in it."""
+    """The names of the files in the archive."""
     with tarfile.open(archive) as tar:
         return {member.name for member in tar.getmembers() if not member.isdir()}
 
 
-def test_nothing_is_packed_that_is_not_allowed(members: set[str]) -> None:
+def test_the_archive_holds_allowed_files_only(members: set[str]) -> None:
     assert sorted(name for name in members if not ALLOWED.fullmatch(name)) == []
 
 
-def test_nothing_is_missing(members: set[str]) -> None:
+def test_the_archive_holds_every_required_file(members: set[str]) -> None:
     assert sorted(REQUIRED - members) == []
 
 
-def test_content_of_the_checkout_and_of_the_archive_agree(members: set[str], checkout: Path) -> None:
+def test_the_archive_holds_exactly_the_tracked_content(members: set[str], checkout: Path) -> None:
     tracked = set(_call("git", "ls-files", folder=checkout).split())
     content = {name for name in tracked if name.startswith(("plugins/", "roles/", "playbooks/", "meta/", "examples/"))}
     made = {"MANIFEST.json", "FILES.json"}
@@ -97,11 +99,11 @@ def test_content_of_the_checkout_and_of_the_archive_agree(members: set[str], che
     assert sorted(members - made - tracked) == []
 
 
-def test_it_is_small(archive: Path) -> None:
+def test_the_archive_is_smaller_than_2_mb(archive: Path) -> None:
     assert archive.stat().st_size < 2_000_000
 
 
-def test_it_installs_and_is_found_by_its_full_names(archive: Path, tmp_path: Path) -> None:
+def test_the_archive_installs_and_its_content_is_found_by_full_names(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.cfg").touch()
     where = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "empty.cfg")}
     _call("ansible-galaxy", "collection", "install", "--offline", "-p", tmp_path, archive, folder=tmp_path, **where)

@@ -2,17 +2,20 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a session costs, side by side in one run: the engine's own floor, this collection, and a playbook of loops.
+"""Measure what a session costs, side by side in one run: the engine alone, this collection, and a playbook of loops.
 
-The floor of N is N parallel create and start (and then remove) of the same image on a bridge by the bare SDK. The
-budget is docs/architecture.md §9: 1.2 times the floor and 4 seconds.
+The floor for N is to create and start (and then remove) N containers of the same image on a bridge, in parallel, with
+the Docker SDK alone. The budget is given in docs/architecture.md §9: 1.2 times the floor plus 4 seconds.
 
-Usage: bench.py [--sizes 4,16,32] [--runs 3] [--no-loops]
+Usage: bench.py [--sizes 4,16,32] [--runs 3] [--no-loops] [--json FILE] [--compare FILE]
+
+--json writes the medians, in seconds, to a file; --compare shows them beside such a file of an earlier run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -26,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import docker
+from docker.errors import APIError
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "cluster-compute/reference:1"
@@ -33,32 +37,75 @@ NAME = f"bench-{uuid.uuid4().hex[:6]}"
 BUNDLE = "ansible==12.3.0"
 COLLECTIONS = ("community/docker/", "community/library_inventory_filtering_v1/")
 THREADS = 8
+PATIENCE = 30.0  # seconds for the engine to release the endpoints of removed containers
+
+
+Rows = dict[str, dict[str, float]]  # by row, as in "launch of 16": seconds by column, as in "ours"
 
 
 def main() -> int:
-    """Measure every size and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="4,16,32")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--no-loops", action="store_true", help="leave out the playbook of loops, which is slow")
-    options = parser.parse_args()
+    """Measure every size and print the tables."""
+    options = _options()
+    # Read first: a missing or unreadable file stops the run before it has cost anything.
+    before: Rows | None = json.loads(options.compare.read_text(encoding="utf-8"))["rows"] if options.compare else None
     subprocess.run([sys.executable, str(ROOT / "tests/bench/placement.py")], check=True)
     _play("playbooks/provision_agents.yml")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
     print(f"{'N':>4}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")
-    for size in (int(text) for text in options.sizes.split(",")):
-        floor = _median(lambda size=size: _floor(size), options.runs)
-        ours = _median(lambda size=size: _ours(size), options.runs)
-        loops = None if options.no_loops else _loops(size)
-        for index, what in enumerate(("launch", "end")):
-            _print_row(size, what, floor[index], ours[index], loops[index] if loops else None)
+    rows: Rows = {}
+    for size in options.sizes:
+        rows.update(_measure(size, options.runs, loops=not options.no_loops))
+    if options.json:
+        document = {"unit": "seconds", "runs": options.runs, "rows": rows}
+        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    if before is not None:
+        print(compared(before, rows))
     return 0
 
 
-def _print_row(size: int, what: str, floor: float, ours: float, loops: float | None) -> None:
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--sizes", type=lambda text: [int(word) for word in text.split(",")], default=[4, 16, 32], metavar="N,N,..."
+    )
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--no-loops", action="store_true", help="leave out the playbook of loops, which is slow")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the medians to this file")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="show the medians beside those of an earlier run")
+    return parser.parse_args()
+
+
+def _measure(size: int, runs: int, *, loops: bool) -> Rows:
+    floor, ours = _median(lambda: _floor(size), runs), _median(lambda: _ours(size), runs)
+    other = _loops(size) if loops else None
+    rows: Rows = {}
+    for index, what in enumerate(("launch", "end")):
+        row = {"floor": floor[index], "ours": ours[index], **({"loops": other[index]} if other else {})}
+        rows[f"{what} of {size}"] = row
+        _print_row(size, what, row)
+    return rows
+
+
+def _print_row(size: int, what: str, row: dict[str, float]) -> None:
+    floor, ours, loops = row["floor"], row["ours"], row.get("loops")
     budget = 1.2 * floor + 4
     other = f"{loops:8.1f}{loops / ours:11.1f}x" if loops else f"{'-':>8}{'-':>12}"
     print(f"{size:4d}  {what:8}{floor:8.2f}{ours:8.2f}{budget:8.2f}{ours / budget:13.2f}{other}", flush=True)
+
+
+def compared(before: Rows, after: Rows) -> str:
+    """A table of two runs. The change of ours says little where the floor has changed as well: so did the machine."""
+    lines = ["", f"{'before and after, seconds':<28}{'before':>9}{'after':>9}{'change':>9}"]
+    for name, row in after.items():
+        for column, seconds in row.items():
+            earlier = before.get(name, {}).get(column)
+            text = (
+                f"{earlier:9.2f}{seconds:9.2f}{100 * (seconds / earlier - 1):+8.1f}%"
+                if earlier
+                else f"{'-':>9}{seconds:9.2f}{'-':>9}"
+            )
+            lines.append(f"{name + ', ' + column:<28}{text}")
+    return "\n".join(lines)
 
 
 def _median(measure: Callable[[], tuple[float, float]], runs: int) -> tuple[float, float]:
@@ -73,16 +120,16 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _floor(size: int) -> tuple[float, float]:
-    """The bare SDK: a client for each thread, nothing but create, start and remove."""
+    """The Docker SDK alone: create, start and remove."""
     client = docker.APIClient(base_url=os.environ.get("DOCKER_HOST"), version="auto", max_pool_size=THREADS)
     network = client.create_network(f"{NAME}-floor", driver="bridge", labels={"cluster.compute.bench": NAME})["Id"]
     made: list[str] = []
 
     def create_and_start(_number: int) -> None:
         host = client.create_host_config(network_mode=network, mem_limit="64m", nano_cpus=1_000_000_000)
-        one = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
-        made.append(one)
-        client.start(one)
+        container = client.create_container(IMAGE, command=["sleep", "600"], host_config=host)["Id"]
+        made.append(container)
+        client.start(container)
 
     def remove(index: int) -> None:
         client.remove_container(made[index], force=True)
@@ -95,8 +142,20 @@ def _floor(size: int) -> tuple[float, float]:
         launch = _timed(lambda: everywhere(create_and_start, list(range(size))))
     finally:
         end = _timed(lambda: everywhere(remove, list(range(len(made)))))
-        client.remove_network(network)
+        _remove_network(client, network)
     return launch, end
+
+
+def _remove_network(client: docker.APIClient, network: str) -> None:
+    """Remove the network as soon as the engine has released the endpoints of containers that it removed by force."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return client.remove_network(network)
+        except APIError as error:
+            if "active endpoints" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 def _ours(size: int) -> tuple[float, float]:
@@ -108,7 +167,7 @@ def _ours(size: int) -> tuple[float, float]:
 
 
 def _loops(size: int) -> tuple[float, float]:
-    """The same by community.docker's modules in loops; once, it is slow enough to be told apart."""
+    """The same with the modules of community.docker in loops; run once, because the difference is large."""
     with tempfile.TemporaryDirectory() as folder:
         state = ("-e", f"size={size}", "-e", f"cluster={NAME}-loops", "-e", f"image={IMAGE}", "-e", f"folder={folder}")
         path = str(_bundled())
@@ -120,7 +179,7 @@ def _loops(size: int) -> tuple[float, float]:
 
 
 def _bundled() -> Path:
-    """community.docker, cut out of the community bundle once and kept in .cache/."""
+    """The folder of community.docker, extracted from the community bundle once and kept in .cache/."""
     target = ROOT / ".cache" / "bench"
     if not (target / "ansible_collections/community/docker").is_dir():
         with tempfile.TemporaryDirectory() as folder:

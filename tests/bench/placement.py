@@ -16,7 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Demand,
@@ -65,8 +66,8 @@ def measure(demand: Demand, agents: list[Agent], booked: dict[str, list[Resource
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
     answer = place(demand, agents, free)
     seconds = time.process_time() - begun
-    told = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placement) else "does not fit"
-    return seconds, told
+    outcome = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placement) else "does not fit"
+    return seconds, outcome
 
 
 def main() -> int:
@@ -75,9 +76,9 @@ def main() -> int:
     print("%d agents, %d sessions of %d containers running; budget %g s" % (AGENTS, SESSIONS, held, BUDGET))
     worst = 0.0
     for name, demand in DEMANDS.items():
-        seconds, told = min(measure(demand, agents, booked) for _round in range(3))
+        seconds, outcome = min(measure(demand, agents, booked) for _round in range(3))
         worst = max(worst, seconds)
-        print("  %-40s %6.3f s  %5.2f of the budget  (%s)" % (name, seconds, seconds / BUDGET, told))
+        print("  %-40s %6.3f s  %5.2f of the budget  (%s)" % (name, seconds, seconds / BUDGET, outcome))
     return int(worst > BUDGET)
 
 

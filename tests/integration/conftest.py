@@ -5,33 +5,36 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
+import images
 import pytest
 import with_engine
 
-ROOT = Path(__file__).resolve().parents[2]
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="run every N-th test file only, starting with the K-th")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deal the test files out to N parts, so that the parts can run side by side; each file is in exactly one part."""
+    part = config.getoption("--part")
+    if not part:
+        return
+    number, _slash, count = part.partition("/")
+    files = sorted({item.path for item in items})
+    mine = set(files[int(number) - 1 :: int(count)])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in mine])
+    items[:] = [item for item in items if item.path in mine]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def engine_host() -> Iterator[str]:
-    """The address of an engine that answers; one started for the tests is stopped after them."""
+    """The address of an engine that answers; an engine started for the tests is stopped after them."""
     try:
         with with_engine.engine() as host:
-            _provision()
+            images.provision()
             yield host
-    except with_engine.EngineError as error:
+    except (with_engine.EngineError, RuntimeError) as error:
         pytest.fail(str(error), pytrace=False)
-
-
-def _provision() -> None:
-    """The reference image and the SSH runtime, made where they are missing: nothing is left out for want of them."""
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/provision_agents.yml"]
-    done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
-    )
-    if done.returncode:
-        pytest.fail(f"This machine could not be made an agent:\n{done.stdout[-3000:]}{done.stderr}", pytrace=False)

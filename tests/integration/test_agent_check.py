@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check's own parts on a real engine: what a host is found to be, and who is heard through its firewall."""
+"""The modules of the check on a real engine: the report on a host, and the datagrams that pass its firewall."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 from engine_lab import run_module
 
 REFERENCE = "cluster-compute/reference:1"
-# Of the loopback network, and nobody else's.
-SHUT = "127.0.77.78"
+# Addresses of the loopback network that nothing else uses.
+CLOSED = "127.0.77.78"
 OPEN = "127.0.77.77"
-RULE = ["INPUT", "-p", "udp", "--dport", "4789", "-d", SHUT, "-j", "DROP"]
+RULE = ["INPUT", "-p", "udp", "--dport", "4789", "-d", CLOSED, "-j", "DROP"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,7 +33,7 @@ def reference(engine_host: str) -> None:
 @pytest.fixture
 def firewall() -> Iterator[None]:
     if os.geteuid() != 0:
-        pytest.skip("only root may shut a port")
+        pytest.skip("only root can close a port")
     subprocess.run(["iptables", "-I", *RULE], check=True)
     try:
         yield
@@ -42,28 +42,33 @@ def firewall() -> Iterator[None]:
 
 
 def agent(name: str, address: str) -> dict[str, Any]:
-    return {"name": name, "address": address, "mtu": 1500, "swarm": {"state": "inactive"}}
+    return {"name": name, "address": address, "mtu": 1500, "member": False}
 
 
 def heard(engine_host: str, address: str) -> list[list[str]]:
-    """What this host hears that was sent to one of its addresses."""
+    """The datagrams that this host receives at one of its addresses."""
     mark = secrets.token_hex(6)
     common = {"docker_host": engine_host, "mark": mark}
-    opened = run_module("agent_check", state="opened", name="receiver", **common)
-    assert opened.get("probe") == {"listened": True}, opened
+    started = run_module("port_listener", name="receiver", **common)
+    assert started.get("probe") == {"listened": True}, started
+    assert started["changed"] is True
+    assert run_module("port_listener", name="receiver", **common)["changed"] is False
     try:
         agents = [agent("sender", "127.0.0.1"), agent("receiver", address)]
-        probed = run_module("agent_check", state="probed", name="sender", agents=agents, **common)
+        probed = run_module("port_probe", name="sender", agents=agents, mark=mark)
         assert probed["probe"] == {"sent": True, "connected": {}}
     finally:
-        closed = run_module("agent_check", state="closed", name="receiver", **common)
-    assert run_module("agent_check", state="closed", name="receiver", **common)["probe"] == {"heard": []}
-    found: list[list[str]] = closed["probe"]["heard"]
+        would = run_module("port_listener", state="absent", name="receiver", check=True, **common)
+        assert (would["changed"], would["probe"]) == (True, {"heard": []})
+        stopped = run_module("port_listener", state="absent", name="receiver", **common)
+    again = run_module("port_listener", state="absent", name="receiver", **common)
+    assert (again["changed"], again["probe"]) == (False, {"heard": []})
+    found: list[list[str]] = stopped["probe"]["heard"]
     return sorted(found)
 
 
 def test_a_host_is_examined(engine_host: str) -> None:
-    result = run_module("agent_check", name="me", docker_host=engine_host, several=True, check=True)
+    result = run_module("agent_examination_info", name="me", docker_host=engine_host, several=True, check=True)
     report = result["report"]
     assert report["reachable"] is True
     assert report["image"] is True
@@ -73,16 +78,16 @@ def test_a_host_is_examined(engine_host: str) -> None:
     assert result["changed"] is False
 
 
-def test_an_engine_that_is_not_there_is_a_report() -> None:
-    report = run_module("agent_check", name="me", docker_host="unix:///nowhere.sock")["report"]
+def test_an_engine_that_does_not_exist_is_a_report() -> None:
+    report = run_module("agent_examination_info", name="me", docker_host="unix:///nowhere.sock")["report"]
     assert report["reachable"] is False
     assert "does not answer at unix:///nowhere.sock" in report["reason"]
 
 
-def test_everything_is_heard(engine_host: str) -> None:
+def test_an_open_port_receives_all_datagrams(engine_host: str) -> None:
     assert heard(engine_host, OPEN) == [["sender", "4789/udp"], ["sender", "7946/udp"], ["sender", "full"]]
 
 
 @pytest.mark.usefixtures("firewall")
-def test_a_shut_port_is_not(engine_host: str) -> None:
-    assert heard(engine_host, SHUT) == [["sender", "7946/udp"]]
+def test_a_closed_port_receives_none(engine_host: str) -> None:
+    assert heard(engine_host, CLOSED) == [["sender", "7946/udp"]]

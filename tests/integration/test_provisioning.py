@@ -2,10 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A bare host, reached by SSH, becomes an agent and an ordinary host again.
+"""A bare host that is reached by SSH becomes an agent, and an ordinary host again.
 
 The host is a container of the reference image (a Debian or Ubuntu with Python and sshd, without systemd, Docker or the
-SDK), in which an engine of its own is installed. Needs an engine that was made an agent itself. Removes all it makes.
+SDK), in which an engine of its own is installed. Requires an engine that is provisioned as an agent.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Host:
 
 
 class Outcome:
-    """What a run of the playbook came to."""
+    """The outcome of a run of the playbook."""
 
     def __init__(self, result: subprocess.CompletedProcess[str]) -> None:
         self.output = result.stdout + result.stderr
@@ -124,7 +124,7 @@ def wait_for_sshd(container: Container) -> None:
     end = time.monotonic() + DEADLINE
     while b"Server listening" not in container.logs():
         if time.monotonic() > end:
-            raise AssertionError("the host does not come up: %s" % container.logs().decode())
+            raise AssertionError("the host does not start: %s" % container.logs().decode())
         time.sleep(0.1)
 
 
@@ -155,9 +155,9 @@ def host(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> None:
-    foretold = host.play("--check")
-    assert foretold.changed > 0
-    assert "The Docker Engine would be made ready." in foretold.output
+    predicted = host.play("--check")
+    assert predicted.changed > 0
+    assert "The Docker Engine would be installed." in predicted.output
     assert not host.has("command -v dockerd || test -e /var/lib/cluster-compute || test -e /etc/docker")
 
     refused = host.play("-e", "ansible_user=alice")
@@ -181,12 +181,16 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     host.run("docker create --name own %s %s true" % (labelled, REFERENCE))
     busy = host.play("-e", "agent_state=absent")
     assert busy.code != 0
-    assert "1 containers of sessions are still on this agent" in " ".join(busy.output.split())
+    assert "this agent still has containers of sessions (alice.busy.main1)" in " ".join(busy.output.split())
     host.run("docker rm alice.busy.main1 own")
 
+    host.run("printf 'FROM %s\\nRUN touch /mine\\n' | docker build -q -t mine:1 -" % REFERENCE)
+    host.run("docker tag %s kept:1" % REFERENCE)
     assert host.play("-e", "agent_state=absent", "--check").changed > 0
     assert host.play("-e", "agent_state=absent").changed > 0
-    assert host.run("docker volume ls -q; docker image ls -q") == ""
+    assert host.run("docker volume ls -q") == ""
+    images = host.run("docker image ls --format '{{.Repository}}:{{.Tag}}'").split()
+    assert sorted(images) == ["kept:1", "mine:1"], "images that inherit the label belong to their users"
     assert not host.has("test -e /var/lib/cluster-compute")
 
     assert host.play("-e", "agent_state=absent", "-e", "agent_remove_engine=true").changed > 0
@@ -194,8 +198,8 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     assert host.play("-e", "agent_state=absent", "-e", "agent_remove_engine=true").changed == 0
 
 
-def test_a_foreign_volume_of_the_same_name_is_refused(engine: docker.DockerClient) -> None:
-    """Only looked at: the engine is the tests' own, and the name is one that no version will have."""
+def test_a_volume_of_another_origin_is_refused(engine: docker.DockerClient) -> None:
+    """In check mode, because the engine is the tests' own. No version has this name."""
     volume = engine.volumes.create("cluster-compute-runtime-foreign")
     try:
         refused = provision("--check", "-e", "__agent_version=foreign")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Three hosts with an engine each, reached by SSH, provisioned by our own role; and how they are made to fail.
+"""Three hosts with an engine each, reached by SSH and provisioned by the collection's role, and faults for them.
 
-The hosts are those of the molecule scenarios, from an image that has the engine's packages already: how a bare host
-becomes an agent is the scenarios' matter.
+The hosts are those of the molecule scenarios, but their image contains the packages of the engine already. The scenarios
+test how a bare host becomes an agent.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import LABEL, PLAYBOOK, ROOT, Controller, Done, run
+from locks import lock
 
 SCENARIO = "multi_host"
 NAMES = ("agent1", "agent2", "agent3")
@@ -51,7 +52,7 @@ BUILD = """
 
 
 class Lab:
-    """The hosts."""
+    """The hosts, and the faults that tests cause on them."""
 
     def __init__(self) -> None:
         self.folder = ROOT / ".cache/molecule" / SCENARIO
@@ -71,11 +72,8 @@ class Lab:
         ]
 
     def make(self) -> None:
-        """Hosts, engines, the reference image, and then our own role, which joins them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
-        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
-        self._make_image()
+        """Create the hosts, start their engines, load the reference image, and run the role, which joins them to a Swarm."""
+        self.make_image()
         self.play(SHARED / "create.yml", "-e", f"lab_image={IMAGE}").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
@@ -95,11 +93,11 @@ class Lab:
         return f"{self.name}-{agent}"
 
     def shell(self, agent: str, script: str, timeout: float = 120) -> Done:
-        """What a host says to a script, asked behind SSH's back."""
+        """Run a script on a host through the outer engine, without SSH."""
         return run(["docker", "exec", self.container(agent), "sh", "-c", script], timeout=timeout)
 
     def held(self, agent: str) -> list[str]:
-        """Everything on a host's engine that carries our label."""
+        """Everything on a host's engine that carries the label of a session."""
         return self.shell(agent, "; ".join(LOOKS)).check().text.split("\n")[:-1]
 
     # Faults
@@ -114,7 +112,7 @@ class Lab:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def start_engine(self, agent: str) -> None:
-        """Start it again, and wait until it is back in its Swarm."""
+        """Start a host's engine again and wait until it is back in its Swarm."""
         if self.shell(agent, "docker info").code != 0:
             self.shell(agent, START).check()
         deadline = time.monotonic() + 60
@@ -123,19 +121,31 @@ class Lab:
             time.sleep(0.5)
         ready = f"docker node ls --filter name={agent} --format '{{{{.Status}}}}'"
         while "Ready" not in self.shell(NAMES[0], ready).text and agent != NAMES[0]:
-            assert time.monotonic() < deadline, "the Swarm does not see it"
+            assert time.monotonic() < deadline, f"{agent} is not ready in the Swarm"
             time.sleep(0.5)
 
     def freeze(self, agent: str) -> None:
-        """The whole host stops, in the middle of everything."""
+        """Stop all processes of a host, as an unresponsive host does."""
         run(["docker", "pause", self.container(agent)]).check()
 
     def thaw(self, agent: str) -> None:
         run(["docker", "unpause", self.container(agent)])
 
-    def _make_image(self) -> None:
+    def make_image(self) -> None:
+        """Build the image of the hosts, with the engine's packages, if this engine does not have it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
+        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
+        with lock("agent-image"):
+            self._build_image()
+
+    def _build_image(self) -> None:
         if run(["docker", "image", "inspect", IMAGE]).code == 0:
             return
+        if os.geteuid() != 0:
+            raise RuntimeError(
+                f"The image {IMAGE} is missing and debootstrap needs root: run `make images` as root once."
+            )
         playbook = self.folder / "image.yml"
         playbook.write_text(BUILD.format(shared=SHARED))
         self.play(playbook).check()
@@ -162,7 +172,7 @@ class Lab:
 
 
 class Agents(Controller):
-    """A controller of the three hosts. The store is on agent1, the head."""
+    """A controller for the three hosts. The store is on agent1, the head."""
 
     def __init__(self, folder: Path, host: str, lab: Lab) -> None:
         self.lab = lab

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller for tests: runs the playbooks as a user does, with home, store, names, addresses and ports of its own.
+"""A controller for tests: runs the playbooks as a user does, with its own home, store, names, addresses and ports.
 
-All that it makes on the engine carries an owner of its own, so that tests run beside a user's sessions and each other.
+Everything that it creates on the engine carries its own owner, so that tests run beside a user's sessions and each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -28,18 +27,21 @@ from typing import Any
 
 import docker
 from docker.errors import NotFound
+from locks import claim
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 LABEL = "cluster.compute.session"
-# Small, so that many fit beside whatever else runs; what the engine has is overridden by far more.
+# Small, so that many fit beside other sessions; the capacity of the engine is overridden by a far larger one.
 SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
 PATIENCE = 180
+# Each controller has 16 subnets in 10.208.0.0/12 and 36 ports of its own; engine_lab.py uses 10.213.0.0/16.
+BLOCKS = [number for number in range(16 * 16) if number // 16 != 213 - 208]
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what it said."""
+    """The exit code and the output of a command."""
 
     code: int
     text: str
@@ -50,20 +52,20 @@ class Done:
 
     @property
     def changed(self) -> int:
-        """How many tasks of all hosts say that they changed something."""
+        """The number of tasks, over all hosts, that report a change."""
         return sum(int(count) for count in re.findall(r"^\S+ +: ok=\d+ +changed=(\d+)", self.text, re.MULTILINE))
 
     @property
     def message(self) -> str:
-        """The sentence of the last task that failed."""
-        told = re.findall(r"^\[ERROR\]: (.*)$", self.text, re.MULTILINE)
-        assert told, self.text
-        return re.sub(r"^Task failed: (Action failed: |Module failed: )?", "", str(told[-1]))
+        """The error message of the last task that failed."""
+        errors = re.findall(r"^\[ERROR\]: (.*)$", self.text, re.MULTILINE)
+        assert errors, self.text
+        return re.sub(r"^Task failed: (Action failed: |Module failed: )?", "", str(errors[-1]))
 
 
 @dataclass(frozen=True)
 class Session:
-    """A session as its user has it in the hand."""
+    """A session as its user sees it: files and SSH."""
 
     controller: Controller
     name: str
@@ -87,27 +89,27 @@ class Session:
 
     @property
     def addresses(self) -> list[str]:
-        return [one["address"] for one in self.document["containers"]]
+        return [container["address"] for container in self.document["containers"]]
 
     def containers(self) -> dict[str, dict[str, Any]]:
-        """What the engine says of each container, by hostname, in rank order."""
+        """What the engine reports about each container, by hostname, in rank order."""
         client = self.controller.client
         listed = client.containers(all=True, filters={"label": f"{LABEL}.name={self.name}"})
-        mine = [one for one in listed if one["Labels"][LABEL + ".owner"] == self.controller.owner]
-        mine.sort(key=lambda one: int(one["Labels"]["cluster.compute.container.rank"]))
-        found = [client.inspect_container(one["Id"]) for one in mine]
-        return {one["Config"]["Hostname"]: one for one in found}
+        own = [item for item in listed if item["Labels"][LABEL + ".owner"] == self.controller.owner]
+        own.sort(key=lambda item: int(item["Labels"]["cluster.compute.container.rank"]))
+        found = [client.inspect_container(item["Id"]) for item in own]
+        return {container["Config"]["Hostname"]: container for container in found}
 
     def ssh(self, host: str, command: str, *options: str, said: str | None = None) -> Done:
         return run(["ssh", "-F", self.config, *options, host, command], said=said)
 
     def say(self, host: str, command: str) -> str:
-        """What a command in a container says; it must succeed."""
+        """The output of a command in a container; the command must succeed."""
         return self.ssh(host, command).check().text.strip()
 
 
 def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done:
-    """Run a command to its end, both of its outputs as one; where it is cut short, nothing that it started goes on."""
+    """Run a command with stdout and stderr combined. On a timeout, everything that it has started is killed."""
     patience = options.pop("timeout", PATIENCE)
     source = subprocess.DEVNULL if said is None else subprocess.PIPE
     streams: dict[str, Any] = {"stdin": source, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -122,7 +124,7 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
 
 @dataclass
 class Controller:
-    """Where the playbooks are run from."""
+    """The folder, the environment and the variables that the playbooks run with."""
 
     folder: Path
     host: str
@@ -133,7 +135,7 @@ class Controller:
         self.client = docker.APIClient(base_url=self.host, version="auto", timeout=PATIENCE)
         self.home, self.artifacts, self.state = (self.folder / name for name in ("home", "artifacts", "state"))
         self.home.mkdir(parents=True)
-        block = random.SystemRandom().randrange(16 * 16)
+        block, self.claim = claim("block", BLOCKS)
         self.ports = 20000 + 36 * block
         self.variables: dict[str, Any] = {
             "session_owner": self.owner,
@@ -155,7 +157,7 @@ class Controller:
         return {**kept, **own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
 
     def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
-        """As it is typed: ``-e name=value``, and JSON for what is no plain word."""
+        """The command line: ``-e name=value`` for plain words, and JSON for other values."""
         typed = []
         for name, value in variables.items():
             plain = isinstance(value, (str, int, float)) and re.fullmatch(r"[A-Za-z0-9./:-]+", str(value))
@@ -169,7 +171,7 @@ class Controller:
         return self.play("cluster_session", *arguments, **{"session_name": name, **SMALL, **variables})
 
     def launched(self, name: str, **variables: Any) -> Session:
-        """A session that runs."""
+        """Launch a session that must run afterwards."""
         self.launch(name, **variables).check()
         return Session(self, name)
 
@@ -177,7 +179,7 @@ class Controller:
         return self.play("terminate", *arguments, session_name=name)
 
     def everywhere(self, session: str, script: str) -> Done:
-        """Run a script in every container of a session at once, as Ansible hosts by the inventory plugin."""
+        """Run a script in all containers of a session at once, as Ansible hosts of the inventory plugin."""
         inventory = self.folder / "own.sessions.yml"
         inventory.write_text(f"plugin: cluster.compute.sessions\nartifacts: {self.artifacts}\n")
         program = str(Path(PLAYBOOK).with_name("ansible"))
@@ -185,29 +187,29 @@ class Controller:
         return run(command, cwd=ROOT, env=self.environment, timeout=600)
 
     def killed(self, playbook: str, task: str, *, alone: bool = False, **variables: Any) -> None:
-        """Run a playbook, and kill it as soon as this task is done: with all that it has started, or ``alone``."""
+        """Run a playbook and kill it as soon as this task is done: with all its child processes, or ``alone``."""
         command = self.command(playbook, **variables)
         options: dict[str, Any] = {"cwd": ROOT, "env": self.environment, "text": True, "start_new_session": True}
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options) as process:
             assert process.stdout is not None
-            is_it, said = False, []
+            is_it, lines = False, []
             for line in process.stdout:
-                said.append(line)
+                lines.append(line)
                 if line.startswith("TASK ["):
                     is_it = line.startswith(f"TASK [{task}]") or f" : {task}]" in line
                 elif is_it and line.startswith(("ok: ", "changed: ")):
                     break
             else:
-                raise AssertionError("".join(said))
+                raise AssertionError("".join(lines))
             _kill([process.pid] if alone else _family(process.pid))
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
-        """What the store knows, asked as a program would."""
+        """The sessions in the store, as a program reads them."""
         listed: list[dict[str, Any]] = self._listed(**variables)["sessions"]
         return listed
 
     def used_memory(self) -> int:
-        """What is booked on this machine, by whomever."""
+        """The memory that is booked on this machine, by all owners, in bytes."""
         return int(self._listed()["agents"][0]["used"]["memory"])
 
     def _listed(self, **variables: Any) -> dict[str, Any]:
@@ -230,51 +232,52 @@ class Controller:
             query = "SELECT name, state, lease, reason FROM session WHERE owner = ? ORDER BY created, rowid"
             return list(store.execute(query, (self.owner,)))
 
-    # What is there
-
     def engine(self, name: str = "") -> dict[str, str]:
-        """All of ours on the engine, or of one session: containers with their start, networks, volumes."""
-        mine = {"label": [f"{LABEL}.owner={self.owner}"] + ([f"{LABEL}.name={name}"] if name else [])}
+        """Everything of this owner on the engine, or of a single session: containers with start times, networks, volumes."""
+        own = {"label": [f"{LABEL}.owner={self.owner}"] + ([f"{LABEL}.name={name}"] if name else [])}
         found = {}
-        for one in self.client.containers(all=True, filters=mine):
-            inspected = self.client.inspect_container(one["Id"])
-            found[f"container {inspected['Name']}"] = f"{one['Id']} {inspected['State']['StartedAt']}"
-        found.update({f"network {one['Name']}": one["Id"] for one in self.client.networks(filters=mine)})
+        for item in self.client.containers(all=True, filters=own):
+            inspected = self.client.inspect_container(item["Id"])
+            found[f"container {inspected['Name']}"] = f"{item['Id']} {inspected['State']['StartedAt']}"
+        found.update({f"network {item['Name']}": item["Id"] for item in self.client.networks(filters=own)})
         found.update(
-            {f"volume {one['Name']}": one["Mountpoint"] for one in self.client.volumes(filters=mine)["Volumes"] or []}
+            {f"volume {item['Name']}": item["Mountpoint"] for item in self.client.volumes(filters=own)["Volumes"] or []}
         )
         return found
 
     def kept(self) -> dict[str, str]:
-        """Every file of the artifacts, with a digest of its content."""
+        """The digest of each file of the artifacts, by path."""
         files = (path for path in sorted(self.artifacts.rglob("*")) if path.is_file())
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     def holding(self) -> list[tuple[str, str, float, str]]:
-        """The sessions that hold something, or a lease."""
+        """The sessions that hold resources or a lease."""
         return [row for row in self.rows() if row[1] not in ("TERMINATED", "ERROR", "CANCELLED") or row[2]]
 
     def everything(self) -> tuple[Any, ...]:
         return self.engine(), self.kept(), self.holding()
 
     def clean(self) -> None:
-        """Remove all of ours by its labels, whatever became of it."""
-        mine = {"label": f"{LABEL}.owner={self.owner}"}
-        found = self.client.containers(all=True, filters=mine)
+        """Remove everything of this owner, found by its labels, in any state."""
+        own = {"label": f"{LABEL}.owner={self.owner}"}
+        found = self.client.containers(all=True, filters=own)
         with ThreadPoolExecutor(4) as threads:
             list(
-                threads.map(lambda one: self._gone(self.client.remove_container, one["Id"], force=True, v=True), found)
+                threads.map(
+                    lambda item: self._remove(self.client.remove_container, item["Id"], force=True, v=True), found
+                )
             )
-        for one in self.client.networks(filters=mine):
-            self._gone(self.client.remove_network, one["Id"])
-        for one in self.client.volumes(filters=mine)["Volumes"] or []:
-            self._gone(self.client.remove_volume, one["Name"])
+        for item in self.client.networks(filters=own):
+            self._remove(self.client.remove_network, item["Id"])
+        for item in self.client.volumes(filters=own)["Volumes"] or []:
+            self._remove(self.client.remove_volume, item["Name"])
         self.client.close()
+        self.claim.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @staticmethod
-    def _gone(remove: Callable[..., Any], name: str, **options: Any) -> None:
-        """What is gone already is as good."""
+    def _remove(remove: Callable[..., Any], name: str, **options: Any) -> None:
+        """Remove an object; a missing object is no error."""
         with suppress(NotFound):
             remove(name, **options)
 
@@ -286,14 +289,14 @@ def _kill(pids: Sequence[int]) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all that descend from it, the process first."""
+    """A process and all its descendants, the process first."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             children.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
     family = [pid]
-    for one in family:
-        family += children.get(one, [])
+    for member in family:
+        family += children.get(member, [])
     return family
 
 

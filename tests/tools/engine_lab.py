@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of the engine's modules need: a BusyBox image, a stand-in for the SSH runtime, and plans by hand."""
+"""Tools for tests of the modules for an engine: a BusyBox image, a substitute for the SSH runtime, and plans."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RUNTIME = "cluster-compute-test-runtime"
 AGENT = "agent1"
 MIB = 1 << 20
 
-# Does what the environment variable BEHAVIOUR says: sleep, or end at once.
+# Behaves as the environment variable BEHAVIOUR demands: sleeps, or exits at once.
 INIT = """#!/bin/sh
 trap 'exit 0' TERM
 echo "init says: ${BEHAVIOUR:-sleep}"
@@ -55,7 +55,7 @@ while :; do sleep 60 & wait $!; done
 
 @dataclass
 class Shape:
-    """What a test's plan is made of."""
+    """The properties of a plan for a test."""
 
     size: int = 3
     name: str = field(default_factory=lambda: "test-" + uuid.uuid4().hex[:8])
@@ -81,6 +81,7 @@ class Shape:
             size=self.size,
             image=self.image,
             request="0123456789abcdef",
+            mounts=self.mounts,
         )
         base = f"10.213.{self.subnet}"
         labels = {
@@ -118,27 +119,26 @@ class Shape:
             resources=self.resources,
             ports=() if rank else self.ports,
             environment={"BACKENDAI_CLUSTER_HOST": f"{role}{index}", **self.environment},
-            mounts=self.mounts,
             labels={**labels, **own},
         )
 
 
 def relaunched(plan: Plan) -> Plan:
-    """The same plan as another attempt."""
+    """The same plan with the identifier of another launch."""
     launch = str(uuid.uuid4())
-    containers = tuple(replace(one, labels={**one.labels, LABEL_LAUNCH: launch}) for one in plan.containers)
+    containers = tuple(replace(each, labels={**each.labels, LABEL_LAUNCH: launch}) for each in plan.containers)
     return replace(plan, session=replace(plan.session, launch=launch), containers=containers)
 
 
 def with_container(plan: Plan, rank: int, **changes: Any) -> Plan:
-    """The same plan with one container changed."""
+    """The same plan with changes to a single container."""
     containers = list(plan.containers)
     containers[rank] = replace(containers[rank], **changes)
     return replace(plan, containers=tuple(containers))
 
 
 def busybox() -> bytes:
-    """A static BusyBox: this machine's own, or Debian's package, which is not installed."""
+    """The program of a static BusyBox: from this machine, or from Debian's package, which is not installed."""
     found = shutil.which("busybox")
     if found:
         return Path(found).read_bytes()
@@ -166,7 +166,7 @@ def archive(files: dict[str, tuple[bytes, int]], links: dict[str, str] | None = 
 
 
 def make_image(client: Any) -> None:
-    """An image that holds BusyBox and nothing else, with a PATH of its own and an entrypoint that ends at once."""
+    """Create an image with BusyBox only, its own PATH, and an entrypoint that exits at once."""
     applets = ("sh", "sleep", "cat", "ls", "df", "id", "hostname", "wget", "nc", "ping", "env", "kill", "grep", "dd")
     raw = archive({"bin/busybox": (busybox(), 0o755)}, {"bin/" + name: "busybox" for name in applets})
     changes = ["ENV PATH=/bin:/opt/own/bin", "ENV OWN=image", 'ENTRYPOINT ["/bin/false"]', "USER 65534"]
@@ -175,7 +175,7 @@ def make_image(client: Any) -> None:
 
 
 def make_runtime(client: Any) -> None:
-    """A volume that stands in for the SSH runtime: its init only waits."""
+    """Create a volume that takes the place of the SSH runtime: its init only waits."""
     client.create_volume(RUNTIME)
     host = client.create_host_config(binds={RUNTIME: {"bind": "/opt/cluster-compute", "mode": "rw"}})
     made = client.create_container(
@@ -186,7 +186,7 @@ def make_runtime(client: Any) -> None:
 
 
 def run_module(module: str, *, check: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
-    """A module's result, run as Ansible runs it: a process that is given its arguments and prints one document."""
+    """Run a module as Ansible does, as a process that reads its arguments and prints a document; return the document."""
     given = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
     command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}

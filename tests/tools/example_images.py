@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The images of examples/, built by the engine and kept for the next run, under a tag that tells what they were made of."""
+"""The images of examples/, built by the engine and kept for the next run. The tag is a digest of the sources."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docker.errors import ImageNotFound
+from locks import lock
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "cluster-compute/reference:1"
@@ -25,6 +26,11 @@ LABEL = "cluster.compute.test.example"
 
 def build(client: Any, name: str) -> str:
     """The tag of an example's image, built if this engine does not have it yet."""
+    with lock(f"example-{name}"):
+        return _built(client, name)
+
+
+def _built(client: Any, name: str) -> str:
     folder = ROOT / "examples" / name
     tag = f"cluster-compute-test/example-{name}:{_digest(client, folder)}"
     with contextlib.suppress(ImageNotFound):
@@ -41,7 +47,7 @@ def build(client: Any, name: str) -> str:
 
 
 def _digest(client: Any, folder: Path) -> str:
-    """Of all that goes into the image."""
+    """A digest of everything that goes into the image."""
     found = hashlib.sha256(client.inspect_image(REFERENCE)["Id"].encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -49,7 +55,7 @@ def _digest(client: Any, folder: Path) -> str:
 
 
 def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> None:
-    said = []
+    lines = []
     for line in client.build(
         path=str(folder),
         dockerfile="image/Dockerfile",
@@ -61,13 +67,13 @@ def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> No
         forcerm=True,
         decode=True,
     ):
-        said.append(line.get("stream") or line.get("error") or "")
-        assert "error" not in line, "".join(said[-40:])
+        lines.append(line.get("stream") or line.get("error") or "")
+        assert "error" not in line, "".join(lines[-40:])
 
 
 @contextlib.contextmanager
 def _wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
-    """What the image installs with pip, got here, with this machine's settings of pip, and served to the build."""
+    """Download the Python packages of the image with this machine's pip settings and serve them to the build."""
     version = _python_of(client)
     kept = ROOT / ".cache" / "wheels" / version
     wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]
@@ -94,11 +100,11 @@ def _wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Write no log."""
 
 
 def _python_of(client: Any) -> str:
-    """The version of Python in the reference image, as pip wants it."""
+    """The version of Python in the reference image, in the form that pip expects."""
     made = client.create_container(REFERENCE, ["python3", "-c", "import platform; print(platform.python_version())"])
     try:
         client.start(made["Id"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for the get-pip.py that ansible-test downloads: installs what it asks for with Python's bundled pip."""
+"""A substitute for the get-pip.py that ansible-test downloads: installs with the pip that Python bundles."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# All molecule scenarios one after the other, or the named ones. Usage: molecule.sh [SCENARIO ...]
+# Run all molecule scenarios, or the given scenarios, in sequence. Usage: molecule.sh [SCENARIO ...]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH=$PWD/.venv/bin:$PATH MOLECULE_COMMAND_BORDERS=false

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A private image registry on this machine: one user, one password, and nothing of it left afterwards."""
+"""A private image registry on this machine with a single user. Everything of it is removed afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 30
 
 @dataclass(frozen=True)
 class Registry:
-    """Where it listens, and who may come in."""
+    """The address of the registry and its credentials."""
 
     address: str
     username: str
@@ -36,28 +36,33 @@ class Registry:
         return {"username": self.username, "password": self.password}
 
     def hold(self, client: Any, image: str, name: str) -> str:
-        """Give it an image of the engine's under a name; gives back the digest. The engine forgets the name again."""
+        """Push an image of the engine under a name, remove that name from the engine, and return the digest."""
         repository, tag = f"{self.address}/{name.partition(':')[0]}", name.partition(":")[2]
         client.tag(image, repository, tag, force=True)
-        said = client.push(repository, tag=tag, auth_config=self.auth)
+        output = client.push(repository, tag=tag, auth_config=self.auth)
         found = client.inspect_image(f"{repository}:{tag}")["RepoDigests"]
-        digests = [one.partition("@")[2] for one in found if one.startswith(repository + "@")]
-        assert digests, said
+        digests = [name.partition("@")[2] for name in found if name.startswith(repository + "@")]
+        assert digests, output
         self.forget(client, name)
         return str(digests[0])
 
     def forget(self, client: Any, name: str) -> None:
-        """Remove every name that the engine has for an image of this registry."""
+        """Remove all names of an image of this registry from the engine."""
         repository = f"{self.address}/{name.partition(':')[0]}"
-        for one in client.images(repository):
-            for known in [*(one["RepoTags"] or []), *(one["RepoDigests"] or [])]:
-                if known.startswith((repository + ":", repository + "@")) and "<none>" not in known:
-                    with contextlib.suppress(ImageNotFound):  # the last tag takes the digest with it
-                        client.remove_image(known, force=True)
+        known = [each for image in client.images(repository) for each in _names(image)]
+        for each in known:
+            if each.startswith((repository + ":", repository + "@")) and "<none>" not in each:
+                with contextlib.suppress(ImageNotFound):  # the last tag takes the digest with it
+                    client.remove_image(each, force=True)
+
+
+def _names(image: dict[str, Any]) -> list[str]:
+    """The tags and digests of an image."""
+    return [*(image["RepoTags"] or []), *(image["RepoDigests"] or [])]
 
 
 def _program(folder: Path) -> str:
-    """Debian's package, which need not be installed."""
+    """The path of the registry's program: installed, or extracted from Debian's package."""
     found = shutil.which("docker-registry")
     if found:
         return found
@@ -101,9 +106,9 @@ def registry(username: str, password: str) -> Iterator[Registry]:
 
 def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     host, _colon, port = address.partition(":")
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
             return
         time.sleep(0.1)
-    raise AssertionError(f"the registry does not come up: {log.read_text()}")
+    raise AssertionError(f"The registry did not start: {log.read_text()}")

@@ -2,22 +2,22 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# ansible-test sanity on what users get: the collection built and installed, with every Python that works here.
+# Run ansible-test sanity on the collection as users install it, with every Python that works on this machine.
 # Usage: sanity.sh [ARGUMENT of `ansible-test sanity` ...]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# ansible-test keeps its own virtual environments in the home folder: give it one that stays between runs.
+# ansible-test keeps its own virtual environments in the home folder: give it a folder that stays between runs.
 export HOME=$root/.cache/sanity
 mkdir -p "$HOME/.ansible/test/cache"
 
-# ansible-test fetches the installer of pip from Ansible's own file server. Where that cannot be reached, this
-# stand-in installs the same pinned pip by means of the one that Python itself carries.
+# ansible-test downloads the installer of pip from Ansible's file server. This substitute works without that server:
+# it installs the same pinned pip with the pip that Python bundles.
 for version in 23_1_2 24_2 25_2; do
     cp "$root/tests/tools/get_pip.py" "$HOME/.ansible/test/cache/get_pip_$version.py"
 done
 
-# Version managers put shims on the path that fail for all but the active version: real interpreters go first.
+# The shims of version managers fail for all versions but the active version: the real interpreters go first.
 if command -v pyenv >/dev/null; then
     for folder in "$(pyenv root)"/versions/*/bin; do PATH=$folder:$PATH; done
 fi
@@ -30,13 +30,13 @@ ansible-galaxy collection install --offline --force -p "$work" "$work"/*.tar.gz 
 installed=$work/ansible_collections/cluster/compute
 cd "$installed"
 if compgen -G "tests/sanity/ignore-*" >/dev/null; then
-    echo "the collection must pass without ignore files" >&2
+    echo "tests/sanity contains ignore files: the collection must pass without them" >&2
     exit 1
 fi
 ansible-test sanity --color no "$@" 2>&1 | tee "$work/output"
-# Without its program this test only warns; it must have run.
+# Without the program shellcheck, this test only warns; it must run.
 if grep -q "WARNING.*shellcheck" "$work/output"; then
-    echo "shellcheck did not run" >&2
+    echo "shellcheck did not run: add it to the path (requirements-dev.txt installs it)" >&2
     exit 1
 fi
 echo "sanity passed"

@@ -2,16 +2,20 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run make targets in lanes side by side, each lane one after the other; say at the end what each took and how it went.
+"""Run make targets side by side; print the time and result of each step and the ten slowest tests at the end.
 
-Usage: steps.py "TARGET TARGET ..." ["TARGET ..." ...]
+Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 
-What a step writes is shown in one piece when it ends. All steps run, whatever fails; the exit code is 1 if any failed.
+A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
+The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
+is 1 if any step failed.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,11 +23,14 @@ import time
 from dataclasses import dataclass
 
 LIMIT = 4500.0  # seconds that one step may take
+SLOWEST = 10
+# A line of the report that pytest's --durations prints.
+DURATION = re.compile(r"^([0-9]+\.[0-9]+)s (setup|call|teardown) +(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Step:
-    """How one target went."""
+    """The result of one target."""
 
     name: str
     code: int
@@ -32,13 +39,13 @@ class Step:
 
     @property
     def verdict(self) -> str:
-        """In one word, or the exit code."""
+        """``ok``, or the exit code."""
         return "ok" if self.code == 0 else f"FAILED ({self.code})"
 
 
 def run(name: str) -> Step:
     """Make one target."""
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         done = subprocess.run(
             ["make", "--no-print-directory", name],
@@ -53,55 +60,84 @@ def run(name: str) -> Step:
         )
         code, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as late:
-        code, output = 124, f"{late.stdout or ''}\nnot done after {LIMIT:.0f} s"
-    return Step(name, code, time.monotonic() - begun, output)
+        text = late.stdout.decode(errors="replace") if isinstance(late.stdout, bytes) else late.stdout or ""
+        code, output = 124, f"{text}\nexceeded {LIMIT:.0f} s and was terminated"
+    return Step(name, code, time.monotonic() - start, output)
 
 
-class Report:
-    """Writes whole steps, so that lanes do not mix."""
+def slowest(steps: list[Step], count: int = SLOWEST) -> list[tuple[float, str, str]]:
+    """The slowest tests over all steps: seconds, phase and name, the slowest first."""
+    found = [(float(seconds), phase, test) for step in steps for seconds, phase, test in DURATION.findall(step.output)]
+    return sorted(found, reverse=True)[:count]
 
-    def __init__(self) -> None:
+
+class Schedule:
+    """Hands out targets in the given order, each as soon as the targets that it needs have ended."""
+
+    def __init__(self, needs: dict[str, set[str]]) -> None:
+        for target, needed in needs.items():
+            if unknown := needed - set(needs):
+                raise SystemExit(f"{target} needs {', '.join(sorted(unknown))}, which is not in the list of targets.")
+        self.start = time.monotonic()
         self.steps: list[Step] = []
-        self._lock = threading.Lock()
+        self._needs = dict(needs)
+        self._changed = threading.Condition()
 
-    def begin(self, name: str) -> None:
-        """Say that a step runs now."""
-        with self._lock:
-            print(f"... {name}", flush=True)
+    def work(self) -> None:
+        """Run targets until none is left."""
+        while (name := self._next()) is not None:
+            step = run(name)
+            with self._changed:
+                self.steps.append(step)
+                print(f"\n=== {name}: {step.verdict}, {step.seconds:.1f} s\n{step.output.rstrip()}\n", flush=True)
+                self._changed.notify_all()
 
-    def add(self, step: Step) -> None:
-        """Show a step that ended."""
-        with self._lock:
-            self.steps.append(step)
-            print(f"\n=== {step.name}: {step.verdict}, {step.seconds:.1f} s\n{step.output.rstrip()}\n", flush=True)
+    def _next(self) -> str | None:
+        with self._changed:
+            while self._needs:
+                ended = {step.name for step in self.steps}
+                name = next((target for target, needed in self._needs.items() if needed <= ended), None)
+                if name is not None:
+                    del self._needs[name]
+                    print(f"... {name}", flush=True)
+                    return name
+                self._changed.wait()
+            return None
 
     def close(self) -> int:
-        """The table, and the exit code."""
+        """Print the tables; return the exit code."""
+        print(f"=== the {SLOWEST} slowest tests")
+        for seconds, phase, test in slowest(self.steps):
+            print(f"{seconds:>8.1f} s  {phase:<8} {test}")
         print("=== all steps")
         for step in self.steps:
             print(f"{step.name:<14} {step.seconds:>7.1f} s  {step.verdict}")
+        print(f"{'in total':<14} {time.monotonic() - self.start:>7.1f} s")
         failed = [step.name for step in self.steps if step.code != 0]
         print(f"failed: {', '.join(failed)}" if failed else "all passed")
         return 1 if failed else 0
 
 
-def lane(names: list[str], report: Report) -> None:
-    """One after the other."""
-    for name in names:
-        report.begin(name)
-        report.add(run(name))
+def parse(words: list[str]) -> dict[str, set[str]]:
+    """The needed targets of each target, from ``TARGET[:NEEDED,NEEDED...]``."""
+    pairs = (word.partition(":") for word in words)
+    return {name: set(needed.split(",")) - {""} for name, _colon, needed in pairs}
 
 
-def main(lanes: list[str]) -> int:
-    """All lanes at once."""
-    report = Report()
-    threads = [threading.Thread(target=lane, args=(names.split(), report)) for names in lanes]
+def main(arguments: list[str] | None = None) -> int:
+    """Run all targets."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, default=2, help="how many targets run at the same time (default: 2)")
+    parser.add_argument("targets", nargs="+", metavar="TARGET[:NEEDED,...]")
+    options = parser.parse_args(arguments)
+    schedule = Schedule(parse(options.targets))
+    threads = [threading.Thread(target=schedule.work) for _ in range(max(1, options.workers))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return report.close()
+    return schedule.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

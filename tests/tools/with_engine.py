@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a command with a Docker Engine at hand: the one that answers, else one started for it and stopped after it.
+"""Run a command with a Docker Engine: the engine that answers, or else an engine that is started and stopped here.
 
 Usage: with_engine.py COMMAND [ARGUMENT ...]
 """
@@ -22,20 +22,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-PATIENCE = 60.0  # seconds for an engine to come up, or to go
+PATIENCE = 60.0  # seconds for an engine to start or to stop
 
 
 class EngineError(RuntimeError):
-    """No engine, in one sentence."""
+    """Why there is no engine, as a sentence."""
 
 
 def engine_host() -> str:
-    """Where the engine of this run listens."""
+    """The address of the engine of this run."""
     return os.environ.get("DOCKER_HOST") or DEFAULT_HOST
 
 
 def answers(host: str) -> bool:
-    """Whether an engine answers at a unix socket; an address of another kind is taken at its word."""
+    """Whether an engine answers at a unix socket; an address of another kind is assumed to be correct."""
     if not host.startswith("unix://"):
         return True
     with socket.socket(socket.AF_UNIX) as connection:
@@ -65,7 +65,9 @@ def _await(process: subprocess.Popen[bytes], host: str, log: Path) -> None:
     while not answers(host):
         if process.poll() is not None or time.monotonic() > deadline:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            raise EngineError(f"The Docker Engine started for this run does not answer; its last lines:\n{tail}")
+            raise EngineError(
+                f"The Docker Engine that was started for this run does not answer; the end of its log:\n{tail}"
+            )
         time.sleep(0.2)
 
 
@@ -80,7 +82,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 @contextlib.contextmanager
 def engine() -> Iterator[str]:
-    """The address of an engine that answers; what had to be started for it is stopped at the end, by its process."""
+    """The address of an engine that answers. An engine that is started here is stopped at the end."""
     host = engine_host()
     if answers(host):
         yield host
@@ -96,7 +98,7 @@ def engine() -> Iterator[str]:
 
 
 def main(command: list[str]) -> int:
-    """Run the command; its exit code is ours."""
+    """Run the command and return its exit code."""
     if not command:
         print(__doc__, file=sys.stderr)
         return 64

@@ -2,9 +2,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The addresses of the agents that create.yml has made, as an inventory.
+"""The addresses of the agents that create.yml created, as an inventory.
 
-They are values, not templates: of a task that one agent delegates to another, a template would see the first one's name.
+They are values, not templates: in a task that an agent delegates to another agent, a template would use the name of the first.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one agent's examination means: findings, each with what was found and how it is mended. docs/check.md lists them."""
+"""The checks of a single agent: each evaluates a report and returns a finding with a remedy. docs/check.md lists them."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMLOCK_WARN = 64 << 20
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the table. ``where`` is an agent, a pair of them as ``agent1 -> agent2``, or all of them."""
+    """A line of the table. ``where`` is an agent, a pair of agents as ``agent1 -> agent2``, or ``all``."""
 
     check: str
     where: str
@@ -41,8 +41,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the inventory is to be fit for."""
+class Requirements:
+    """What the sessions of the inventory need: address pools, encrypted networks, and the head's Swarm."""
 
     pools: Sequence[str] = ("10.201.0.0/16",)
     encrypted: bool = False
@@ -50,123 +50,132 @@ class Wanted:
 
 
 Verdict = Tuple[str, str, str]
-Check = Tuple[str, Callable[[Json, Wanted], Verdict]]
+Check = Tuple[str, Callable[[Json, Requirements], Verdict]]
 
 
-def judge_agent(report: Json, wanted: Wanted, several: bool) -> List[Finding]:
-    """Everything that concerns one agent by itself."""
+def check_agent(report: Json, required: Requirements, several: bool) -> List[Finding]:
+    """The findings of an agent; ``several`` is whether there are other agents."""
     name = report["name"]
     if not report["reachable"]:
         return [
             Finding(
-                "reachable", name, FAIL, report["reason"], "see that the host is up and its engine runs; " + PROVISION
+                "reachable", name, FAIL, report["reason"], "check that the host is up and its engine runs; " + PROVISION
             )
         ]
     checks = _ALONE + (_AMONG_OTHERS if several else ())
-    return [Finding(check, name, *verdict(report, wanted)) for check, verdict in checks]
+    return [Finding(check, name, *verdict(report, required)) for check, verdict in checks]
 
 
-def _engine(report: Json, _wanted: Wanted) -> Verdict:
+def _engine(report: Json, _required: Requirements) -> Verdict:
     version = report["engine"]
     if _numbers(version) < OLDEST_ENGINE:
         return FAIL, version, "upgrade its Docker Engine to 20.10 or later"
     return OK, version, ""
 
 
-def _sdk(report: Json, _wanted: Wanted) -> Verdict:
+def _sdk(report: Json, _required: Requirements) -> Verdict:
     found = "%s, Python %s" % (report["sdk"], report["python"])
     if _numbers(report["sdk"]) < OLDEST_SDK:
         return FAIL, found, "upgrade the Docker SDK for Python to 5.0 or later: pip install --upgrade docker"
     return OK, found, ""
 
 
-def _ground(report: Json, _wanted: Wanted) -> Verdict:
+def _runtime(report: Json, _required: Requirements) -> Verdict:
     parts = {"SSH runtime": report["runtime"], "reference image": report["image"]}
-    missing = [name for name, there in parts.items() if not there]
+    missing = [name for name, is_present in parts.items() if not is_present]
     if missing:
         return FAIL, "no %s" % " and no ".join(missing), PROVISION
     return OK, " and ".join(parts), ""
 
 
-def _clock(report: Json, _wanted: Wanted) -> Verdict:
-    off = report["clock"]
-    if abs(off) < CLOCK_WARN:
+def _clock(report: Json, _required: Requirements) -> Verdict:
+    offset = report["clock"]
+    if abs(offset) < CLOCK_WARN:
         return OK, "within %g s of the controller's" % CLOCK_WARN, ""
-    found = "%s %s the controller's" % (_duration(abs(off)), "ahead of" if off > 0 else "behind")
+    found = "%s %s the controller's" % (_duration(abs(offset)), "ahead of" if offset > 0 else "behind")
     return (
-        (FAIL if abs(off) >= CLOCK_FAIL else WARN),
+        (FAIL if abs(offset) >= CLOCK_FAIL else WARN),
         found,
         "run a time service (chrony, systemd-timesyncd) on all hosts",
     )
 
 
-def _disk(report: Json, _wanted: Wanted) -> Verdict:
+def _disk(report: Json, _required: Requirements) -> Verdict:
     free = report["disk_free"]
     if free < 0:
-        return WARN, "%s: cannot be looked at" % report["disk"], "look there by hand"
+        return WARN, "%s: cannot be read" % report["disk"], "check the free space on that host"
     found = "%s free in %s" % (show_bytes(free), report["disk"])
     if free >= DISK_WARN:
         return OK, found, ""
-    return (FAIL if free < DISK_FAIL else WARN), found, "free some space, such as with docker system prune"
+    return (FAIL if free < DISK_FAIL else WARN), found, "free some space, for example with docker system prune"
 
 
-def _cgroups(report: Json, _wanted: Wanted) -> Verdict:
-    has = report["cgroups"]
-    lacking = [name for name in ("CPU quota", "memory limit") if not has[name]]
-    found = "version %s, %s" % (report["cgroup_version"], ", ".join(name for name, there in has.items() if there))
+def _cgroups(report: Json, _required: Requirements) -> Verdict:
+    supported = report["cgroups"]
+    lacking = [name for name in ("CPU quota", "memory limit") if not supported[name]]
+    found = "version %s, %s" % (
+        report["cgroup_version"],
+        ", ".join(name for name, is_supported in supported.items() if is_supported),
+    )
     if lacking:
         return FAIL, "no %s" % " and no ".join(lacking), "enable these cgroup controllers in its kernel"
-    less = [name for name in has if not has[name]]
-    if less:
+    optional = [name for name in supported if not supported[name]]
+    if optional:
         remedy = (
             "boot with cgroup_enable=memory swapaccount=1"
-            if less == ["swap limit"]
+            if optional == ["swap limit"]
             else "enable these cgroup controllers"
         )
-        return WARN, "%s; no %s" % (found, " and no ".join(less)), remedy
+        return WARN, "%s; no %s" % (found, " and no ".join(optional)), remedy
     return OK, found, ""
 
 
-def _limits(report: Json, _wanted: Wanted) -> Verdict:
+def _limits(report: Json, _required: Requirements) -> Verdict:
     nofile, memlock = report["nofile"], report["memlock"]
     if not nofile and not memlock:
-        return OK, "as the engine gives them", ""
+        return OK, "the engine's own", ""
     found = "nofile %s, memlock %s" % (_limit(nofile, str), _limit(memlock, show_bytes))
     if 0 < nofile < NOFILE_WARN or 0 < memlock < MEMLOCK_WARN:
         return WARN, found, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA"
     return OK, found, ""
 
 
-def _pool(report: Json, wanted: Wanted) -> Verdict:
+def _pool(report: Json, required: Requirements) -> Verdict:
     taken = [*report["routes"], *report["networks"]]
     try:
-        choose_subnet(2, wanted.pools, taken)
+        choose_subnet(2, required.pools, taken)
     except ConflictError:
         return (
             FAIL,
-            "%s: nothing of it is free of its routes" % ", ".join(wanted.pools),
+            "%s: every subnet overlaps a route or network of the host" % ", ".join(required.pools),
             "set session_network_pool to a free network",
         )
-    return OK, "%s has room beside its routes" % ", ".join(wanted.pools), ""
+    return OK, "%s has a free subnet" % ", ".join(required.pools), ""
 
 
-def _nfs(report: Json, _wanted: Wanted) -> Verdict:
-    return OK, "client found" if report["nfs"] else "no client: mounts of type nfs do not work here, all else does", ""
+def _nfs(report: Json, _required: Requirements) -> Verdict:
+    return (
+        OK,
+        "client found"
+        if report["nfs"]
+        else "no client: mounts of type nfs do not work on this agent, everything else does",
+        "",
+    )
 
 
-def _mtu(report: Json, _wanted: Wanted) -> Verdict:
+def _mtu(report: Json, _required: Requirements) -> Verdict:
     return OK, "%d at %s" % (report["mtu"], report["address"]), ""
 
 
-def _esp(report: Json, wanted: Wanted) -> Verdict:
+def _esp(report: Json, required: Requirements) -> Verdict:
     if report["esp"] is None:
-        return WARN, "not tried: no reference image", PROVISION
+        return WARN, "not tested: no reference image", PROVISION
     if report["esp"]:
-        return OK, "the kernel takes ESP states", ""
-    remedy = "use a kernel with ESP (modules esp4, gcm), or leave session_network_encrypted off"
+        return OK, "the kernel supports ESP", ""
+    remedy = "use a kernel with ESP (modules esp4, gcm), or do not set session_network_encrypted"
     return (
-        (FAIL if wanted.encrypted else WARN),
-        "encrypted sessions cannot work here: %s" % report["esp_reason"],
+        (FAIL if required.encrypted else WARN),
+        "encrypted sessions cannot run on this agent: %s" % report["esp_reason"],
         remedy,
     )
 
@@ -174,7 +183,7 @@ def _esp(report: Json, wanted: Wanted) -> Verdict:
 _ALONE: Tuple[Check, ...] = (
     ("engine", _engine),
     ("sdk", _sdk),
-    ("runtime", _ground),
+    ("runtime", _runtime),
     ("clock", _clock),
     ("disk", _disk),
     ("cgroups", _cgroups),

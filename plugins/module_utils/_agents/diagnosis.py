@@ -2,12 +2,13 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the agents' examinations mean together: one Swarm, open ports between every pair, and the whole table."""
+"""The checks of all agents together: one Swarm, open ports between each pair of agents, and the complete table."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+from itertools import permutations
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
     FAIL,
@@ -15,45 +16,52 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.checks imp
     PROVISION,
     WARN,
     Finding,
+    Requirements,
     Verdict,
-    Wanted,
-    judge_agent,
+    check_agent,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
+# A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
+PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
 
-def judge_swarm(reports: Sequence[Json], wanted: Wanted) -> List[Finding]:
-    """One Swarm of them all, and how much of it may be lost."""
-    nodes = resolved([Node.from_json({**one["swarm"], "name": one["name"]}) for one in reports])
+
+def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding]:
+    """Whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
+    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in reports])
     joined = [node for node in nodes if node.state == "active"]
-    home = _home(joined, wanted.head)
+    cluster = _right_cluster(joined, required.head)
     findings = [
-        Finding("swarm", node.name, *_membership(node, one["swarm"]["error"], home))
-        for node, one in zip(nodes, reports)
+        Finding("swarm", node.name, *_membership(node, report["swarm"]["error"], cluster))
+        for node, report in zip(nodes, reports)
     ]
-    managers = [node.name for node in joined if node.manager and node.cluster == home]
+    managers = [node.name for node in joined if node.manager and node.cluster == cluster]
     if joined:
         findings.append(Finding("quorum", "all", *_quorum(managers, len(reports))))
     return findings
 
 
-def _home(joined: Sequence[Node], head: str) -> str:
-    """The Swarm of the head, or the one that most are in."""
+def _right_cluster(joined: Sequence[Node], head: str) -> str:
+    """The Swarm of the head, or the Swarm of most agents."""
     ids = [node.cluster for node in joined if node.cluster]
     first = next((node.cluster for node in joined if node.name == head), "")
     return first or max(ids, key=ids.count, default="")
 
 
-def _membership(node: Node, error: str, home: str) -> Verdict:
+def _membership(node: Node, error: str, cluster: str) -> Verdict:
     if node.state == "inactive":
         return FAIL, "in no Swarm", PROVISION
     if node.state != "active" or error:
-        return FAIL, error or "its membership is %s" % node.state, "see its engine's log, and that the managers run"
-    if node.cluster != home:
-        found = "in a foreign Swarm (%s, the head's is %s)" % (node.cluster or "of unknown managers", home)
-        return FAIL, found, "run docker swarm leave --force there, then provision_agents.yml"
-    return OK, "%s of %s at %s" % ("manager" if node.manager else "worker", home or "a Swarm", node.address), ""
+        return (
+            FAIL,
+            error or "its membership is %s" % node.state,
+            "read its engine's log, and check that the managers run",
+        )
+    if node.cluster != cluster:
+        found = "in another Swarm (%s, the head's is %s)" % (node.cluster or "of unknown managers", cluster)
+        return FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
+    return OK, "%s of %s at %s" % ("manager" if node.manager else "worker", cluster or "a Swarm", node.address), ""
 
 
 def _quorum(managers: Sequence[str], size: int) -> Verdict:
@@ -61,119 +69,111 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
     if not managers:
         return FAIL, "no manager answers", "start the engines of the managers, or " + PROVISION
     if size >= 3 and len(managers) < 3:
-        return WARN, "%s: may not be lost" % found, "set agent_swarm_manager: true on two or more further agents"
+        return (
+            WARN,
+            "%s: its loss stops the Swarm" % found,
+            "set agent_swarm_manager: true on two or more further agents",
+        )
     return OK, found, ""
 
 
-def judge_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
-    """What goes from each agent to each other. A check that all pairs pass is one line."""
+def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+    """The findings of each pair of agents. A check that all pairs pass is one line."""
     findings = []
-    for check, listens, passes, remedy in _PAIRS:
-        tried = [(one, other) for one, other in _ordered_pairs(reports) if listens(one, other, probes)]
-        failed = [(one, other) for one, other in tried if not passes(one["name"], other["name"], probes)]
-        findings += [
-            Finding(
-                check,
-                "%s -> %s" % (one["name"], other["name"]),
-                FAIL,
-                _found(check, one, other),
-                remedy % _names(one, other),
-            )
-            for one, other in failed
-        ]
+    for check, applies, passes, remedy in _PAIRS:
+        tried = [pair for pair in permutations(reports, 2) if applies(*pair, probes)]
+        failed = [pair for pair in tried if not passes(*pair, probes)]
+        findings += [_pair_finding(check, sender, receiver, remedy) for sender, receiver in failed]
         if tried and not failed:
             findings.append(Finding(check, "all pairs", OK, "%d of %d pass" % (len(tried), len(tried))))
     return findings
 
 
-def _heard(channel: str) -> Callable[[str, str, Dict[str, Json]], bool]:
-    return lambda one, other, probes: [one, channel] in probes[other]["heard"]
+def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Finding:
+    names = {"sender": sender["name"], "receiver": receiver["name"], "from": sender["address"]}
+    found = "does not arrive at %s" % receiver["address"]
+    if check == "path mtu":
+        found = "packets of %d bytes do not arrive at %s" % (sender["mtu"], receiver["address"])
+    return Finding(check, "%(sender)s -> %(receiver)s" % names, FAIL, found, remedy % names)
 
 
-def _connected(port: int) -> Callable[[str, str, Dict[str, Json]], bool]:
-    return lambda one, other, probes: probes[one]["connected"].get(other, {}).get(str(port)) == "open"
+def _heard(channel: str) -> PairTest:
+    return lambda sender, receiver, probes: [sender["name"], channel] in probes[receiver["name"]]["heard"]
 
 
-def _spoke(one: Json, other: Json, probes: Dict[str, Json]) -> bool:
-    return bool(probes.get(one["name"], {}).get("sent") and probes.get(other["name"], {}).get("listened"))
+def _connected(port: int) -> PairTest:
+    return lambda sender, receiver, probes: (
+        probes[sender["name"]]["connected"].get(receiver["name"], {}).get(str(port)) == "open"
+    )
 
 
-def _spoke_small(one: Json, other: Json, probes: Dict[str, Json]) -> bool:
-    """Where nothing at all comes through, a large packet says no more."""
-    return _spoke(one, other, probes) and _heard("4789/udp")(one["name"], other["name"], probes)
+def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+    """Whether the sender sent, and the receiver listened."""
+    return bool(probes.get(sender["name"], {}).get("sent") and probes.get(receiver["name"], {}).get("listened"))
 
 
-def _listens(one: Json, other: Json, probes: Dict[str, Json]) -> bool:
-    return bool(probes.get(one["name"], {}).get("sent")) and other["swarm"]["state"] == "active"
+def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+    """Whether small datagrams arrive; if not, a large datagram shows nothing more."""
+    return _has_sent(sender, receiver, probes) and _heard("4789/udp")(sender, receiver, probes)
 
 
-def _manages(one: Json, other: Json, probes: Dict[str, Json]) -> bool:
-    return _listens(one, other, probes) and bool(other["swarm"]["manager"])
+def _is_member(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+    """Whether the sender connected, and the receiver is in a Swarm."""
+    return bool(probes.get(sender["name"], {}).get("sent")) and receiver["swarm"]["state"] == "active"
 
 
-_OPEN = "let {port} in from %(one)s (%(from)s) on %(other)s, and out on %(one)s"
-_PAIRS = (
-    ("udp 4789", _spoke, _heard("4789/udp"), _OPEN.replace("{port}", "UDP 4789 (VXLAN)")),
-    ("udp 7946", _spoke, _heard("7946/udp"), _OPEN.replace("{port}", "UDP 7946 (Swarm's gossip)")),
-    ("tcp 7946", _listens, _connected(7946), _OPEN.replace("{port}", "TCP 7946 (Swarm's gossip)")),
-    ("tcp 2377", _manages, _connected(2377), _OPEN.replace("{port}", "TCP 2377 (Swarm's managers)")),
+def _is_manager(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+    return _is_member(sender, receiver, probes) and bool(receiver["swarm"]["manager"])
+
+
+_OPEN = "allow %s from %%(sender)s (%%(from)s) on %%(receiver)s, and outgoing on %%(sender)s"
+_PAIRS: Tuple[Tuple[str, PairTest, PairTest, str], ...] = (
+    ("udp 4789", _has_sent, _heard("4789/udp"), _OPEN % "UDP 4789 (VXLAN)"),
+    ("udp 7946", _has_sent, _heard("7946/udp"), _OPEN % "UDP 7946 (Swarm's gossip)"),
+    ("tcp 7946", _is_member, _connected(7946), _OPEN % "TCP 7946 (Swarm's gossip)"),
+    ("tcp 2377", _is_manager, _connected(2377), _OPEN % "TCP 2377 (Swarm's managers)"),
     (
         "path mtu",
-        _spoke_small,
+        _small_arrives,
         _heard("full"),
-        "give the interfaces of %(one)s and %(other)s, and what lies between, the same MTU",
+        "set the same MTU on the interfaces of %(sender)s and %(receiver)s, and on the network between them",
     ),
 )
 
 
-def _found(check: str, one: Json, other: Json) -> str:
-    if check == "path mtu":
-        return "packets of %d bytes do not arrive at %s" % (one["mtu"], other["address"])
-    return "does not arrive at %s" % other["address"]
-
-
-def _names(one: Json, other: Json) -> Dict[str, str]:
-    return {"one": one["name"], "other": other["name"], "from": one["address"]}
-
-
-def _ordered_pairs(reports: Sequence[Json]) -> Iterator[Tuple[Json, Json]]:
-    for one in reports:
-        for other in reports:
-            if one["name"] != other["name"]:
-                yield one, other
-
-
-def judge(reports: Sequence[Json], probes: Dict[str, Json], wanted: Wanted) -> List[Finding]:
-    """The whole table: what must be mended comes first, then what is worth knowing."""
+def diagnose(reports: Sequence[Json], probes: Dict[str, Json], required: Requirements) -> List[Finding]:
+    """The complete table: failures first, then warnings."""
     several = len(reports) > 1
-    findings = [finding for report in reports for finding in judge_agent(report, wanted, several)]
-    up = [one for one in reports if one["reachable"]]
+    findings = [finding for report in reports for finding in check_agent(report, required, several)]
+    up = [report for report in reports if report["reachable"]]
     if several:
-        findings += judge_swarm(up, wanted) + _untried(up, probes) + judge_pairs(up, probes)
-    return sorted(findings, key=lambda one: (FAIL, WARN, OK).index(one.status))
+        findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
+    return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 
 
-def _untried(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
-    """An agent whose ports could not be listened at is not silently left out."""
+def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+    """Warnings for the agents that could not send or listen."""
     return [
-        Finding("ports", one["name"], WARN, probes[one["name"]]["reason"], PROVISION + ", then check again")
-        for one in reports
-        if probes.get(one["name"], {}).get("reason")
+        Finding("ports", report["name"], WARN, probes[report["name"]]["reason"], PROVISION + ", then check again")
+        for report in reports
+        if probes.get(report["name"], {}).get("reason")
     ]
 
 
-def verdict_of(findings: Sequence[Finding]) -> Json:
-    """The result: lines, counts, and one sentence for whoever reads no table."""
-    counts = {status: sum(one.status == status for one in findings) for status in (OK, WARN, FAIL)}
-    told = ["%s on %s: %s" % (one.check, one.where, one.found) for one in findings if one.status == FAIL]
-    sentence = "%d of %d checks must be mended: %s." % (
+def summarize(findings: Sequence[Finding]) -> Json:
+    """The result: the findings, their number by status, and the outcome in one sentence."""
+    counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
+    failed = [
+        "%s on %s: %s" % (finding.check, finding.where, finding.found) for finding in findings if finding.status == FAIL
+    ]
+    sentence = "%d of %d checks failed: %s." % (
         counts[FAIL],
         len(findings),
-        "; ".join(one.rstrip(".") for one in told[:8]),
+        "; ".join(text.rstrip(".") for text in failed[:8]),
     )
     return {
         "fit": not counts[FAIL],
         "counts": counts,
-        "findings": [one.to_json() for one in findings],
-        "message": "The agents are fit." if not counts[FAIL] else sentence,
+        "findings": [finding.to_json() for finding in findings],
+        "message": sentence if counts[FAIL] else "All agents can run sessions.",
     }

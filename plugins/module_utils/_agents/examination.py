@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An agent's examination: what its engine and kernel say, and what no list tells is tried. Nothing of it stays."""
+"""The examination of an agent: properties of its engine and its kernel, and a test of encrypted networks."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     LibraryError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
 
-PAUSE = 0.1
-# Longer than a check takes, in seconds.
+# Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
-# What an encrypted overlay asks of the kernel, in a network namespace that is gone with the container:
+# Seconds that the test of encrypted networks may take.
+ESP_TIMEOUT = 20
+# What an encrypted overlay network requests from the kernel, in a network namespace that ends with the container:
 # https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/encryption.go
 ESP = (
     "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 1 mode transport "
@@ -41,8 +42,8 @@ ESP = (
 
 
 def examine(options: Json) -> Json:
-    """Everything about one agent; an engine that cannot be asked is a report that says so."""
-    known = {
+    """The report on an agent; an engine that does not answer is a report that says so."""
+    report = {
         "name": options["name"],
         "reachable": True,
         "reason": "",
@@ -54,18 +55,18 @@ def examine(options: Json) -> Json:
     }
     try:
         engine = Engine(options["docker_host"], options["timeout"], options["name"])
-        return {**known, **_asked(engine, options)}
+        return {**report, **_engine_report(engine, options)}
     except (EngineError, LibraryError) as error:
-        return {**known, "reachable": False, "reason": error.message}
+        return {**report, "reachable": False, "reason": error.message}
 
 
-def _asked(engine: Engine, options: Json) -> Json:
+def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
     swarm = _swarm(info)
     address = swarm["address"] or host.own_address(options["addresses"])
     limits = host.engine_limits(options["docker_host"])
     root = info.get("DockerRootDir") or "/var/lib/docker"
-    networks = [network_entry(one) for one in engine.networks(everyone=True) if not _ours(one)]
+    networks = [network_entry(entry) for entry in engine.networks(everyone=True) if not _is_ours(entry)]
     image = engine.image(options["image"]) is not None
     return {
         "engine": info.get("ServerVersion", ""),
@@ -78,24 +79,24 @@ def _asked(engine: Engine, options: Json) -> Json:
         "cgroup_version": str(info.get("CgroupVersion") or 1),
         "nofile": limits.nofile,
         "memlock": limits.memlock,
-        "networks": [subnet for one in networks for subnet in one["subnets"]],
+        "networks": [subnet for network in networks for subnet in network["subnets"]],
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
-        **_try_esp(engine, options["image"] if image and options["several"] else ""),
+        **_test_esp(engine, options["image"] if image and options["several"] else ""),
     }
 
 
 def free_space(folder: str) -> int:
-    """Bytes that are free where a folder lies; -1 where it cannot be looked at."""
+    """Free bytes in the file system of a folder; -1 if it cannot be read."""
     try:
-        found = os.statvfs(folder)
+        status = os.statvfs(folder)
     except OSError:
         return -1
-    return found.f_bavail * found.f_frsize
+    return status.f_bavail * status.f_frsize
 
 
-def _ours(network: Json) -> bool:
+def _is_ours(network: Json) -> bool:
     return LABEL_SESSION in (network.get("Labels") or {})
 
 
@@ -117,20 +118,20 @@ def _cgroups(info: Json) -> Json:
     return {name: bool(info.get(key)) for name, key in names.items()}
 
 
-def _try_esp(engine: Engine, image: str) -> Json:
+def _test_esp(engine: Engine, image: str) -> Json:
     if not image:
         return {"esp": None, "esp_reason": ""}
     body = check_body(image, ["sh", "-c", ESP], "none", "esp")
     body["HostConfig"]["CapAdd"] = ["NET_ADMIN"]
     try:
-        said = run_once(engine, "cluster-compute-check-esp-" + secrets.token_hex(6), body, deadline_in(20))
+        output = run_to_end(engine, "cluster-compute-check-esp-" + secrets.token_hex(6), body, deadline_in(ESP_TIMEOUT))
     except ComputeError as error:
         return {"esp": None, "esp_reason": error.message}
-    return {"esp": "taken" in said, "esp_reason": " ".join(said.split())[:120].rstrip(".")}
+    return {"esp": "taken" in output, "esp_reason": " ".join(output.split())[:120].rstrip(".")}
 
 
 def check_body(image: str, command: Sequence[str], network: str, token: str) -> Json:
-    """A container of a check: no more rights than its network needs, and no session's label."""
+    """The request that creates a container of a check: without capabilities, and without a label of a session."""
     return {
         "Image": image,
         "User": "0:0",
@@ -141,22 +142,25 @@ def check_body(image: str, command: Sequence[str], network: str, token: str) -> 
     }
 
 
-def run_once(engine: Engine, name: str, body: Json, deadline: float) -> str:
-    """What a container says that is run to its end, and removed."""
-    identity = start_anew(engine, name, body)
+def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:
+    """The output of a container at its end, or at the deadline. The container is removed."""
+    identity = start_container(engine, name, body)
+
+    def has_ended() -> bool:
+        return not ((engine.inspect(identity) or {}).get("State") or {}).get("Running")
+
     try:
-        while ((engine.inspect(identity) or {}).get("State") or {}).get("Running") and time.monotonic() < deadline:
-            time.sleep(PAUSE)
+        wait_until(has_ended, deadline)
         return engine.logs(identity)
     finally:
         engine.remove(identity, name)
 
 
-def start_anew(engine: Engine, name: str, body: Json) -> str:
-    """Start a check's container; those that killed checks have left, and that have ended by themselves, go first."""
-    for one in engine.containers(everyone=True):
-        if LABEL_CHECK in (one.get("Labels") or {}) and one["State"] in ("created", "exited") and _old(one):
-            engine.remove(one["Id"], name)
+def start_container(engine: Engine, name: str, body: Json) -> str:
+    """Start a container of a check. Ended containers of checks that were killed are removed first."""
+    for listed in engine.containers(everyone=True):
+        if LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited") and _is_old(listed):
+            engine.remove(listed["Id"], name)
     identity = engine.create(name, body)
     try:
         engine.start(identity, name)
@@ -166,6 +170,6 @@ def start_anew(engine: Engine, name: str, body: Json) -> str:
     return identity
 
 
-def _old(listed: Json) -> bool:
-    """Older than any check that still goes on."""
+def _is_old(listed: Json) -> bool:
+    """Whether the container is older than any check that still runs."""
     return time.time() - float(listed.get("Created") or 0) > OLD

@@ -2,32 +2,42 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An engine as a member of a Swarm: begins one, joins one, leaves it; and what a manager does for the others."""
+"""An engine as a member of a Swarm: creates, joins or leaves it; and requests to a manager about other nodes."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SCHEMA, SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry
 
 PORT = 2377
-PAUSE = 0.2
-ON_AND_ON = "will continue in the background"
+PAUSE = 0.2  # seconds between two looks at a membership
+JOINS_IN_BACKGROUND = "will continue in the background"
+INACTIVE: Json = {
+    "state": "inactive",
+    "node_id": "",
+    "cluster_id": "",
+    "manager": False,
+    "managers": [],
+    "ours": False,
+    "address": "",
+}
 
 
 class SwarmEngine(Engine):
     """The requests that concern a Swarm."""
 
-    def begin(self, address: str, pool: Sequence[str], labels: Mapping[str, str]) -> None:
-        with self._asking("begin a Swarm") as client:
+    def create_swarm(self, address: str, pool: Sequence[str], labels: Mapping[str, str]) -> None:
+        with self._asking("create a Swarm") as client:
             spec = client.create_swarm_spec(labels=dict(labels))
             pools: Dict[str, Any] = {"default_addr_pool": list(pool)} if pool else {}
             client.init_swarm(advertise_addr=address, listen_addr="0.0.0.0:%d" % PORT, swarm_spec=spec, **pools)
@@ -42,26 +52,26 @@ class SwarmEngine(Engine):
             client.leave_swarm(force=True)
 
     def tokens(self) -> Dict[str, str]:
-        with self._asking("tell how its Swarm is joined") as client:
+        with self._asking("return the join tokens of its Swarm") as client:
             found = client.inspect_swarm().get("JoinTokens") or {}
             return {"worker": str(found["Worker"]), "manager": str(found["Manager"])}
 
     def nodes(self) -> Dict[str, Json]:
         with self._asking("list the nodes of its Swarm") as client:
-            return {one["ID"]: one for one in client.nodes()}
+            return {node["ID"]: node for node in client.nodes()}
 
     def set_role(self, node: Json, role: str) -> None:
         name = (node.get("Description") or {}).get("Hostname") or node["ID"]
         with self._asking("make node %s a %s" % (name, role)) as client:
             client.update_node(node["ID"], node["Version"]["Index"], {**node["Spec"], "Role": role})
 
-    def forget(self, node: str) -> None:
+    def remove_node(self, node: str) -> None:
         with self._asking("remove node %s from its Swarm" % node) as client:
             self._or_none(client.remove_node, node, force=True)
 
 
-def asked(engine: Engine, data_root: str = "/var/lib/docker") -> Json:
-    """The engine's place in a Swarm as reports show it, and whether this collection began that Swarm."""
+def membership(engine: Engine, data_root: str = "/var/lib/docker") -> Json:
+    """The engine's membership in the form of reports, and whether this collection created the Swarm."""
     info = engine.info()
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
@@ -71,8 +81,8 @@ def asked(engine: Engine, data_root: str = "/var/lib/docker") -> Json:
     return {**place, "ours": LABEL_SCHEMA in labels}
 
 
-def begin(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
-    engine.begin(address, pool, {LABEL_SCHEMA: str(SCHEMA)})
+def create(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
+    engine.create_swarm(address, pool, {LABEL_SCHEMA: str(SCHEMA)})
     return _active(engine, deadline)
 
 
@@ -80,63 +90,75 @@ def join(engine: SwarmEngine, remote: str, token: str, address: str, deadline: f
     try:
         engine.join(["%s:%d" % (remote, PORT)], token, address)
     except EngineError as error:
-        # After 20 s an engine says so and goes on trying; to leave then could cost the managers their quorum.
+        # After 20 s an engine reports this and continues to join. To leave at that point could cost the managers their quorum.
         # https://github.com/moby/moby/blob/v20.10.24/daemon/cluster/errors.go
-        if ON_AND_ON not in error.message:
+        if JOINS_IN_BACKGROUND not in error.message:
             raise
     return _active(engine, deadline)
 
 
-def settled(engine: Engine, deadline: float) -> Json:
-    """The membership, once an engine that has just begun to run or to join knows what it is in."""
-    place = asked(engine)
-    while place["state"] == "pending" and time.monotonic() + PAUSE < deadline:
-        time.sleep(PAUSE)
-        place = asked(engine)
-    return place
+def settled_membership(engine: Engine, deadline: float) -> Json:
+    """The membership, once an engine that has just started or joined knows it, or as it is at the deadline."""
+    found: List[Json] = []
+
+    def is_settled() -> bool:
+        found[:] = [membership(engine)]
+        return bool(found[0]["state"] != "pending")
+
+    wait_until(is_settled, deadline, PAUSE, PAUSE)
+    return found[0]
 
 
 def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: float, *, check: bool) -> List[str]:
-    """Make managers of nodes, or workers again; gives back those that were not."""
-    found = engine.nodes()
-    wanted = [node for node in nodes if node in found and found[node]["Spec"].get("Role") != role]
+    """Make nodes managers or workers; returns the nodes that had the other role."""
+    listed = engine.nodes()
+    wanted = [node for node in nodes if node in listed and listed[node]["Spec"].get("Role") != role]
     for node in [] if check else wanted:
-        # The node's version changes with its heartbeats: look again at every try.
-        persist(lambda node=node: engine.set_role(engine.nodes()[node], role), deadline)  # type: ignore[misc]
+        persist(partial(_set_role, engine, node, role), deadline)
         _await_role(engine, node, role, deadline)
     return wanted
 
 
-def forget(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, check: bool) -> List[str]:
-    """Take nodes that have left off the list; gives back those that were on it."""
-    wanted = [node for node in nodes if node in engine.nodes()]
+def remove_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, check: bool) -> List[str]:
+    """Remove nodes that have left from the list of nodes; returns the nodes that were on it."""
+    listed = engine.nodes()
+    wanted = [node for node in nodes if node in listed]
     for node in [] if check else wanted:
-        persist(lambda node=node: engine.forget(node), deadline)  # type: ignore[misc]
+        persist(partial(engine.remove_node, node), deadline)
     return wanted
 
 
+def _set_role(engine: SwarmEngine, node: str, role: str) -> None:
+    """One try. A node's version changes with its heartbeats, so each try reads it again."""
+    engine.set_role(engine.nodes()[node], role)
+
+
 def _active(engine: Engine, deadline: float) -> Json:
-    """The membership once the engine has it; joining goes on in the background."""
-    while True:
-        place = asked(engine)
-        if place["state"] == "active":
-            return place
-        if time.monotonic() + PAUSE > deadline:
-            message = "%s is still %s in its Swarm; see that TCP %d is open between the agents, and its log."
-            raise StateError(message % (engine.where, place["state"], PORT), engine.agent)
-        time.sleep(PAUSE)
+    """The membership once it is active; joining continues in the background."""
+    found: List[Json] = []
+
+    def is_active() -> bool:
+        found[:] = [membership(engine)]
+        return bool(found[0]["state"] == "active")
+
+    if not wait_until(is_active, deadline, PAUSE, PAUSE):
+        message = (
+            "%s is still %s in its Swarm; check that TCP %d is open between the agents, and read the engine's log."
+        )
+        raise StateError(message % (engine.where, found[0]["state"], PORT), engine.agent)
+    return found[0]
 
 
 def _await_role(engine: SwarmEngine, node: str, role: str, deadline: float) -> None:
-    """A manager has its seat in the quorum, or has given it up, a moment after it was told to."""
-    while True:
-        found = engine.nodes().get(node)
-        if found is None:
+    """Wait until the node has joined the quorum of the managers, or has left it."""
+
+    def has_role() -> bool:
+        listed = engine.nodes().get(node)
+        if listed is None:
             raise AbsentError("Node %s has left the Swarm." % node, engine.agent)
-        seated = (found.get("ManagerStatus") or {}).get("Reachability") == "reachable"
-        if seated == (role == "manager"):
-            return
-        if time.monotonic() + PAUSE > deadline:
-            message = "%s told node %s to be a %s, and it is not yet; look at the log of that node's engine."
-            raise StateError(message % (engine.where, node, role), engine.agent)
-        time.sleep(PAUSE)
+        is_member = (listed.get("ManagerStatus") or {}).get("Reachability") == "reachable"
+        return is_member == (role == "manager")
+
+    if not wait_until(has_role, deadline, PAUSE, PAUSE):
+        message = "%s made node %s a %s, and the node has not followed in time; read the log of that node's engine."
+        raise StateError(message % (engine.where, node, role), engine.agent)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is in which Swarm, and what it takes until every agent is in the same one."""
+"""Which agent is in which Swarm, and the steps until all agents are in the same Swarm."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 
 INIT = "init"
 JOIN = "join"
 PROMOTE = "promote"
-_REMEDY = "take it out with `docker swarm leave` there, or set agent_swarm to false for it"
+_REMEDY = "run `docker swarm leave` on that host, or set agent_swarm to false for it"
 
 
 @dataclass(frozen=True)
 class Node:
-    """An agent's engine, as it sees its own Swarm; ``wanted`` is whether it shall be a manager."""
+    """An agent's engine as a member of a Swarm; ``wanted`` is whether the agent is configured as a manager."""
 
     name: str
     state: str = "inactive"
@@ -49,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Steps:
-    """The host that leads, its Swarm if there is one yet, what each other host has to do, and who is refused, why."""
+    """The host that leads, its Swarm if it exists, the step of each other host, and the reason for each refusal."""
 
     lead: str = ""
     cluster: str = ""
@@ -70,14 +71,14 @@ class Steps:
 
 
 def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
-    """Agents from their reports. A worker whose user may not read its certificate knows its Swarm by the managers."""
+    """Agents from their reports. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
     agents = [Agent.from_json(report) for report in reports]
     by_manager = {agent.node: agent.swarm for agent in agents if agent.swarm and agent.node}
     return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
 
 
 def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
-    """What makes one Swarm of them: the head's, or one that this collection made and the head is to come back to."""
+    """The steps to one Swarm: the head's, or a Swarm that this collection created and that the head joins again."""
     nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
     cluster = lead.cluster if lead.state == "active" else ""
@@ -91,17 +92,17 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
 
 
 def resolved(nodes: Sequence[Node]) -> List[Node]:
-    """With the Swarm of each that is known by its managers alone: a worker's user may not read its certificate."""
+    """The nodes with their Swarm. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
     by_manager = {node.node_id: node.cluster for node in nodes if node.manager and node.node_id}
     return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
 
 
 def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
-    return next((clusters[one] for one in managers if one in clusters), "")
+    return next((clusters[manager] for manager in managers if manager in clusters), "")
 
 
 def _lead(nodes: Sequence[Node], head: str) -> Node:
-    """The manager that others join: of the head's Swarm; where it has none, of one of ours; else the head itself."""
+    """The manager that others join: of the head's Swarm, else of a Swarm that this collection created, else the head itself."""
     first = nodes[0]
     own = first.cluster if first.name == head and first.state == "active" else ""
     for node in nodes:
@@ -112,7 +113,7 @@ def _lead(nodes: Sequence[Node], head: str) -> Node:
 
 def _refusal(node: Node, lead: Node, cluster: str) -> str:
     if node.state not in ("active", "inactive"):
-        why = "%s: its engine's Swarm membership is in state %s; look at that engine's log, or %s."
+        why = "%s: the Swarm membership of its engine is in state %s; read that engine's log, or %s."
         return why % (node.name, node.state, _REMEDY)
     if node.state == "active" and node.name == lead.name and not node.manager:
         why = "%s is a worker of a Swarm that no agent of the inventory manages; promote it, or %s."
@@ -130,7 +131,7 @@ def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:
 
 
 def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
-    """For each host that leaves: the manager that stays and lets it go, and who may not leave, and why."""
+    """For each host that leaves, a manager that stays; for each host that must not leave, the reason."""
     gone = {node.name for node in leaving}
     nodes = [node for node in resolved([*leaving, *staying]) if node.state == "active"]
     stay = [node for node in nodes if node.name not in gone]
@@ -142,6 +143,11 @@ def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
         if node.name in gone and keeper:
             keepers[node.name] = keeper
         elif node.name in gone and node.manager and mine:
-            why = "%s is the last manager of the Swarm of %s; set agent_swarm_manager for one of those first."
+            why = "%s is the last manager of the Swarm of %s; set agent_swarm_manager for one of those agents first."
             refused[node.name] = why % (node.name, ", ".join(sorted(other.name for other in mine)))
     return {"keepers": keepers, "refused": refused}
+
+
+def peers(nodes: Sequence[Node]) -> Dict[str, List[str]]:
+    """For each agent, the addresses of the other agents."""
+    return {node.name: [other.address for other in nodes if other.name != node.name] for node in nodes}

@@ -128,7 +128,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "NetworkMode": plan.network.name,
         "ExtraHosts": ["%s:%s" % (peer.hostname, peer.address) for peer in plan.containers],
         "PortBindings": bindings,
-        "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in container.mounts],
+        "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
         "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,

@@ -108,7 +108,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
 
     Empty files are written too: an image committed from a container of another session contains that session's scripts.
     """
-    volumes = [mount.target + "\n" for mount in container.mounts if mount.type == "volume" and mount.mode == "rw"]
+    volumes = [mount.target + "\n" for mount in session.mounts if mount.type == "volume" and mount.mode == "rw"]
     is_main = container.rank == 0
     texts = {
         "bootstrap": session.bootstrap,

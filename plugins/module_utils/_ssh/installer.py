@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Container,
     Json,
     Plan,
-    User,
+    Session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
@@ -45,9 +45,9 @@ class Target:
     environment: Mapping[str, str]
 
     @property
-    def contents_key(self) -> Tuple[str, ...]:
-        """Containers of one image with the same mounts share the contents of the image."""
-        return (self.image, *sorted(mount.target for mount in self.container.mounts))
+    def contents_key(self) -> str:
+        """Containers of one image share its contents: all containers of a session have the same mounts."""
+        return self.image
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,10 @@ class FileInstaller:
         return [target for target in targets if target is not None]
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
-        known: Dict[Tuple[str, ...], ImageContents] = {}
-        user = self.plan.session.user
+        known: Dict[str, ImageContents] = {}
         made = []
         for target in targets:
-            contents = known.get(target.contents_key) or read_contents(self.engine, target, user)
+            contents = known.get(target.contents_key) or read_contents(self.engine, target, self.plan.session)
             known[target.contents_key] = contents
             wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, contents)
             made.append(contents.tree.place(wanted))
@@ -135,7 +134,7 @@ class FileInstaller:
         run_all(put, list(zip(targets, entries)), default_parallelism())
 
 
-def read_contents(engine: Engine, target: Target, user: User) -> ImageContents:
+def read_contents(engine: Engine, target: Target, session: Session) -> ImageContents:
     """Read the contents of an image through a container of it; once per image, because each file takes a request."""
     subject = target.container.hostname
 
@@ -149,16 +148,16 @@ def read_contents(engine: Engine, target: Target, user: User) -> ImageContents:
     return ImageContents(
         tree=Tree(
             stat=lambda path: engine.path_stat(target.engine_id, path, subject),
-            mounts=[mount.target for mount in target.container.mounts],
+            mounts=[mount.target for mount in session.mounts],
         ),
         passwd=passwd,
         group=group,
         # Without an account there is no password.
-        shadow=read("/etc/shadow") if "\n%s:" % user.name in "\n" + passwd else "",
+        shadow=read("/etc/shadow") if "\n%s:" % session.user.name in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
-        has_profile=has(user.home + "/.profile"),
+        has_profile=has(session.user.home + "/.profile"),
     )
 
 

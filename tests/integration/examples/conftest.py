@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One controller for all examples, and their images."""
+"""A controller for all examples, and their images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller import Controller
 
 @pytest.fixture(scope="session")
 def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    """The commands of the README, run from a home of their own, on an engine that has the reference image."""
+    """A controller with a home of its own, on an engine that has the reference image."""
     made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
     try:
         made.play("provision_agents", agent_docker_host=engine_host).check()
@@ -25,5 +25,5 @@ def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="session")
 def image(controller: Controller) -> Callable[[str], str]:
-    """The image of an example, by its name."""
+    """A function that returns the image of an example, by its name."""
     return lambda name: example_images.build(controller.client, name)

@@ -22,12 +22,12 @@ HUNGRY = "echo begun; python3 -c 'x = bytearray(200 << 20); print(len(x))'"
 
 def row_of(controller: Controller, name: str) -> dict[str, Any]:
     """What the store knows of a session."""
-    return next(one for one in controller.sessions() if one["name"] == name)
+    return next(row for row in controller.sessions() if row["name"] == name)
 
 
 @dataclass(frozen=True)
 class End:
-    """How a command is to end, and what is to be told of it."""
+    """How a command ends, and what the collection reports about it."""
 
     name: str
     variables: dict[str, Any]
@@ -60,7 +60,7 @@ ENDS = [
         "endless",
         {"session_command": "echo begun; sleep 1000", "session_command_timeout": 2, **GO},
         "FAILURE",
-        "the command took too long and was ended",
+        "the command exceeded session_command_timeout and was terminated",
         "took longer than 2 s",
         "TERMINATED",
     ),
@@ -78,7 +78,7 @@ def test_how_a_command_ends(controller: Controller, end: End) -> None:
 
 
 def test_how_the_list_tells_it(controller: Controller) -> None:
-    listed = {one["name"]: (one["state"], one["result"], one["reason"]) for one in controller.sessions()}
+    listed = {row["name"]: (row["state"], row["result"], row["reason"]) for row in controller.sessions()}
     assert {end.name: listed[end.name] for end in ENDS} == {
         end.name: (end.state, end.result, end.reason) for end in ENDS
     }
@@ -86,9 +86,9 @@ def test_how_the_list_tells_it(controller: Controller) -> None:
 
 def test_the_result_outlives_the_session(controller: Controller) -> None:
     controller.terminate("exit-3").check()
-    told = row_of(controller, "exit-3")
-    assert (told["state"], told["result"]) == ("TERMINATED", "FAILURE")
-    assert told["reason"] == "the command ended with exit code 3"
+    row = row_of(controller, "exit-3")
+    assert (row["state"], row["result"]) == ("TERMINATED", "FAILURE")
+    assert row["reason"] == "the command ended with exit code 3"
 
 
 def test_nobody_waits(controller: Controller) -> None:
@@ -186,13 +186,13 @@ def test_a_container_killed_in_training(controller: Controller, image: Callable[
     training.wait_for("epoch 1 of 100000")
     controller.client.kill(training.session.containers()["sub1"]["Id"])
     assert training.end().code == 2, training.text
-    told = row_of(controller, training.session.name)
+    row = row_of(controller, training.session.name)
     if policy == "keep":
-        assert (told["state"], told["result"], told["degraded"]) == ("RUNNING", "FAILURE", ["sub1"])
+        assert (row["state"], row["result"], row["degraded"]) == ("RUNNING", "FAILURE", ["sub1"])
         listed = controller.play("sessions").check().text
         assert re.search(r"sub1 on localhost ended with exit code 137; the command ended with exit code \d+", listed)
         controller.terminate(training.session.name).check()
     else:
-        assert (told["state"], told["result"]) == ("TERMINATED", "FAILURE")
-        assert "exit code" in told["reason"]
+        assert (row["state"], row["result"]) == ("TERMINATED", "FAILURE")
+        assert "exit code" in row["reason"]
     assert controller.engine(training.session.name) == {}

@@ -36,10 +36,10 @@ def written(session: Session, host: str = "main1") -> str:
 def check_training(text: str) -> None:
     """All ranks took part, the loss fell, all weights are the same, and batches went through /dev/shm."""
     found = sorted(re.findall(RANK, text))
-    assert [one[:2] for one in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
+    assert [rank[:2] for rank in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
     assert all(float(last) < float(first) / 2 for _rank, _host, first, last, _sum, _shared in found)
-    assert len({one[4] for one in found}) == 1
-    assert all(int(one[5]) > 256 for one in found)
+    assert len({rank[4] for rank in found}) == 1
+    assert all(int(rank[5]) > 256 for rank in found)
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +74,17 @@ def test_mpi_uses_the_network_of_the_session(ring: Session) -> None:
     """The vector of 8 MB crosses eth0, which is the session's."""
     count = "cat /sys/class/net/eth0/statistics/tx_bytes"
     before = int(ring.say("sub1", count))
-    said = ring.say("main1", "mpirun ring")
-    assert len(re.findall(RING, said, re.MULTILINE)) == 3
-    assert "Read -1" not in said
+    output = ring.say("main1", "mpirun ring")
+    assert len(re.findall(RING, output, re.MULTILINE)) == 3
+    assert "Read -1" not in output
     assert int(ring.say("sub1", count)) - before > 8_000_000
 
 
 def test_mpi_hands_the_environment_to_its_children(ring: Session) -> None:
-    said = ring.say(
+    output = ring.say(
         "main1", "mpirun sh -c 'echo $BACKENDAI_CLUSTER_HOST $RANK $GLOO_SOCKET_IFNAME $(hostname) $(id -un)'"
     )
-    assert sorted(said.splitlines()) == [
+    assert sorted(output.splitlines()) == [
         "main1 0 eth0 main1 work",
         "sub1 1 eth0 sub1 work",
         "sub2 2 eth0 sub2 work",

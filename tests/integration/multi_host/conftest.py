@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Three hosts for all tests of this folder. With KEEP_LAB=1 they stay, and the next run takes them as they are."""
+"""Three hosts for all tests of this folder. With KEEP_LAB=1 they stay, and the next run uses them as they are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents_lab import NAMES, Agents, Lab
 
 @pytest.fixture(scope="session")
 def lab(engine_host: str) -> Iterator[Lab]:
-    """Hosts that are agents."""
+    """Three hosts that are agents."""
     made = Lab()
     keep = bool(os.environ.get("KEEP_LAB"))
     if not (keep and made.is_there()):
@@ -28,7 +28,7 @@ def lab(engine_host: str) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """The commands, for these hosts."""
+    """A controller for these hosts."""
     made = Agents(tmp_path_factory.mktemp("agents") / "own", engine_host, lab)
     try:
         yield made
@@ -41,7 +41,7 @@ def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def whole(lab: Lab) -> Iterator[Lab]:
-    """Every host is as it should be, before and after."""
+    """The lab, whose hosts all work again after the test."""
     yield lab
     for agent in NAMES:
         lab.thaw(agent)

@@ -38,7 +38,7 @@ def launched(agents: Agents) -> Callable[..., Session]:
 
 
 def agents_of(session: Session) -> list[str]:
-    return [one["agent"] for one in session.document["containers"]]
+    return [container["agent"] for container in session.document["containers"]]
 
 
 def sent(session: Session, host: str) -> tuple[int, int]:
@@ -49,9 +49,9 @@ def sent(session: Session, host: str) -> tuple[int, int]:
 
 def check_training(text: str) -> None:
     found = sorted(re.findall(TRAINED, text))
-    assert [one[:2] for one in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
+    assert [rank[:2] for rank in found] == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], text
     assert all(float(last) < float(first) / 2 for _rank, _host, first, last, _sum, _shared in found)
-    assert len({one[4] for one in found}) == 1
+    assert len({rank[4] for rank in found}) == 1
 
 
 def test_pytorch(agents: Agents, launched: Callable[..., Session]) -> None:
@@ -73,8 +73,8 @@ def test_mpi(agents: Agents, launched: Callable[..., Session]) -> None:
     assert agents_of(ring) == list(NAMES)
     before = sent(ring, "sub1")
     for program in ("ring", "ring.py"):
-        said = ring.say("main1", f"mpirun {program}").splitlines()
-        assert sorted(said) == [
+        output = ring.say("main1", f"mpirun {program}").splitlines()
+        assert sorted(output) == [
             f"rank {rank} of 6 on {host}: ring 15, all-reduce of 1000000: 0 wrong"
             for rank, host in enumerate(("main1", "main1", "sub1", "sub1", "sub2", "sub2"))
         ]

@@ -37,7 +37,7 @@ def test_an_engine_dies_during_the_launch(moment: str, agents: Agents, whole: La
     assert done.code != 0, done.text
     assert "agent3" in done.message
     assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
-    row = next(one for one in agents.sessions() if one["name"] == f"dies-{moment}")
+    row = next(row for row in agents.sessions() if row["name"] == f"dies-{moment}")
     assert row["state"] == "ERROR"
     assert "agent3" in row["reason"]
 
@@ -67,11 +67,11 @@ def test_a_host_is_gone_during_the_launch(agents: Agents, whole: Lab) -> None:
 def test_an_engine_dies_under_a_running_session(agents: Agents, whole: Lab) -> None:
     agents.launched("outlives", **SIX)
     assert whole.kill_engine("agent3").wait(timeout=60) == 0
-    row = next(one for one in agents.sessions() if one["name"] == "outlives")
+    row = next(row for row in agents.sessions() if row["name"] == "outlives")
     assert row["state"] == "RUNNING"
     assert row["degraded"] == ["sub4", "sub5"]
-    told = agents.play("sessions").check().text
-    assert "degraded: sub4, sub5" in told
+    listed = agents.play("sessions").check().text
+    assert "degraded: sub4, sub5" in listed
     refused = agents.launch("outlives", **SIX)
     assert refused.code != 0
     assert "agent3 cannot be reached" in refused.message
@@ -126,7 +126,7 @@ def test_the_store_is_lost(agents: Agents, whole: Lab) -> None:
     session: Session = agents.launched("adopted", **SIX)
     before = whole.shell("agent1", LABELLED).text
     whole.shell("agent1", f"rm -rf {STORE}").check()
-    row = next(one for one in agents.sessions() if one["name"] == "adopted")
+    row = next(row for row in agents.sessions() if row["name"] == "adopted")
     assert (row["state"], row["degraded"], row["size"]) == ("RUNNING", [], 6)
     assert agents.launch("adopted", **SIX).check().changed <= 1
     assert whole.shell("agent1", LABELLED).text == before

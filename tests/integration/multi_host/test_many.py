@@ -19,10 +19,11 @@ from controller import LABEL
 ONE = {"session_cpus": 1, "session_memory": "64m"}
 ROUNDS = int(os.environ.get("ROUNDS", "2"))
 RESOURCES = f"docker ps --all --filter label={LABEL} --format '{{{{.Label \"cluster.compute.container.resources\"}}}}'"
-# What an engine and its host keep of a session: rules, interfaces, networks, volumes, files.
+# What an engine and its host keep of a session: rules, interfaces, networks, volumes, network namespaces in use (the
+# engine removes the files of ended namespaces once a minute), control groups.
 TRACES = (
     "iptables-save | grep -c '^-A'; ls /sys/class/net | wc -l; docker network ls -q | wc -l; docker volume ls -q | wc -l;"
-    "docker ps -aq | wc -l; ls /var/run/docker/netns | wc -l;"
+    "docker ps -aq | wc -l; grep -c docker/netns/ /proc/self/mounts;"
     'find "/sys/fs/cgroup/memory$(cut -d \\" -f 4 /etc/docker/daemon.json)" -type d 2>/dev/null | wc -l'
 )
 
@@ -35,8 +36,8 @@ def watched(lab: Lab) -> Iterator[list[int]]:
     def watch() -> None:
         while not done.wait(0.3):
             for agent in NAMES:
-                told = lab.shell(agent, RESOURCES).text.splitlines()
-                most[0] = max(most[0], sum(json.loads(line)["millicpus"] for line in told if line.startswith("{")))
+                lines = lab.shell(agent, RESOURCES).text.splitlines()
+                most[0] = max(most[0], sum(json.loads(line)["millicpus"] for line in lines if line.startswith("{")))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -51,20 +52,20 @@ def test_ten_at_once_where_six_have_room(agents: Agents, lab: Lab) -> None:
     names = [f"crowd-{number}" for number in range(10)]
     with watched(lab) as most, ThreadPoolExecutor(len(names)) as threads:
         done = list(threads.map(lambda name: agents.launch(name, **ONE), names))
-    assert [one.code for one in done] == [0] * 10, "\n".join(one.text for one in done if one.code)
+    assert [each.code for each in done] == [0] * 10, "\n".join(each.text for each in done if each.code)
     states = sorted(row["state"] for row in agents.sessions() if row["name"] in names)
     assert states == ["PENDING"] * 4 + ["RUNNING"] * 6
     assert most[0] == 2000
 
     running = [row["name"] for row in agents.sessions() if row["state"] == "RUNNING"]
     with ThreadPoolExecutor(2) as threads:
-        assert [one.code for one in threads.map(agents.terminate, running[:2])] == [0, 0]
+        assert [each.code for each in threads.map(agents.terminate, running[:2])] == [0, 0]
     agents.play("schedule").check()
     states = sorted(row["state"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING"))
     assert states == ["PENDING"] * 2 + ["RUNNING"] * 6
     left = [row["name"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING")]
     with ThreadPoolExecutor(4) as threads:
-        assert [one.code for one in threads.map(agents.terminate, left)] == [0] * 8
+        assert [each.code for each in threads.map(agents.terminate, left)] == [0] * 8
     assert agents.held() == {name: [] for name in NAMES}
 
 
@@ -75,7 +76,7 @@ def traces(lab: Lab, agents: Agents) -> list[int]:
 
 
 def grown(before: list[int], after: list[int]) -> list[int]:
-    """Which counts are higher than before. Lower is well: an engine collects some of its own only once a minute."""
+    """The indexes of counts that are higher than before. Lower counts are fine: an engine removes some things late."""
     assert len(after) == len(before)
     return [index for index, count in enumerate(after) if count > before[index]]
 
@@ -93,6 +94,6 @@ def test_again_and_again_leaves_no_trace(agents: Agents, lab: Lab) -> None:
         once()
     deadline = time.monotonic() + 150
     while (more := grown(before, traces(lab, agents))) and time.monotonic() < deadline:
-        time.sleep(2)  # an engine collects the names of network namespaces once a minute
+        time.sleep(2)  # an engine removes some of its own things once a minute
     assert not more
     assert all(row["state"] == "TERMINATED" for row in agents.sessions() if row["name"] == "again")

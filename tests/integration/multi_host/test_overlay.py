@@ -23,7 +23,7 @@ def six(agents: Agents) -> Session:
 
 
 def placement(session: Session) -> list[str]:
-    return [one["agent"] for one in session.document["containers"]]
+    return [container["agent"] for container in session.document["containers"]]
 
 
 def test_it_is_spread_as_it_must_be(six: Session) -> None:
@@ -33,8 +33,8 @@ def test_it_is_spread_as_it_must_be(six: Session) -> None:
 
 
 def test_everybody_reaches_everybody_by_name(six: Session) -> None:
-    said = six.say("main1", PAIRS.format(hosts=" ".join(HOSTS))).splitlines()
-    assert said == [f"{a} {b}" for a, b in itertools.product(HOSTS, HOSTS)]
+    output = six.say("main1", PAIRS.format(hosts=" ".join(HOSTS))).splitlines()
+    assert output == [f"{a} {b}" for a, b in itertools.product(HOSTS, HOSTS)]
 
 
 @pytest.mark.parametrize("rank", range(6))
@@ -46,11 +46,11 @@ def test_each_is_as_planned(six: Session, rank: int) -> None:
         "ip -4 -o address show eth0 | tr -s ' ' | cut -d ' ' -f 4 | cut -d / -f 1; cat /sys/class/net/eth0/mtu;"
         "ls /sys/class/net | tr '\\n' ' '"
     )
-    said = six.say(HOSTS[rank], script).splitlines()
-    assert said[0] == f"{HOSTS[rank]} multi-node {rank % 2} {rank}"
-    assert said[1] == wanted["address"]
-    assert said[2] == "1450"
-    assert said[3].split() == ["eth0", "eth1", "lo"]
+    output = six.say(HOSTS[rank], script).splitlines()
+    assert output[0] == f"{HOSTS[rank]} multi-node {rank % 2} {rank}"
+    assert output[1] == wanted["address"]
+    assert output[2] == "1450"
+    assert output[3].split() == ["eth0", "eth1", "lo"]
 
 
 def test_a_full_packet_passes_and_a_larger_one_does_not(six: Session) -> None:
@@ -78,7 +78,7 @@ def test_a_restarted_container_is_where_it_was(six: Session, lab: Lab, agents: A
 def test_a_dead_container_comes_back_as_it_was(six: Session, lab: Lab, agents: Agents) -> None:
     before = six.document["containers"][4]
     lab.shell("agent3", f"docker rm --force {agents.owner}.six-wide.sub4").check()
-    listed = next(one for one in agents.sessions() if one["name"] == "six-wide")
+    listed = next(row for row in agents.sessions() if row["name"] == "six-wide")
     assert listed["degraded"] == ["sub4"]
     agents.launch("six-wide", **SIX).check()
     assert six.document["containers"][4] == before
@@ -106,8 +106,8 @@ def test_the_fewest_hosts_that_hold_it(agents: Agents) -> None:
 
 
 def test_too_large_is_pending_with_its_reason(agents: Agents) -> None:
-    said = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
-    assert "PENDING" in said
-    assert "together they hold 6 of 7 containers" in said
+    output = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
+    assert "PENDING" in output
+    assert "together they hold 6 of 7 containers" in output
     agents.terminate("too-large").check()
     assert agents.held() == {name: [] for name in NAMES}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One Swarm of all agents: joined once, left cleanly, and never another's."""
+"""One Swarm of all agents: they join once, leave cleanly, and never touch another Swarm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 
 @pytest.fixture
 def joined(lab: Lab, agents: Agents) -> Iterator[Lab]:
-    """All three are in one Swarm again afterwards, as they were."""
+    """All three agents are in one Swarm again afterwards."""
     yield lab
     assert agents.play("provision_agents").check()
     assert nodes(lab) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
@@ -32,7 +32,7 @@ def recap(done: Done, agent: str) -> str:
     return next(line for line in done.text.splitlines() if line.startswith(agent) and "ok=" in line)
 
 
-def test_the_second_time_nothing_changes(lab: Lab, agents: Agents) -> None:
+def test_a_second_run_changes_nothing(lab: Lab, agents: Agents) -> None:
     tokens = lab.shell("agent1", "docker swarm join-token -q worker; docker swarm join-token -q manager").text.split()
     done = agents.play("provision_agents", "-vvv").check()
     assert done.changed == 0
@@ -40,7 +40,7 @@ def test_the_second_time_nothing_changes(lab: Lab, agents: Agents) -> None:
     assert not any(token in done.text for token in tokens)
 
 
-def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
+def test_another_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
     joined.shell("agent3", "docker swarm leave --force; docker swarm init").check()
     joined.shell("agent1", "docker node rm --force agent3").check()
     done = agents.play("provision_agents")
@@ -53,8 +53,8 @@ def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None
     joined.shell("agent3", "docker swarm leave --force").check()
 
 
-def test_a_manager_joins_without_a_token_in_sight_and_leaves(joined: Lab, agents: Agents) -> None:
-    """Promoted first, then taken out, then joined anew: as a manager from the start."""
+def test_a_manager_joins_without_a_visible_token_and_leaves(joined: Lab, agents: Agents) -> None:
+    """The agent is promoted, then removed, then joins again as a manager."""
     wanted = {"agent_swarm_manager": True}
     hosts = ("--limit", "agent2")
     assert agents.play("provision_agents", *hosts, "-e", json.dumps(wanted)).check().changed == 1
@@ -74,7 +74,7 @@ def test_a_manager_joins_without_a_token_in_sight_and_leaves(joined: Lab, agents
     joined.shell("agent1", "docker node demote agent2").check()
 
 
-def test_the_last_manager_stays(joined: Lab, agents: Agents) -> None:
+def test_the_last_manager_cannot_leave(joined: Lab, agents: Agents) -> None:
     done = agents.play("provision_agents", "--limit", "agent1", "-e", "agent_state=absent")
     assert done.code != 0
     assert "agent1 is the last manager of the Swarm of agent2, agent3" in done.text

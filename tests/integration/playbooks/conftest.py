@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller of its own for every test file, and images that hold little; all of it is removed at the end."""
+"""A controller for each test file. Everything that it creates is removed at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller import Controller
 
 @pytest.fixture(scope="module")
 def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    """The commands of the README, run from a home of their own."""
+    """A controller with a home of its own."""
     made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
     try:
         yield made

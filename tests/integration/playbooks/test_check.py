@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check of an inventory, as it is typed: green for this machine, red with a remedy for each thing that is wrong."""
+"""The playbook check_agents: it passes on this machine, and fails with a remedy for each fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from controller import Controller, Done
 
-# What an interpreter begins with whose host's clock is an hour ahead.
+# Shifts the clock of an interpreter an hour ahead.
 AHEAD = "import time\nreal = time.time\ntime.time = lambda: real() + 3600\n"
 
 
@@ -21,7 +21,7 @@ def check(controller: Controller, **variables: Any) -> tuple[Done, dict[str, Any
     return done, json.loads(file.read_text())
 
 
-def test_this_machine_is_fit(controller: Controller) -> None:
+def test_this_machine_passes(controller: Controller) -> None:
     done, document = check(controller)
     assert done.check().changed <= 1  # the file itself
     assert document["fit"] is True
@@ -30,7 +30,7 @@ def test_this_machine_is_fit(controller: Controller) -> None:
     assert "STATUS  CHECK" in done.text
 
 
-def test_what_is_wrong_has_its_line(controller: Controller) -> None:
+def test_a_fault_has_a_finding_with_a_remedy(controller: Controller) -> None:
     folder = controller.folder / "ahead"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(AHEAD)

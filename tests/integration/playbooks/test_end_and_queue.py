@@ -83,10 +83,10 @@ def test_too_large(controller: Controller) -> None:
 
 
 def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
-    room = {"agent_memory": controller.used_memory() + (3 << 30)}
-    controller.launched("large", session_memory="2g", **room)
-    waiting = controller.launch("waits", session_cluster_size=2, session_memory="1g", **room).check()
-    assert re.search(r"Session waits is PENDING: localhost: needs 2g memory, \S+ free", waiting.text)
+    room = {"agent_memory": controller.used_memory() + (30 << 30)}
+    controller.launched("large", session_memory="20g", **room)
+    waiting = controller.launch("waits", session_cluster_size=2, session_memory="10g", **room).check()
+    assert re.search(r"Session waits is PENDING: localhost: needs 20g memory, \S+ free", waiting.text)
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
     assert controller.play("schedule", **room).check().changed == 0
     controller.terminate("large").check()
@@ -110,7 +110,7 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     done = controller.play("schedule")
     assert done.code == 2
     states = {name: (state, reason) for name, state, _lease, reason in controller.rows()}
-    gone = f"session_mounts: '{folder}': the folder must be there; it is not on localhost."
+    gone = f"session_mounts: '{folder}': must exist on every agent of the session; it does not exist on localhost."
     assert states["first"] == ("ERROR", gone)
     assert states["second"][0] == "ERROR"
     assert states["third"][0] == "RUNNING"

@@ -29,7 +29,7 @@ def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller) -> 
     refused = other.launch("train")
     assert refused.code != 0
     assert refused.message == (
-        f"session_name: 'train': the controller's folder of that name is that of a session of {controller.owner}: choose "
+        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}: choose "
         "another name, or another folder as session_artifacts."
     )
     assert other.engine() == {}
@@ -57,8 +57,8 @@ def test_logs_and_ends_are_their_owner_s(controller: Controller, other: Controll
 
 
 def test_a_pass_over_the_queue_is_its_owner_s(controller: Controller, other: Controller) -> None:
-    room = {"agent_memory": controller.used_memory() + (1 << 30)}
-    controller.launch("waits", session_memory="2g", **room).check()
+    room = {"agent_memory": controller.used_memory() + (10 << 30)}
+    controller.launch("waits", session_memory="20g", **room).check()
     other.play("schedule").check()
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
     assert "Session waits: RUNNING" in controller.play("schedule").check().text

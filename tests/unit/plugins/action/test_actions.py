@@ -22,7 +22,6 @@ from samples import agent, context, exactly, plan, request
 from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -106,7 +105,7 @@ def test_several_sessions_have_numbers() -> None:
     ("variables", "count", "message"),
     [
         ({"cluster_size": 0}, 1, r"^session_cluster_size: 0: "),
-        ({"name": "n" * 64}, 2, r"^session_name: .*a name has 4 to 64 letters"),
+        ({"name": "n" * 64}, 2, r"^session_name: .*must have 4 to 64 letters"),
         ({}, 0, r"^session_count: 0: "),
         ({"environment": {"A": "<% nope %>"}}, 1, r"^session_environment: A: .*'nope' is undefined"),
     ],
@@ -142,7 +141,7 @@ def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, 
 
 def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
     made = plan(request(cluster_size=2))
-    row = show_session(Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made.to_json(), changed=5.0))
+    row = Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made, changed=5.0).to_json()
     args = {
         "state": "running",
         "id": made.session.id,
@@ -175,7 +174,7 @@ ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
-    row = show_session(Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made.to_json()))
+    row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
     told = {
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
@@ -249,7 +248,7 @@ def test_check_mode_does_not_wait() -> None:
 
 @pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9, None])
 def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
-    with pytest.raises(InputError, match=r"^session_wait: .*it is a number of seconds from 0 to 604800\.$"):
+    with pytest.raises(InputError, match=r"^session_wait: .*must be a number of seconds from 0 to 604800\.$"):
         ask(played(schedule.ActionModule, answer("placed")), wait=wait)
 
 

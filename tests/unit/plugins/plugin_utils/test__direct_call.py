@@ -93,7 +93,7 @@ def test_no_secret_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_modules_that_leave_nothing_running() -> None:
-    assert not {"agent_check", "batch", "folders", "image", "swarm"} & MODULES
+    assert not {"batch", "folder_marks", "image", "port_listener", "swarm"} & MODULES
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an examination means: each fault alone turns its line red, and nothing else."""
+"""The checks of agents: each fault fails its own check and no other check."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import checks
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import FAIL, OK, WARN, Finding, Wanted
-from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import judge, verdict_of
+from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
+    FAIL,
+    OK,
+    WARN,
+    Finding,
+    Requirements,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
 
 GIB = 1 << 30
 CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")
@@ -61,17 +67,17 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
     return {**found, **changes}
 
 
-def probes(*names: str, deaf: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
-    """Everybody hears everybody, but for one pair and channel."""
+def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
+    """All agents hear each other, except for one pair and channel."""
     channels = ("4789/udp", "7946/udp", "full")
     pairs = [(one, other) for one in names for other in names if one != other]
     heard = {name: [] for name in names}
     connected: dict[str, Any] = {name: {} for name in names}
     for one, other in pairs:
-        heard[other] += [[one, channel] for channel in channels if (one, other, channel) != deaf]
+        heard[other] += [[one, channel] for channel in channels if (one, other, channel) != closed]
         ports = {"7946": "open", "2377": "open"}
-        if deaf[:2] == (one, other) and deaf[2] in ports:
-            ports[deaf[2]] = "silent"
+        if closed[:2] == (one, other) and closed[2] in ports:
+            ports[closed[2]] = "silent"
         connected[one][other] = ports
     return {
         name: {"listened": True, "sent": True, "heard": heard[name], "connected": connected[name]} for name in names
@@ -82,13 +88,13 @@ NAMES = ("agent1", "agent2", "agent3")
 THREE = [report(number) for number in (1, 2, 3)]
 
 
-def red(findings: list[Finding]) -> list[tuple[str, str]]:
+def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(one.check, one.where) for one in findings if one.status != OK]
 
 
-def test_three_without_a_fault() -> None:
-    findings = judge(THREE, probes(*NAMES), Wanted(head="agent1"))
-    assert red(findings) == []
+def test_three_agents_without_a_fault_pass() -> None:
+    findings = diagnose(THREE, probes(*NAMES), Requirements(head="agent1"))
+    assert not_ok(findings) == []
     assert {one.check for one in findings if one.where == "all pairs"} == {
         "udp 4789",
         "udp 7946",
@@ -96,13 +102,13 @@ def test_three_without_a_fault() -> None:
         "tcp 2377",
         "path mtu",
     }
-    assert verdict_of(findings)["fit"]
+    assert summarize(findings)["fit"]
 
 
-def test_one_alone_needs_no_swarm_and_no_ports() -> None:
+def test_a_single_agent_needs_no_swarm_and_no_ports() -> None:
     alone = report(1, swarm=swarm(1, "", state="inactive", manager=False), esp=None)
-    findings = judge([alone], {}, Wanted())
-    assert red(findings) == []
+    findings = diagnose([alone], {}, Requirements())
+    assert not_ok(findings) == []
     assert not {"swarm", "quorum", "udp 4789", "encryption", "mtu"} & {one.check for one in findings}
 
 
@@ -127,70 +133,77 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "boot with cgroup_enable=memory swapaccount=1",
     ),
     "limits": ({"nofile": 20000, "memlock": 8 << 20}, WARN, "nofile 20000, memlock 8m", "raise LimitNOFILE"),
-    "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: nothing of it is free", "set session_network_pool"),
-    "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot work here: no", "use a kernel"),
-    "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "see that the host is up"),
-    "swarm": ({"swarm": swarm(2, "other", managers=[])}, FAIL, "in a foreign Swarm (other, the head's is home)", "run docker swarm leave --force there"),
+    "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
+    "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
+    "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),
+    "swarm": ({"swarm": swarm(2, "other", managers=[])}, FAIL, "in another Swarm (other, the head's is home)", "run docker swarm leave --force on that host"),
     "swarm, none": ({"swarm": swarm(2, "", state="inactive")}, FAIL, "in no Swarm", "run provision_agents.yml"),
-    "swarm, broken": ({"swarm": swarm(2, error="no leader")}, FAIL, "no leader", "see its engine's log"),
+    "swarm, broken": ({"swarm": swarm(2, error="no leader")}, FAIL, "no leader", "read its engine's log"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_has_its_line(fault: str) -> None:
+def test_each_fault_fails_its_check(fault: str) -> None:
     changes, status, found, remedy = FAULTS[fault]
     agents = [THREE[0], report(2, **changes), THREE[2]]
-    findings = judge(agents, probes(*NAMES), Wanted(head="agent1"))
+    findings = diagnose(agents, probes(*NAMES), Requirements(head="agent1"))
     check = fault.partition(",")[0]
     wrong = [one for one in findings if (one.check, one.where) == (check, "agent2")]
     assert [(one.status, one.found.startswith(found), one.remedy.startswith(remedy)) for one in wrong] == [
         (status, True, True)
     ]
     assert findings[0].status == (FAIL if status == FAIL else WARN)
-    assert {where for _check, where in red(findings)} <= {"agent2", "all"}
+    assert {where for _check, where in not_ok(findings)} <= {"agent2", "all"}
 
 
 PORTS = {
-    "4789/udp": ("udp 4789", "let UDP 4789 (VXLAN) in from agent3 (192.0.2.3) on agent2, and out on agent3"),
-    "7946/udp": ("udp 7946", "let UDP 7946 (Swarm's gossip) in from agent3 (192.0.2.3) on agent2, and out on agent3"),
-    "7946": ("tcp 7946", "let TCP 7946 (Swarm's gossip) in from agent3 (192.0.2.3) on agent2, and out on agent3"),
-    "2377": ("tcp 2377", "let TCP 2377 (Swarm's managers) in from agent3 (192.0.2.3) on agent2, and out on agent3"),
-    "full": ("path mtu", "give the interfaces of agent3 and agent2, and what lies between, the same MTU"),
+    "4789/udp": ("udp 4789", "allow UDP 4789 (VXLAN) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
+    "7946/udp": (
+        "udp 7946",
+        "allow UDP 7946 (Swarm's gossip) from agent3 (192.0.2.3) on agent2, and outgoing on agent3",
+    ),
+    "7946": ("tcp 7946", "allow TCP 7946 (Swarm's gossip) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
+    "2377": ("tcp 2377", "allow TCP 2377 (Swarm's managers) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
+    "full": ("path mtu", "set the same MTU on the interfaces of agent3 and agent2, and on the network between them"),
 }
 
 
 @pytest.mark.parametrize("channel", PORTS)
-def test_a_port_that_is_shut_between_two(channel: str) -> None:
-    findings = judge(THREE, probes(*NAMES, deaf=("agent3", "agent2", channel)), Wanted(head="agent1"))
+def test_a_port_that_is_closed_between_two_agents_fails(channel: str) -> None:
+    findings = diagnose(THREE, probes(*NAMES, closed=("agent3", "agent2", channel)), Requirements(head="agent1"))
     check, remedy = PORTS[channel]
-    assert red(findings) == [(check, "agent3 -> agent2")]
+    assert not_ok(findings) == [(check, "agent3 -> agent2")]
     assert findings[0].remedy == remedy
 
 
-def test_encryption_that_is_wanted_must_work() -> None:
+def test_encryption_fails_if_it_is_required() -> None:
     agents = [THREE[0], report(2, esp=False, esp_reason="no")]
-    assert red(judge(agents, probes("agent1", "agent2"), Wanted(encrypted=True))) == [("encryption", "agent2")]
-    assert judge(agents, probes("agent1", "agent2"), Wanted(encrypted=True))[0].status == FAIL
+    assert not_ok(diagnose(agents, probes("agent1", "agent2"), Requirements(encrypted=True))) == [
+        ("encryption", "agent2")
+    ]
+    assert diagnose(agents, probes("agent1", "agent2"), Requirements(encrypted=True))[0].status == FAIL
 
 
-def test_one_manager_of_three_is_worth_a_word() -> None:
+def test_a_single_manager_of_three_agents_is_a_warning() -> None:
     agents = [report(n, swarm=swarm(n, manager=n == 1, managers=["node1"])) for n in (1, 2, 3)]
-    assert red(judge(agents, probes(*NAMES), Wanted(head="agent1"))) == [("quorum", "all")]
+    assert not_ok(diagnose(agents, probes(*NAMES), Requirements(head="agent1"))) == [("quorum", "all")]
 
 
-def test_a_worker_that_may_not_read_its_certificate_is_known_by_its_managers() -> None:
+def test_a_worker_with_an_unreadable_certificate_is_assigned_by_its_managers() -> None:
     agents = [THREE[0], THREE[1], report(3, swarm=swarm(3, "", manager=False))]
-    assert "swarm" not in {check for check, _where in red(judge(agents, probes(*NAMES), Wanted(head="agent1")))}
+    assert "swarm" not in {
+        check for check, _where in not_ok(diagnose(agents, probes(*NAMES), Requirements(head="agent1")))
+    }
 
 
-def test_who_cannot_listen_is_not_left_out_in_silence() -> None:
+def test_an_agent_that_cannot_listen_is_a_warning() -> None:
     tried = {**probes(*NAMES), "agent2": {"reason": "nothing can listen"}}
-    assert ("ports", "agent2") in red(judge(THREE, tried, Wanted(head="agent1")))
+    assert ("ports", "agent2") in not_ok(diagnose(THREE, tried, Requirements(head="agent1")))
 
 
-def test_sentence() -> None:
-    told = verdict_of(judge([report(1, engine="19.03")], {}, Wanted()))
-    assert told["message"] == "1 of 9 checks must be mended: engine on agent1: 19.03."
+def test_the_outcome_is_one_sentence() -> None:
+    summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()))
+    assert summary["message"] == "1 of 9 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An engine that takes its time to join: what it says meanwhile cannot be had from a real one at will."""
+"""An engine that joins slowly, which a real engine does not do on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOW = (
 
 
 class Joining(swarm.SwarmEngine):
-    """Is in these states, one at each look, the last one for ever."""
+    """Returns these states in turn, then the last one."""
 
     def __init__(self, *states: str, refusal: str = "") -> None:
         self.states, self.refusal, self.agent = list(states), refusal, "a2"
@@ -45,16 +45,16 @@ def join(engine: Joining, seconds: float) -> str:
     return str(swarm.join(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds)["state"])
 
 
-def test_an_engine_that_goes_on_joining_is_waited_for() -> None:
+def test_joining_waits_for_an_engine_that_continues_in_the_background() -> None:
     assert join(Joining("pending", "pending", "active", refusal=SLOW), 60) == "active"
 
 
-def test_one_that_never_joins_is_told() -> None:
-    with pytest.raises(StateError, match="The engine of a2 is still pending in its Swarm; see that TCP 2377 is open"):
+def test_an_engine_that_never_joins_is_an_error() -> None:
+    with pytest.raises(StateError, match="The engine of a2 is still pending in its Swarm; check that TCP 2377 is open"):
         join(Joining("pending", refusal=SLOW), 0)
 
 
-def test_another_refusal_is_told_at_once() -> None:
+def test_another_refusal_is_an_error_at_once() -> None:
     with pytest.raises(EngineError, match="invalid join token"):
         join(Joining("active", refusal="The engine of a2 could not join: invalid join token."), 60)
 
@@ -63,5 +63,5 @@ def test_another_refusal_is_told_at_once() -> None:
     ("states", "seconds", "settled"),
     [(("pending", "pending", "active"), 60, "active"), (("pending",), 0, "pending"), (("inactive",), 60, "inactive")],
 )
-def test_an_engine_that_has_just_begun_to_run_is_given_time(states: Any, seconds: float, settled: str) -> None:
-    assert swarm.settled(Joining(*states), time.monotonic() + seconds)["state"] == settled
+def test_an_engine_that_has_just_started_gets_time(states: Any, seconds: float, settled: str) -> None:
+    assert swarm.settled_membership(Joining(*states), time.monotonic() + seconds)["state"] == settled

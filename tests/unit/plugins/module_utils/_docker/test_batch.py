@@ -12,7 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import UNREADABLE, parse_exit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._views import result
+from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchResult, batch_result
 
 
 class Refusing(Engine):
@@ -51,6 +51,5 @@ def test_what_pid_1_writes(text: bytes | None, code: int | None, memory: bool) -
 def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     ended = parse_exit(text)
     assert ended["exit_code"] == UNREADABLE
-    told = result([{**ended, "dead": []}], "keep")
-    assert told["result"] == "FAILURE"
-    assert told["reason"] == "the command has ended, but the file with the exit code in main1 does not hold a number"
+    reason = "the command has ended, but the file with the exit code in main1 does not hold a number"
+    assert batch_result([{**ended, "dead": []}], "keep") == BatchResult("FAILURE", reason)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import exactly
+from samples import exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 
 FORK = multiprocessing.get_context("fork")
+ASKED = request(cluster_size=2, gpus=0.5, environment={"A": "ü"}, mounts=[{"source": "/data", "target": "/data"}])
 
 
 @pytest.fixture
@@ -155,7 +156,7 @@ def test_the_state_folder_follows_the_user(
 
 
 def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
-    kept = row(priority=7, request={"a": [1, 2.5, "ü"]}, plan=None, holder={"pid": 1}, lease=9.5, result="SUCCESS")
+    kept = row(priority=7, request=ASKED, plan=plan(ASKED), holder={"pid": 1}, lease=9.5, result="SUCCESS")
     with store.transaction():
         store.add(kept, 100.0, "requested")
     found = store.need(kept.id)
@@ -336,7 +337,7 @@ def _die_inside(folder: str) -> None:
         store.change(store.need("id-alice-train"), "CANCELLED", 2.0, "never said")
         # Larger than SQLite keeps in memory: the file itself is half written by now.
         for number in range(300):
-            store.add(row("job-%d" % number, request={"filler": "x" * 20000}), 2.0, "")
+            store.add(row("job-%d" % number, request=request(command="x" * 20000)), 2.0, "")
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -16,10 +16,12 @@ from samples import agent, carried_out, context, exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 # The way to every state, from PENDING on.
@@ -246,7 +248,7 @@ def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
     lost.close()
     assert isinstance(outcome.plan, Plan)
     there = carried_out([A, B], outcome.plan)
-    adopt(store, context(*there))
+    adopt(store, there, 1000.0)
     return store.need(outcome.session.id), there
 
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from samples import GIB, agent, frees
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
     PerContainer,
@@ -45,7 +46,7 @@ EACH = st.builds(
 DEMAND = st.builds(
     Demand,
     size=st.integers(1, 8),
-    each=EACH,
+    per_container=EACH,
     mode=st.sampled_from([SINGLE_NODE, MULTI_NODE, MULTI_NODE]),
     strategy=st.sampled_from(["pack", "spread"]),
     agents=st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple),
@@ -133,7 +134,7 @@ def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(
     if isinstance(placed, Shortfall):
         assert placed.reason
         return
-    each = demand.each
+    each = demand.per_container
     assert len(placed.agents) == len(placed.resources) == demand.size
     for one in placed.resources:
         assert (one.millicpus, one.memory) == (each.millicpus, each.memory)
@@ -161,7 +162,11 @@ def test_one_agent_is_taken_whenever_one_suffices(
 ) -> None:
     agents, free = cluster
     placed = place(demand, agents, free)
-    whole = [one.name for one in agents if may_hold(one, demand) and holds(free[one.name], demand.each) >= demand.size]
+    whole = [
+        one.name
+        for one in agents
+        if may_hold(one, demand) and holds(free[one.name], demand.per_container) >= demand.size
+    ]
     if whole:
         assert isinstance(placed, Placement)
         assert len(set(placed.agents)) == 1
@@ -176,7 +181,7 @@ def test_one_agent_is_taken_whenever_one_suffices(
 def test_pack_takes_the_fewest_agents(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
     agents, free = cluster
     demand = replace(demand, mode=MULTI_NODE, strategy="pack", agents=())
-    rooms = {one.name: holds(free[one.name], demand.each) for one in agents if may_hold(one, demand)}
+    rooms = {one.name: holds(free[one.name], demand.per_container) for one in agents if may_hold(one, demand)}
     enough = [
         number
         for number in range(1, len(rooms) + 1)
@@ -264,7 +269,7 @@ def test_what_is_placed_one_after_the_other_never_shares_a_device(
     for demand in demands:
         placed = place(demand, agents, free)
         if isinstance(placed, Placement):
-            given = [free[name].take(demand.each) for name in placed.agents]
+            given = [free[name].take(demand.per_container) for name in placed.agents]
             # What the placement says is what taking it gives.
             assert given == list(placed.resources)
             for gpu in (gpu for one in given for gpu in one.gpus):
@@ -342,7 +347,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
 @pytest.mark.parametrize(
     ("demand", "agents", "reason"),
     [
-        pytest.param(Demand(1, CPU), [], "there is no agent in the inventory", id="nobody"),
+        pytest.param(Demand(1, CPU), [], "the inventory has no agent", id="nobody"),
         pytest.param(Demand(4, CPU), [agent("agent2", cpus=1)], "agent2: needs 4 CPUs, 1 free", id="CPUs"),
         pytest.param(
             Demand(2, PerContainer(1000, 8 * GIB)),
@@ -398,13 +403,13 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
         pytest.param(
             Demand(1, CPU, policy="strict", agents=("gone",)),
             [SMALL],
-            "no agent may hold it: small is not among the designated agents",
+            "no agent can hold it: small is not among the designated agents",
             id="strict and unknown",
         ),
         pytest.param(
             Demand(1, CPU, group="gpu"),
             [SMALL],
-            "no agent may hold it: small is in resource group default",
+            "no agent can hold it: small is in resource group default",
             id="resource group",
         ),
         pytest.param(
@@ -416,19 +421,19 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
         pytest.param(
             Demand(1, CPU),
             [replace(SMALL, reachable=False)],
-            "no agent may hold it: small cannot be reached",
+            "no agent can hold it: small cannot be reached",
             id="lost",
         ),
         pytest.param(
             Demand(1, CPU),
             [replace(SMALL, schedulable=False)],
-            "no agent may hold it: small is not schedulable",
+            "no agent can hold it: small is not schedulable",
             id="unschedulable",
         ),
         pytest.param(
             Demand(1, CPU),
             [replace(SMALL, architecture="aarch64", image_architecture="x86_64")],
-            "no agent may hold it: small is aarch64, the image is for x86_64",
+            "no agent can hold it: small is aarch64, and the image is for x86_64",
             id="architecture",
         ),
         pytest.param(

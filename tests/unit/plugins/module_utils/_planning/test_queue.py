@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, agent
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand, Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import (
@@ -70,14 +71,14 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
             [BIG],
             4,
             Policy(STRICT),
-            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            "waits behind big, which comes first: a: needs 6 CPUs, 4 free",
             id="strict: it is not",
         ),
         pytest.param(
             [BIG],
             4,
             Policy(BACKFILL, age_bound=15),
-            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            "waits behind big, which comes first: a: needs 6 CPUs, 4 free",
             id="backfill: not past the age bound either",
         ),
         pytest.param([BIG], 4, Policy(BACKFILL, age_bound=20), "", id="just as old as the bound is not past it"),

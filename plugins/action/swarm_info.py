@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``folders``: it says so when the host is lost on the way."""
+"""The controller's part of ``swarm_info``: it calls the module, and a lost connection is a failure that names the host."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Rem
 
 
 class ActionModule(RemoteAction):
-    """All the work is the module's."""
+    """The module does all the work."""

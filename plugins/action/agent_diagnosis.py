@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``agent_diagnosis``: it evaluates the registered results of the hosts of the play."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import Requirements
+from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+SPEC = {
+    "examinations": {"type": "str", "required": True},
+    "probes": {"type": "list", "elements": "str", "default": []},
+    "pools": {"type": "list", "elements": "str", "default": list(Requirements.pools)},
+    "encrypted": {"type": "bool", "default": False},
+    "head": {"type": "str", "default": ""},
+}
+
+
+class ActionModule(ComputeAction):
+    """A host without a result was lost before its examination."""
+
+    _requires_connection = False
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
+        _valid, options = self.validate_argument_spec(argument_spec=SPEC)
+        hosts = task_vars["ansible_play_hosts_all"]
+        examined = self.results_of_hosts(options["examinations"], task_vars)
+        reports = [(examined.get(host) or {}).get("report") or _lost(host) for host in hosts]
+        probes: dict[str, Json] = {host: {} for host in hosts}
+        for variable in options["probes"]:
+            for host, result in self.results_of_hosts(variable, task_vars).items():
+                probes[host].update(result.get("probe") or {})
+        required = Requirements(options["pools"], options["encrypted"], options["head"])
+        return {"changed": False, **summarize(diagnose(reports, probes, required))}
+
+
+def _lost(host: str) -> Json:
+    return {"name": host, "reachable": False, "reason": "it was not examined"}

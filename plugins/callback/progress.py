@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Output of the playbooks for people: a line for each phase, a sign of life in every long one, a failure as one sentence."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: progress
+type: stdout
+short_description: One line for each phase of a launch
+description:
+  - Prints a line for each phase of the collection's playbooks with its duration. Prints the text of M(ansible.builtin.debug) tasks as
+    it is, so that tables are readable.
+  - On a terminal, the last line shows the phase in progress, the number of agents that have finished, and the seconds. In a log, a
+    phase that runs longer than ten seconds prints a line every ten seconds.
+  - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
+  - With C(-v) or more, the output is that of P(ansible.builtin.default#callback).
+author: The cluster.compute authors (@cluster-compute)
+extends_documentation_fragment:
+  - default_callback
+  - result_format_callback
+requirements:
+  - Set C(stdout_callback = cluster.compute.progress) in the section C([defaults]) of C(ansible.cfg), or E(ANSIBLE_STDOUT_CALLBACK).
+"""
+
+import atexit
+import os
+import sys
+import threading
+import time
+from typing import Any, Dict, List
+
+from ansible.plugins.callback.default import CallbackModule as DefaultCallback
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import Progress, TaskFacts
+
+_CLEAR = "\r\x1b[2K"
+_DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
+
+
+class CallbackModule(DefaultCallback):
+    """Falls back to Ansible's default output when the user asks for details."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "cluster.compute.progress"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._progress = Progress(started=time.monotonic())
+        self._lock = threading.Lock()
+        self._is_terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._is_live = False
+        self._pid = os.getpid()
+        self._stopped = threading.Event()
+        self._begun = False
+
+    # Output
+
+    def _print(self, lines: List[str], error: bool = False) -> None:
+        with self._lock:
+            self._wipe()
+            for line in lines:
+                self._display.display(line, color="red" if error else None, stderr=error)
+            if lines:
+                self._progress.printed = time.monotonic()
+
+    def _wipe(self) -> None:
+        if self._is_live:
+            os.write(1, _CLEAR.encode())
+            self._is_live = False
+
+    def _beat(self) -> None:
+        """The thread that shows that a long phase goes on. It writes to the descriptor: a fork must not copy a held lock."""
+        while not self._stopped.wait(1.0):
+            with self._lock:
+                now = time.monotonic()
+                if self._is_terminal:
+                    text = self._progress.live(now)[: _columns() - 1]
+                    os.write(1, (_CLEAR + text).encode())
+                    self._is_live = bool(text)
+                else:
+                    os.write(1, "".join(line + "\n" for line in self._progress.heartbeat(now)).encode())
+
+    def _is_quiet(self) -> bool:
+        return int(self._display.verbosity) < 1
+
+    # Events of a run
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_start(playbook)
+            return
+        self._begun = True
+        threading.Thread(target=self._beat, daemon=True).start()
+        atexit.register(self._at_exit)
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        if self._is_quiet():
+            self._play = play
+        else:
+            super().v2_playbook_on_play_start(play)
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_task_start(task, is_conditional)
+            return
+        self._print(self._progress.start(_facts(task), time.monotonic()))
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_handler_task_start(task)
+
+    def v2_playbook_on_cleanup_task_start(self, task: Any) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_cleanup_task_start(task)
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_include(included_file)
+
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        if self._is_quiet():
+            self._print(["No host matches: the inventory needs a group agents with at least one host."], error=True)
+        else:
+            super().v2_playbook_on_no_hosts_matched()
+
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        if self._is_quiet():
+            with self._lock:
+                self._progress.begin_on(host.get_name())
+        else:
+            super().v2_runner_on_start(host, task)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_on_ok(result)
+            return
+        facts = _result(result)
+        with self._lock:
+            self._progress.finish_on(_host(result), facts)
+        self._handle_warnings(facts)
+        if _task(result).action in _DEBUG and not _task(result).loop:
+            self._show(facts)
+
+    def _show(self, facts: Dict[str, Any]) -> None:
+        message = facts.get("msg", "")
+        lines = message if isinstance(message, list) else str(message).split("\n")
+        self._print(self._progress.end(time.monotonic()) + [str(line) for line in lines])
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        if self._is_quiet():
+            with self._lock:
+                self._progress.finish_on(_host(result), {})
+        else:
+            super().v2_runner_on_skipped(result)
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_item_on_ok(result)
+        elif _task(result).action in _DEBUG:
+            self._show(_result(result))
+
+    def v2_runner_item_on_skipped(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_item_on_skipped(result)
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_item_on_failed(result)
+
+    def v2_runner_retry(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_retry(result)
+
+    def v2_on_file_diff(self, result: Any) -> None:
+        with self._lock:
+            self._wipe()
+        super().v2_on_file_diff(result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        if not self._is_quiet():
+            super().v2_runner_on_failed(result, ignore_errors)
+            return
+        facts = _result(result)
+        self._handle_warnings(facts)
+        with self._lock:
+            if ignore_errors:
+                self._progress.finish_on(_host(result), facts)
+            else:
+                self._progress.fail_on(_host(result), _message(facts))
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        if not self._is_quiet():
+            super().v2_runner_on_unreachable(result)
+            return
+        with self._lock:
+            self._progress.fail_on(_host(result), _message(_result(result)))
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        if not self._is_quiet():
+            super().v2_playbook_on_stats(stats)
+            return
+        self._stopped.set()
+        self._progress.is_finished = True
+        self._print(self._progress.end(time.monotonic()))
+        bad = {host for host in stats.processed if stats.failures.get(host) or stats.dark.get(host)}
+        with self._lock:
+            for host in [name for name in self._progress.failures if name not in bad]:
+                del self._progress.failures[host]
+        self._print(self._progress.failure_lines(), error=True)
+
+    def _at_exit(self) -> None:
+        """A run that is interrupted never comes to its statistics."""
+        self._stopped.set()
+        if os.getpid() == self._pid and self._begun and not self._progress.is_finished:
+            self._print([self._progress.interrupted()], error=True)
+
+
+def _facts(task: Any) -> TaskFacts:
+    role = task._role.get_name() if getattr(task, "_role", None) else ""
+    state = task.args.get("state", "") if isinstance(task.args, dict) else ""
+    return TaskFacts(task.get_name().strip(), str(task.action), str(role), str(state))
+
+
+def _result(result: Any) -> Dict[str, Any]:
+    """The result's document: ansible-core 2.19 renames the attribute."""
+    found: Dict[str, Any] = getattr(result, "result", None) or getattr(result, "_result", {})
+    return found
+
+
+def _task(result: Any) -> Any:
+    return getattr(result, "task", None) or result._task
+
+
+def _host(result: Any) -> str:
+    return str((getattr(result, "host", None) or result._host).get_name())
+
+
+def _message(facts: Dict[str, Any]) -> str:
+    """The sentence of a failure; of a loop, that of the first item that failed."""
+    for item in facts.get("results") or []:
+        if isinstance(item, dict) and item.get("failed"):
+            return _message(item)
+    return str(facts.get("msg") or facts.get("stderr") or "failed without a message").strip()
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(1).columns
+    except OSError:
+        return 80

@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Decisions of the role ``agent``: settings with their defaults, packages of the engine, and what belongs to the collection."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os.path
+import re
+from dataclasses import asdict, dataclass
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+REFERENCE_REPOSITORY = "cluster-compute/reference"
+REFERENCE_LABEL = "cluster.compute.image"
+
+# Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
+LAST_DEBIAN_WITH_CLI = 12
+DEBIAN_ENGINE = ("docker.io", "iptables", "iproute2")
+DEBIAN_CLI = "docker-cli"
+# The first of these that a repository offers is installed.
+REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
+    "docker-ce": ("docker-ce", "docker-ce-cli", "containerd.io", "iptables", "iproute"),
+    "moby-engine": ("moby-engine", "iptables", "iproute"),
+    "docker": ("docker", "iptables", "iproute"),
+}
+
+_STORE_FILE = re.compile(r"sessions\.db[^/]*")
+_LOG_FOLDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class RoleSettings:
+    """What the variables of the role mean on one host."""
+
+    agents: Tuple[str, ...]
+    head: str
+    is_head: bool
+    become: bool
+    docker: Tuple[str, ...]
+    state_dir: str
+    swarm: bool
+    swarm_manager: bool
+    swarm_addresses: Tuple[str, ...]
+    engine_packages: Tuple[str, ...]
+    engine_packages_to_remove: Tuple[str, ...]
+
+    def to_json(self) -> Json:
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def role_settings(
+    host: str, address: str, options: Json, facts: Json, groups: Mapping[str, Sequence[str]]
+) -> RoleSettings:
+    """The settings of a host.
+
+    ``options`` are the role's variables without their prefix, ``facts`` are Ansible's facts of the host, ``groups`` are the
+    groups of the inventory. ``address`` is where Ansible reaches the host.
+    """
+    agents = tuple(groups.get("agents") or [host])
+    heads = tuple(groups.get("head") or ())
+    head = next((name for name in heads if name in agents), agents[0])
+    become, swarm = options.get("become"), options.get("swarm")
+    docker_host = options.get("docker_host")
+    return RoleSettings(
+        agents=agents,
+        head=head,
+        is_head=host == (heads or agents)[0],
+        become=not _is_root(facts) if become is None else become,
+        # Without an address: what the modules use too, DOCKER_HOST of the host or the usual socket, whatever context is selected.
+        docker=("docker", "--host", docker_host) if docker_host else ("docker", "--context", "default"),
+        state_dir=options.get("state_dir") or default_state_dir(facts),
+        swarm=len(agents) > 1 if swarm is None else swarm,
+        swarm_manager=bool(options.get("swarm_manager")),
+        swarm_addresses=tuple(text for text in (options.get("swarm_address"), address) if text),
+        engine_packages=debian_engine_packages(facts) if facts.get("os_family") == "Debian" else (),
+        engine_packages_to_remove=engine_packages_to_remove(facts),
+    )
+
+
+def default_state_dir(facts: Json) -> str:
+    """The folder of the session store of the user that Ansible logs in as."""
+    if _is_root(facts):
+        return "/var/lib/cluster-compute"
+    return "%s/.local/state/cluster-compute" % facts.get("user_dir", "")
+
+
+def debian_engine_packages(facts: Json) -> Tuple[str, ...]:
+    """The packages of the engine on Debian and its derivatives."""
+    return DEBIAN_ENGINE + ((DEBIAN_CLI,) if _has_cli_package(facts) else ())
+
+
+def redhat_engine_packages(offered: Sequence[str]) -> List[str]:
+    """The packages of the engine on Red Hat and its derivatives; none if no repository offers one.
+
+    >>> redhat_engine_packages(["docker", "moby-engine"])
+    ['moby-engine', 'iptables', 'iproute']
+    """
+    return next((list(parts) for name, parts in REDHAT_ENGINES.items() if name in offered), [])
+
+
+def engine_packages_to_remove(facts: Json) -> Tuple[str, ...]:
+    """The packages that contain the engine; tools that other programs need stay."""
+    if facts.get("os_family") == "Debian":
+        return tuple(name for name in debian_engine_packages(facts) if name.startswith("docker"))
+    return tuple(REDHAT_ENGINES)
+
+
+def busy_containers(lines: Sequence[str]) -> List[str]:
+    """The names of containers of sessions.
+
+    Each line is a container's name and the name that its labels give it. An image that was committed from a session's
+    container passes the labels on to containers of other owners, whose names differ.
+
+    >>> busy_containers(["alice.demo.main1 alice.demo.main1", "web alice.demo.main1", ""])
+    ['alice.demo.main1']
+    """
+    pairs = [line.split() for line in lines]
+    return [pair[0] for pair in pairs if len(pair) == 2 and pair[0] == pair[1]]
+
+
+def store_contents(files: Sequence[Json]) -> List[str]:
+    """The paths that the session store created: the database with its journal, and a folder of logs for each ended session."""
+    return [
+        str(entry["path"])
+        for entry in files
+        if (entry.get("isreg") and _STORE_FILE.fullmatch(os.path.basename(entry["path"])))
+        or (entry.get("isdir") and _LOG_FOLDER.fullmatch(os.path.basename(entry["path"])))
+    ]
+
+
+def reference_image_names(images: Sequence[Json]) -> List[str]:
+    """The names of the reference image among images that carry its label, in the form of ``docker image inspect``.
+
+    Every image that is built from the reference image inherits the label. The reference image itself has the name that this
+    collection gives it, with the version of its label as the tag, and a single layer.
+    """
+    names = []
+    for image in images:
+        version = ((image.get("Config") or {}).get("Labels") or {}).get(REFERENCE_LABEL)
+        name = "%s:%s" % (REFERENCE_REPOSITORY, version)
+        layers = (image.get("RootFS") or {}).get("Layers") or []
+        if version and len(layers) == 1 and name in (image.get("RepoTags") or []) and name not in names:
+            names.append(name)
+    return names
+
+
+def _is_root(facts: Json) -> bool:
+    return facts.get("effective_user_id") == 0
+
+
+def _has_cli_package(facts: Json) -> bool:
+    """Whether the release splits the command from the engine; testing and unstable have a name in place of a number."""
+    if facts.get("distribution") != "Debian":
+        return False
+    major = str(facts.get("distribution_major_version") or "")
+    return not major.isdigit() or int(major) > LAST_DEBIAN_WITH_CLI

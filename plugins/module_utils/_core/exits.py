@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sentences about how a batch command or a container ended."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+# The exit code of a command that exceeded its timeout, as of timeout(1).
+TIMED_OUT = 124
+_UNSEEN = {"missing": "gone", "unknown": "out of reach"}
+
+
+def describe_command_exit(command: Json) -> str:
+    """How a batch command ended, without a full stop.
+
+    ``command`` has ``exit_code``, ``oom_killed`` and, where the exit code cannot be known, ``reason``.
+    """
+    if command.get("reason"):
+        return "the command has ended, but %s" % command["reason"]
+    if command["oom_killed"]:
+        return "the command ended with exit code %s, out of memory" % command["exit_code"]
+    if command["exit_code"] == TIMED_OUT:
+        return "the command exceeded session_command_timeout and was terminated"
+    return "the command ended with exit code %s" % command["exit_code"]
+
+
+def describe_container_exit(container: Json) -> str:
+    """How a container that does not run ended, without a full stop.
+
+    ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
+    """
+    where = "%s on %s" % (container["hostname"], container["agent"])
+    if container["state"] in _UNSEEN:
+        return "%s is %s" % (where, _UNSEEN[container["state"]])
+    memory = ", out of memory" if container.get("oom_killed") else ""
+    return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)

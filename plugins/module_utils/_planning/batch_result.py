@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The wait for a batch command: what the agents' answers mean, and when the wait is given up."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Iterable, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
+    describe_command_exit,
+    describe_container_exit,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+SUCCESS = "SUCCESS"
+FAILURE = "FAILURE"
+
+# Consecutive rounds with a silent agent that end the wait, and the pause before each of them, in seconds.
+MAXIMUM_SILENT_ROUNDS = 30
+SILENT_PAUSE = 10.0
+
+# How long the agent of main1 watches the command in a round, in seconds: a short command is seen to end at once, and a
+# long one costs few rounds.
+FIRST_ROUND = 2.0
+LONGEST_ROUND = 60.0
+_GROWTH = 1.5
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The result of a batch session: SUCCESS, FAILURE, or empty while the command runs."""
+
+    result: str = ""
+    reason: str = ""
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:
+    """What the statuses of a session's agents mean together.
+
+    Each status is a result of the module ``batch``. The exit code of the command decides. Without one, a container
+    that does not run makes the session a failure if ``on_failure`` is ``terminate``, and always if it is ``main1``:
+    the command runs there.
+    """
+    answers = list(statuses)
+    ended = next((status for status in answers if status.get("exit_code") is not None), None)
+    if ended:
+        return BatchResult(FAILURE if ended["exit_code"] else SUCCESS, describe_command_exit(ended))
+    dead = [container for status in answers for container in status.get("dead") or ()]
+    if dead and (on_failure == "terminate" or any(container["hostname"] == "main1" for container in dead)):
+        return BatchResult(FAILURE, "; ".join(describe_container_exit(container) for container in dead))
+    return BatchResult()
+
+
+@dataclass(frozen=True)
+class BatchWait:
+    """How far the wait for a command has come. A wait begins with ``BatchWait()``.
+
+    ``silent`` are the agents that did not answer in the last round, ``silent_rounds`` the consecutive rounds with such
+    an agent, ``error`` the message of the first of them, and ``round_seconds`` the length of the next round.
+    """
+
+    result: BatchResult = field(default_factory=BatchResult)
+    silent: Tuple[str, ...] = ()
+    silent_rounds: int = 0
+    error: str = ""
+    round_seconds: float = FIRST_ROUND
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next round."""
+        return SILENT_PAUSE if self.silent else 0.0
+
+    def after_round(self, statuses: Mapping[str, Json], on_failure: str) -> BatchWait:
+        """The wait after a round. ``statuses`` has the answer of each agent of the session, in rank order.
+
+        An agent is silent if its answer has no exit code, not even null: the module failed there, or did not run.
+        """
+        silent = tuple(agent for agent, status in statuses.items() if "exit_code" not in status)
+        return BatchWait(
+            result=batch_result(statuses.values(), on_failure),
+            silent=silent,
+            silent_rounds=self.silent_rounds + 1 if silent else 0,
+            error=str(statuses[silent[0]].get("msg") or "") if silent else "",
+            round_seconds=min(self.round_seconds * _GROWTH, LONGEST_ROUND),
+        )
+
+    def check_patience(self, session: str) -> None:
+        """Raise ``StateError`` if the session has no result and an agent has been silent for too many rounds."""
+        if self.result.result or self.silent_rounds < MAXIMUM_SILENT_ROUNDS:
+            return
+        message = (
+            "Session %s still runs, but %s did not answer in %d rounds: %s Run schedule.yml when every agent answers, "
+            "or end the session with terminate.yml."
+        )
+        names = ", ".join(self.silent)
+        raise StateError(message % (session, names, self.silent_rounds, self.error), self.silent[0])

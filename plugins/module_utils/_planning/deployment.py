@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a plan is carried out: which hosts act, what is known of them, and how long each step may take.
+
+The role ``session`` reads these values; it computes none of them itself.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Iterable, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+LOOPBACK = "127.0.0.1"
+
+# Seconds that the removal of a network waits for the engines to let go of it. An overlay cannot be removed
+# completely while an agent is lost, so the removal does not wait long then.
+NETWORK_PATIENCE = 30
+NETWORK_PATIENCE_WITHOUT_AGENT = 3
+
+
+@dataclass(frozen=True)
+class AgentStatus:
+    """What decides about an agent's part in a launch: a part of its report.
+
+    ``swarm`` is the ID of its Swarm, empty if it is in none. ``image`` is the reference that its report is about, and
+    ``image_id`` is empty if the agent does not have that image.
+    """
+
+    name: str
+    reachable: bool = True
+    swarm: str = ""
+    is_manager: bool = False
+    image: str = ""
+    image_id: str = ""
+
+    @classmethod
+    def from_report(cls, report: Json) -> AgentStatus:
+        """From an agent's report, which the module ``agent_info`` returns as ``agent``."""
+        swarm = (report.get("engine") or {}).get("swarm") or {}
+        image = report.get("image") or {}
+        return cls(
+            name=str(report["name"]),
+            reachable=bool(report.get("reachable", True)),
+            swarm=str(swarm.get("cluster_id") or ""),
+            is_manager=bool(swarm.get("manager")),
+            image=str(image.get("reference") or ""),
+            image_id=str(image.get("id") or "") if image.get("present") else "",
+        )
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The part that each host has in a launch.
+
+    Attributes:
+        agents: the agents that hold a container, in the order of their first rank.
+        main_agent: the agent of ``main1``.
+        address: where the controller reaches ``main_agent``.
+        network_host: the host that creates and removes the network.
+        lost_agents: hosts that do not answer, or did not when something was to be removed; what they hold keeps its
+            networks.
+        lost_placed_agents: those of ``lost_agents`` that hold a container of this session.
+        network_patience: seconds that the removal of a network may wait for its endpoints.
+        image_is_settled: every agent of the session has the image, and the same one: nothing is pulled or copied.
+        image_asked: the agents that are asked for the image, because they can be the source of a copy.
+        image_needing: the agents that need the image.
+        image_pull: when the image is pulled: ``missing``, ``always`` or ``never``.
+        shared_folders: folders of the agents that containers mount, each once.
+        writable_folders: those of ``shared_folders`` that a container may write to.
+        folders_need_proof: whether several agents must prove that they see the same folders.
+    """
+
+    agents: Tuple[str, ...]
+    main_agent: str
+    address: str
+    network_host: str
+    lost_agents: Tuple[str, ...]
+    lost_placed_agents: Tuple[str, ...]
+    network_patience: int
+    image_is_settled: bool
+    image_asked: Tuple[str, ...]
+    image_needing: Tuple[str, ...]
+    image_pull: str
+    shared_folders: Tuple[str, ...]
+    writable_folders: Tuple[str, ...]
+    folders_need_proof: bool
+
+    def to_json(self) -> Json:
+        return _with_lists(asdict(self))
+
+
+def deployment(
+    plan: Plan,
+    statuses: Sequence[AgentStatus],
+    *,
+    head: str,
+    addresses: Mapping[str, str],
+    pull: str = "missing",
+    is_repair: bool = False,
+    failed_removals: Iterable[str] = (),
+) -> Deployment:
+    """Who does what for this plan.
+
+    ``statuses`` are those of all hosts of the play, in its order; ``addresses`` are where the controller reaches them
+    (``controller_address``), ``failed_removals`` the hosts on which a removal failed.
+    """
+    agents = tuple(plan.agents)
+    lost = lost_agents(statuses, failed_removals)
+    writable = {mount.source for mount in plan.session.mounts if mount.type == "bind" and mount.mode == "rw"}
+    folders = tuple(dict.fromkeys(mount.source for mount in plan.session.mounts if mount.type == "bind"))
+    return Deployment(
+        agents=agents,
+        main_agent=plan.main.agent,
+        address=addresses.get(plan.main.agent, plan.main.agent),
+        network_host=network_host(plan, statuses, head),
+        lost_agents=lost,
+        lost_placed_agents=tuple(name for name in lost if name in agents),
+        network_patience=network_patience(lost),
+        image_is_settled=image_is_settled(plan, statuses, pull),
+        image_asked=tuple(status.name for status in statuses if status.reachable),
+        image_needing=agents,
+        # A repair makes what was there, with no newer image of the same name.
+        image_pull="missing" if is_repair and pull == "always" else pull,
+        shared_folders=folders,
+        writable_folders=tuple(folder for folder in folders if folder in writable),
+        folders_need_proof=len(agents) > 1 and bool(folders),
+    )
+
+
+def controller_address(host: str, connection: str = "ssh", ansible_host: str = "") -> str:
+    """Where the controller reaches a host, from its inventory variables.
+
+    >>> controller_address("agent1", ansible_host="192.0.2.1")
+    '192.0.2.1'
+    >>> controller_address("agent1", connection="local")
+    '127.0.0.1'
+    """
+    return LOOPBACK if connection == "local" else ansible_host or host
+
+
+def network_host(plan: Plan, statuses: Sequence[AgentStatus], head: str) -> str:
+    """The host that creates and removes the network of a plan.
+
+    A bridge belongs to the one agent. An overlay needs a manager of its agents' Swarm: the head if it is one, else the
+    first that answers, and the head if none does.
+    """
+    if plan.network.driver == "bridge":
+        return plan.main.agent
+    swarm = next((status.swarm for status in statuses if status.name == plan.main.agent), "")
+    managers = [status.name for status in statuses if status.reachable and status.is_manager and status.swarm == swarm]
+    return head if head in managers or not managers else managers[0]
+
+
+def lost_agents(statuses: Iterable[AgentStatus], failed_removals: Iterable[str] = ()) -> Tuple[str, ...]:
+    """The hosts that do not answer, and those on which a removal failed."""
+    unreachable = [status.name for status in statuses if not status.reachable]
+    return tuple(dict.fromkeys([*unreachable, *failed_removals]))
+
+
+def network_patience(lost: Sequence[str]) -> int:
+    """Seconds that the removal of a network may wait for its endpoints."""
+    return NETWORK_PATIENCE_WITHOUT_AGENT if lost else NETWORK_PATIENCE
+
+
+def image_is_settled(plan: Plan, statuses: Iterable[AgentStatus], pull: str) -> bool:
+    """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it."""
+    used = [status for status in statuses if status.name in plan.agents]
+    ids = {status.image_id for status in used}
+    references = {status.image for status in used}
+    is_complete = len(used) == len(plan.agents) and "" not in ids
+    return pull != "always" and is_complete and len(ids) == 1 and references == {plan.session.image}
+
+
+def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_timeout: int) -> int:
+    """Seconds for which a placement is kept for its controller: all that the launch may wait for.
+
+    ``launch_timeout`` covers the launch itself. A bootstrap script adds its timeout, and so does the image if an agent
+    may pull it: another operator must not take such a launch for lost.
+    """
+    may_pull = request.pull == "always" or any(status.reachable and not status.image_id for status in statuses)
+    return (
+        launch_timeout
+        + (request.bootstrap_timeout if request.bootstrap else 0)
+        + (request.pull_timeout if may_pull else 0)
+    )
+
+
+@dataclass(frozen=True)
+class PhaseTimings:
+    """Seconds that each phase of a launch took; the slowest agent counts."""
+
+    inform: float = 0.0
+    schedule: float = 0.0
+    network: float = 0.0
+    create: float = 0.0
+    start: float = 0.0
+    verify: float = 0.0
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+def phase_timings(results: Mapping[str, Iterable[Json]]) -> PhaseTimings:
+    """The timings of a launch from the results of its modules, by phase.
+
+    Each result has ``duration``, in seconds; the result of a task that was skipped has none and counts as 0.
+    """
+    durations = {phase: [float(result.get("duration") or 0.0) for result in found] for phase, found in results.items()}
+    return PhaseTimings(**{phase: max(seconds, default=0.0) for phase, seconds in durations.items()})
+
+
+def _with_lists(document: Json) -> Json:
+    """Tuples as lists: what JSON gives back."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in document.items()}

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prepare the engine for all test steps: make this machine an agent and build the images of the test hosts.
+
+What is there already stays as it is. Usage: images.py
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from agents_lab import Lab
+from locks import lock
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 900
+
+
+def provision() -> None:
+    """Make this machine an agent: the reference image and the SSH runtime, built if they are missing.
+
+    Raises RuntimeError with the output of the playbook if it fails.
+    """
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/provision_agents.yml"]
+    with lock("provision"):
+        done = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+    if done.returncode:
+        raise RuntimeError(f"This machine could not be made an agent:\n{done.stdout[-3000:]}{done.stderr}")
+
+
+def main() -> int:
+    """Build all side by side: each build mostly waits for the network or the disk."""
+    with ThreadPoolExecutor(2) as threads:
+        works = [threads.submit(provision), threads.submit(Lab().make_image)]
+    errors = [error for work in works if (error := work.exception()) is not None]
+    print("\n".join(str(error) for error in errors) or "the images are ready")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The decisions of the role ``agent``, as tables."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents import provisioning
+from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import (
+    debian_engine_packages,
+    redhat_engine_packages,
+    reference_image_names,
+    role_settings,
+    store_contents,
+)
+
+ROOT = {"effective_user_id": 0, "os_family": "Debian", "distribution": "Debian", "distribution_major_version": "12"}
+ALICE = {**ROOT, "effective_user_id": 1000, "user_dir": "/home/alice"}
+LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
+
+
+@pytest.mark.parametrize(
+    ("distribution", "major", "has_cli"),
+    [
+        ("Debian", "12", False),
+        ("Debian", "13", True),
+        ("Debian", "n/a", True),
+        ("Debian", "trixie/sid", True),
+        ("Debian", "testing", True),
+        ("Debian", "", True),
+        ("Ubuntu", "22", False),
+        ("Ubuntu", "24", False),
+        ("Kali", "2025", False),
+    ],
+)
+def test_the_command_docker_is_a_package_of_its_own_since_trixie(distribution: str, major: str, has_cli: bool) -> None:
+    facts = {"os_family": "Debian", "distribution": distribution, "distribution_major_version": major}
+    packages = debian_engine_packages(facts)
+    assert packages == ("docker.io", "iptables", "iproute2") + (("docker-cli",) if has_cli else ())
+
+
+@pytest.mark.parametrize(
+    ("offered", "first"),
+    [(["docker", "docker-ce"], "docker-ce"), (["moby-engine"], "moby-engine"), (["docker"], "docker"), ([], "")],
+)
+def test_red_hat_installs_the_first_engine_that_is_offered(offered: list[str], first: str) -> None:
+    assert redhat_engine_packages(offered)[:1] == ([first] if first else [])
+
+
+def settings(
+    host: str = "a1", facts: dict[str, Any] = ROOT, groups: dict[str, list[str]] | None = None, **options: Any
+) -> dict[str, Any]:
+    three = {"agents": ["a1", "a2", "a3"]}
+    return role_settings(host, "192.0.2.1", options, facts, three if groups is None else groups).to_json()
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (settings(), {"become": False, "state_dir": "/var/lib/cluster-compute", "swarm": True, "is_head": True, "head": "a1"}),
+        (settings(facts=ALICE), {"become": True, "state_dir": "/home/alice/.local/state/cluster-compute"}),
+        (settings(facts=ALICE, become=False, state_dir="/srv/s"), {"become": False, "state_dir": "/srv/s"}),
+        (settings("a2"), {"is_head": False, "head": "a1"}),
+        (settings("a2", groups={"agents": ["a1", "a2"], "head": ["a2"]}), {"is_head": True, "head": "a2"}),
+        (settings(groups={"agents": ["a1"], "head": ["h"]}), {"is_head": False, "head": "a1", "swarm": False}),
+        (settings(groups={}), {"agents": ["a1"], "is_head": True, "head": "a1", "swarm": False}),
+        (settings(swarm=False, swarm_manager=True), {"swarm": False, "swarm_manager": True}),
+        (settings(groups={}, swarm=True), {"swarm": True}),
+        (settings(), {"docker": ["docker", "--context", "default"], "swarm_addresses": ["192.0.2.1"]}),
+        (settings(docker_host="tcp://h"), {"docker": ["docker", "--host", "tcp://h"]}),
+        (settings(swarm_address="10.0.0.1"), {"swarm_addresses": ["10.0.0.1", "192.0.2.1"]}),
+        (settings(), {"engine_packages": ["docker.io", "iptables", "iproute2"], "engine_packages_to_remove": ["docker.io"]}),
+        (
+            settings(facts={**ROOT, "os_family": "RedHat"}),
+            {"engine_packages": [], "engine_packages_to_remove": ["docker-ce", "moby-engine", "docker"]},
+        ),
+    ],
+)  # fmt: skip
+def test_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_only_what_the_store_created_is_removed() -> None:
+    entries = ["sessions.db", "sessions.db-journal", "mysessions.db", "sessions.dbs/x", "notes"]
+    files = [{"path": "/s/" + name, "isreg": True, "isdir": False} for name in entries]
+    folders = [{"path": "/s/" + name, "isreg": False, "isdir": True} for name in (LOGS, "data", "sessions.db")]
+    assert store_contents(files + folders) == ["/s/sessions.db", "/s/sessions.db-journal", "/s/" + LOGS]
+
+
+def image(*names: str, version: str | None = "1", layers: int = 1) -> dict[str, Any]:
+    labels = {"cluster.compute.image": version} if version else None
+    return {"RepoTags": list(names), "Config": {"Labels": labels}, "RootFS": {"Layers": ["sha256:0"] * layers}}
+
+
+@pytest.mark.parametrize(
+    ("images", "names"),
+    [
+        ([image("cluster-compute/reference:1")], ["cluster-compute/reference:1"]),
+        ([image("cluster-compute/reference:1", "mine:latest")], ["cluster-compute/reference:1"]),
+        ([image("mine:latest", layers=2)], []),
+        ([image("mine:latest")], []),
+        ([image("cluster-compute/reference:1", layers=2)], []),
+        ([image("cluster-compute/reference:mine")], []),
+        ([image("cluster-compute/reference:1", version=None)], []),
+        ([image("registry.example/cluster-compute/reference:1")], []),
+        ([image()], []),
+        ([{"RepoTags": None, "Config": None, "RootFS": None}], []),
+        (
+            [image("cluster-compute/reference:1"), image("cluster-compute/reference:2", version="2"), image("b:1", layers=3)],
+            ["cluster-compute/reference:1", "cluster-compute/reference:2"],
+        ),
+    ],
+)  # fmt: skip
+def test_an_image_that_inherits_the_label_is_not_the_reference_image(images: list[Any], names: list[str]) -> None:
+    assert reference_image_names(images) == names
+
+
+def test_examples() -> None:
+    assert doctest.testmod(provisioning).failed == 0

@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
+    AgentStatus,
+    controller_address,
+    deployment,
+    image_is_settled,
+    lease_seconds,
+    lost_agents,
+    network_host,
+    network_patience,
+    phase_timings,
+)
+
+BRIDGE = plan(request(cluster_size=2))
+OVERLAY = plan(request(cluster_size=3), "bbc")
+
+
+def status(name: str, **fields: Any) -> AgentStatus:
+    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1")
+    return replace(known, **fields)
+
+
+def test_a_status_is_read_from_a_report() -> None:
+    report: Json = {
+        "name": "a",
+        "reachable": True,
+        "engine": {"swarm": {"cluster_id": "swarm1", "manager": True}},
+        "image": {"reference": "env:1", "present": True, "id": "sha256:1"},
+    }
+    assert AgentStatus.from_report(report) == AgentStatus("a", True, "swarm1", True, "env:1", "sha256:1")
+
+
+def test_an_image_that_an_agent_lacks_has_no_id() -> None:
+    report = {"name": "a", "image": {"reference": "env:1", "present": False, "id": "sha256:1"}}
+    assert AgentStatus.from_report(report).image_id == ""
+
+
+def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
+    report = {"name": "a", "group": "default", "reachable": False, "reason": "timed out"}
+    assert AgentStatus.from_report(report) == AgentStatus("a", reachable=False)
+
+
+@pytest.mark.parametrize(
+    ("connection", "ansible_host", "address"),
+    [("ssh", "", "agent1"), ("ssh", "192.0.2.1", "192.0.2.1"), ("local", "192.0.2.1", "127.0.0.1")],
+)
+def test_the_address_of_an_agent_follows_from_its_connection(connection: str, ansible_host: str, address: str) -> None:
+    assert controller_address("agent1", connection, ansible_host) == address
+
+
+@pytest.mark.parametrize(
+    ("managers", "lost", "head", "host"),
+    [
+        ("ab", "", "a", "a"),
+        ("ab", "", "c", "a"),
+        ("ab", "a", "a", "b"),
+        ("b", "", "a", "b"),
+        ("", "", "a", "a"),
+        ("ab", "ab", "a", "a"),
+    ],
+)
+def test_a_manager_that_answers_makes_the_overlay(managers: str, lost: str, head: str, host: str) -> None:
+    statuses = [status(name, is_manager=name in managers, reachable=name not in lost) for name in "abc"]
+    assert network_host(OVERLAY, statuses, head) == host
+
+
+def test_a_manager_of_another_swarm_makes_no_overlay() -> None:
+    statuses = [status("a", is_manager=True, swarm="swarm2"), status("b"), status("c", is_manager=True)]
+    assert network_host(OVERLAY, statuses, "a") == "c"
+
+
+def test_the_agent_of_main1_makes_the_bridge() -> None:
+    assert network_host(BRIDGE, [status("b", is_manager=True), status("a")], "b") == "a"
+
+
+@pytest.mark.parametrize(
+    ("unreachable", "failed", "lost", "patience"),
+    [("", "", (), 30), ("b", "", ("b",), 3), ("", "c", ("c",), 3), ("b", "cb", ("b", "c"), 3)],
+)
+def test_a_lost_agent_shortens_the_removal_of_networks(
+    unreachable: str, failed: str, lost: tuple[str, ...], patience: int
+) -> None:
+    statuses = [status(name, reachable=name not in unreachable) for name in "abc"]
+    assert lost_agents(statuses, failed) == lost
+    assert network_patience(lost) == patience
+
+
+@pytest.mark.parametrize(
+    ("pull", "statuses", "is_settled"),
+    [
+        ("missing", [status("b"), status("c")], True),
+        ("never", [status("b"), status("c")], True),
+        ("always", [status("b"), status("c")], False),
+        ("missing", [status("b"), status("c", image_id="")], False),
+        ("missing", [status("b"), status("c", image_id="sha256:2")], False),
+        ("missing", [status("b"), status("c", image="other")], False),
+        ("missing", [status("b", image="other"), status("c", image="other")], False),
+        ("missing", [status("b")], False),
+        ("missing", [status("a", image_id=""), status("b"), status("c")], True),
+    ],
+)
+def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
+    pull: str, statuses: list[AgentStatus], is_settled: bool
+) -> None:
+    assert image_is_settled(OVERLAY, statuses, pull) is is_settled
+
+
+@pytest.mark.parametrize(
+    ("variables", "statuses", "seconds"),
+    [
+        ({}, [status("a")], 600),
+        ({"bootstrap": "true"}, [status("a")], 630),
+        ({}, [status("a"), status("b", image_id="")], 1600),
+        ({}, [status("a"), status("b", image_id="", reachable=False)], 600),
+        ({"pull": "always"}, [status("a")], 1600),
+        ({"pull": "always", "bootstrap": "true"}, [status("a")], 1630),
+    ],
+)
+def test_a_lease_covers_all_that_a_launch_may_wait_for(
+    variables: Json, statuses: list[AgentStatus], seconds: int
+) -> None:
+    wanted = request(bootstrap_timeout=30, pull_timeout=1000, **variables)
+    assert lease_seconds(wanted, statuses, launch_timeout=600) == seconds
+
+
+def test_a_deployment_names_the_part_of_every_host() -> None:
+    statuses = [status("a", is_manager=True), status("b"), status("c"), status("d", reachable=False)]
+    addresses = {"a": "127.0.0.1", "b": "192.0.2.2"}
+    assert deployment(OVERLAY, statuses, head="a", addresses=addresses).to_json() == {
+        "agents": ["b", "c"],
+        "main_agent": "b",
+        "address": "192.0.2.2",
+        "network_host": "a",
+        "lost_agents": ["d"],
+        "lost_placed_agents": [],
+        "network_patience": 3,
+        "image_is_settled": True,
+        "image_asked": ["a", "b", "c"],
+        "image_needing": ["b", "c"],
+        "image_pull": "missing",
+        "shared_folders": [],
+        "writable_folders": [],
+        "folders_need_proof": False,
+    }
+
+
+def test_an_agent_of_the_session_on_which_the_removal_failed_is_lost() -> None:
+    found = deployment(OVERLAY, [status("b"), status("c")], head="b", addresses={}, failed_removals=["c"])
+    assert found.lost_placed_agents == ("c",)
+    assert found.address == "b"
+
+
+@pytest.mark.parametrize(
+    ("pull", "is_repair", "effective"),
+    [("always", False, "always"), ("always", True, "missing"), ("never", True, "never"), ("missing", False, "missing")],
+)
+def test_a_repair_never_fetches_a_newer_image(pull: str, is_repair: bool, effective: str) -> None:
+    found = deployment(BRIDGE, [status("a")], head="a", addresses={}, pull=pull, is_repair=is_repair)
+    assert found.image_pull == effective
+
+
+@pytest.mark.parametrize(("placement", "need_proof"), [("aaa", False), ("aab", True)])
+def test_several_agents_must_prove_that_they_share_the_folders(placement: str, need_proof: bool) -> None:
+    mounts = [
+        {"source": "/data", "target": "/data", "mode": "ro"},
+        {"source": "/out", "target": "/out"},
+        {"source": "/data", "target": "/again"},
+        {"source": "cache", "target": "/cache", "type": "volume"},
+    ]
+    wanted = plan(request(cluster_size=3, mounts=mounts), placement)
+    found = deployment(wanted, [status("a"), status("b")], head="a", addresses={})
+    assert found.shared_folders == ("/data", "/out")
+    assert found.writable_folders == ("/data", "/out")
+    assert found.folders_need_proof is need_proof
+
+
+def test_the_slowest_agent_counts_in_the_timings() -> None:
+    results = {
+        "inform": [{"duration": 0.5}],
+        "create": [{"duration": 1.0}, {"duration": 2.5}, {"skipped": True}],
+        "start": [],
+    }
+    assert phase_timings(results).to_json() == {
+        "inform": 0.5,
+        "schedule": 0.0,
+        "network": 0.0,
+        "create": 2.5,
+        "start": 0.0,
+        "verify": 0.0,
+    }

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The phases that the callback shows, and the failures that it keeps for the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import Progress, TaskFacts
+
+REPORT = TaskFacts("Collect reports", "cluster.compute.agent_info")
+PLACE = TaskFacts("Place the session", "cluster.compute.schedule")
+CREATE = TaskFacts("Create the containers", "cluster.compute.containers", state="created")
+PLAN = {
+    "session": {"name": "train"},
+    "containers": [{"agent": "a"}, {"agent": "a"}, {"agent": "b"}],
+}
+
+
+def test_a_phase_ends_with_its_seconds_when_the_next_begins() -> None:
+    progress = Progress()
+    assert progress.start(REPORT, 10.0) == []
+    [line] = progress.start(PLACE, 12.5)
+    assert line.split() == ["Collecting", "agent", "reports", "2.5", "s"]
+
+
+def test_tasks_without_a_phase_of_their_own_belong_to_the_one_before() -> None:
+    progress = Progress()
+    progress.start(REPORT, 0.0)
+    assert progress.start(TaskFacts("Set a fact", "ansible.builtin.set_fact"), 1.0) == []
+    assert progress.phase == "Collecting agent reports"
+
+
+def test_after_the_placement_phases_name_what_is_launched() -> None:
+    progress = Progress()
+    progress.start(PLACE, 0.0)
+    progress.finish_on("a", {"plan": PLAN})
+    progress.start(CREATE, 1.0)
+    assert progress.phase == "Creating 3 containers on 2 agents"
+
+
+@pytest.mark.parametrize("plan", [None, {}, {"containers": "x"}, {"steps": {"a": "init"}}])
+def test_a_plan_of_another_kind_is_not_a_session(plan: object) -> None:
+    progress = Progress()
+    progress.finish_on("a", {"plan": plan})
+    assert progress.what == "the containers"
+
+
+def test_agents_are_counted_while_they_work() -> None:
+    progress = Progress()
+    progress.start(REPORT, 0.0)
+    for host in ("a", "b", "c"):
+        progress.begin_on(host)
+    progress.finish_on("b", {})
+    assert progress.live(4.0) == "Collecting agent reports (1 of 3 agents), 4 s"
+
+
+def test_provisioning_names_its_task() -> None:
+    progress = Progress()
+    progress.start(TaskFacts("Install packages", "ansible.builtin.apt", role="cluster.compute.image"), 0.0)
+    assert progress.live(30.0) == "Preparing the image: Install packages, 30 s"
+
+
+def test_a_log_gets_a_line_after_ten_silent_seconds() -> None:
+    progress = Progress()
+    progress.start(CREATE, 0.0)
+    assert progress.heartbeat(9.0) == []
+    assert len(progress.heartbeat(11.0)) == 1
+    assert progress.heartbeat(12.0) == []
+    assert len(progress.heartbeat(21.5)) == 1
+
+
+def test_the_last_failure_of_a_host_counts_and_equal_ones_are_one_line() -> None:
+    progress = Progress()
+    progress.fail_on("a", "the first reason")
+    for host in ("a", "b"):
+        progress.fail_on(host, "no room.")
+    progress.fail_on("c", "c cannot be reached.")
+    assert progress.failure_lines() == ["a, b: no room.", "c cannot be reached."]
+
+
+def test_an_interrupted_run_says_what_it_leaves_and_how_to_go_on() -> None:
+    progress = Progress()
+    progress.start(PLACE, 0.0)
+    assert progress.interrupted() == "Interrupted while it was placing the session."
+    progress.finish_on("a", {"plan": PLAN})
+    progress.start(CREATE, 1.0)
+    text = progress.interrupted()
+    assert "while it was creating 3 containers on 2 agents" in text
+    assert "terminate.yml -e session_name=train" in text
