@@ -99,7 +99,7 @@ def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any
     main, sub = run_module("logs_info", session=plan.session.id)["logs"]
     assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
     assert sub["text"] == ""
-    with pytest.raises(EngineError, match=r"main1: on agent1 it ended with exit code 3 .* they cannot be read \("):
+    with pytest.raises(EngineError, match=r"main1: on agent1 the container ended with exit code 3 .* they cannot be read \("):
         launch.started()
 
 
@@ -154,7 +154,7 @@ def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -
     create_and_start(launch)
     client.remove_container(launch.plan.containers[1].name, force=True)
     broken = with_container(relaunched(launch.plan), 1, environment={"BEHAVIOUR": "end"})
-    with pytest.raises(EngineError, match="sub1: on agent1 it ended"):
+    with pytest.raises(EngineError, match="sub1: on agent1 the container ended"):
         create_and_start(replace(launch, plan=broken))
     left = ours(client, launch.plan)
     assert [one["Names"][0][1:] for one in left] == [launch.plan.main.name]
