@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module promises: check mode, diff, platform, idempotence, action group. Private to this collection."""
+"""The attributes of modules: check mode, diff, platform, idempotence, action group. Private to this collection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Says what it would do and changes nothing when run with C(--check).
+    description: With C(--check), returns what would change, and changes nothing.
     support: full
   diff_mode:
-    description: Returns what changed, or would change, when run with C(--diff).
+    description: With C(--diff), returns what changed or would change.
     support: full
   idempotent:
     description: A second run with the same options and an unchanged target changes nothing.
@@ -27,17 +27,17 @@ attributes:
     platforms: posix
 """
 
-    # For modules that only read: instead of the first, not beside it (of two fragments the first one named wins).
+    # For modules that only read. Used instead of the first fragment, because the first of two fragments takes precedence.
     INFO = r"""
 options: {}
 attributes:
   check_mode:
-    description: Says what it would do and changes nothing when run with C(--check).
+    description: With C(--check), returns what would change, and changes nothing.
     support: full
     details:
       - This module changes nothing in any mode.
   diff_mode:
-    description: Returns what changed, or would change, when run with C(--diff).
+    description: With C(--diff), returns what changed or would change.
     support: N/A
     details:
       - This module changes nothing, so there is no difference to show.
@@ -63,11 +63,11 @@ attributes:
       - cluster.compute.compute
 """
 
-    # For modules with an action half on the controller.
+    # For modules with an action plugin.
     ACTION = r"""
 options: {}
 attributes:
   action:
-    description: A part of the work is done on the controller, by an action plugin of the same name.
+    description: An action plugin of the same name does a part of the work on the controller.
     support: full
 """

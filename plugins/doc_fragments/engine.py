@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a module reaches the Docker Engine. Private to this collection."""
+"""The options for the Docker Engine. Private to this collection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class ModuleDocFragment:
 options:
   docker_host:
     description:
-      - Where the Docker Engine of the host that runs the module listens, such as V(unix:///var/run/docker.sock)
+      - The address of the Docker Engine on the host that runs the module, such as V(unix:///var/run/docker.sock)
         or V(tcp://127.0.0.1:2375).
-      - If not set, the variable C(agent_docker_host) that the inventory has for that host is used, then the environment variable
-        E(DOCKER_HOST) there, and then the default.
+      - If not set, the variable C(agent_docker_host) of that host in the inventory is used, then the environment variable
+        E(DOCKER_HOST) on that host, and then the default.
     type: str
     default: unix:///var/run/docker.sock
   timeout:
@@ -28,5 +28,5 @@ requirements:
   - Docker SDK for Python >= 5.0.0
   - Docker Engine >= 20.10 (API 1.41)
 notes:
-  - Only containers, networks and volumes that carry the labels of this collection are ever changed or removed.
+  - Only containers, networks and volumes with the labels of this collection are changed or removed.
 """

@@ -1,24 +1,28 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan, and how its session is reached. Private to this collection."""
+"""The plan of a session, and the options that reach the session. Private to this collection."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The option of every module that cannot do without a plan."""
+    """The option of every module that requires a plan."""
 
     DOCUMENTATION = r"""
 options:
   plan:
     description:
-      - The plan, as M(cluster.compute.schedule) returns it.
+      - The plan, as M(cluster.compute.schedule) returns it. C(docs/contracts.md) describes it completely.
+      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
+        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
+      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
+        C(labels).
     type: dict
     required: true
 """
 
-    # For modules that go, or show the way, from the controller to main1.
+    # For modules that connect from the controller to main1, or configure that connection.
     REACH = r"""
 options:
   artifacts:
@@ -28,7 +32,7 @@ options:
     type: path
   address:
     description:
-      - Where the controller reaches the agent of C(main1).
-      - If not set, the address that the SSH port is published on, or V(127.0.0.1) where that is every address.
+      - The address at which the controller reaches the agent of C(main1).
+      - If not set, the address that the SSH port is published on, or V(127.0.0.1) if it is published on every address.
     type: str
 """

@@ -9,53 +9,57 @@ DOCUMENTATION = r"""
 module: containers
 short_description: Create, start, stop or remove all containers of a session on one agent
 description:
-  - Handles all of an agent's containers in one call, several at a time.
-  - A call ends with every container as asked for, or fails with one sentence and removes what it had made.
-    A failed start removes what the whole launch had made on this agent.
-  - A container that already is as the plan says is never touched.
+  - Manages all containers of a session on one agent in one call, several at a time.
+  - If the creation of a container fails, the module removes the containers that this call has created. If a start fails, it
+    removes all containers that this launch has created on the agent.
+  - A container that is as in the plan is not changed.
 options:
   state:
     description:
-      - V(created) makes the containers, so that files can be put into them before their first start. One that has
-        ended is kept with its files; one that an earlier launch made and never started is made anew.
-      - V(started) starts those that do not run, and checks a moment later that they still do.
-      - V(stopped) stops those that run; their files stay.
-      - V(absent) removes them, with their anonymous volumes and the volumes that the session itself describes. A volume
-        that another session or anybody else mounts is left to them, and goes with the last session.
+      - V(created) creates the containers, so that files can be installed in them before their first start. A stopped container
+        is kept with its files. A container that an earlier launch created and never started is created again.
+      - V(started) starts the containers that do not run, and checks a moment later that they still run.
+      - V(stopped) stops the containers that run. Their files stay.
+      - V(absent) removes the containers, with their anonymous volumes and the volumes that the session defines. A volume that
+        another container mounts is kept, and is removed with the last session that mounts it.
     type: str
     choices: [created, started, stopped, absent]
     default: started
   agent:
     description:
-      - The name that the plan has for this host.
+      - The name of this host in the plan.
     type: str
     required: true
   plan:
     description:
-      - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(state=absent) is given O(sessions).
+      - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(state=absent) and O(sessions) is set.
+      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
+        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
+      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
+        C(labels).
     type: dict
   sessions:
     description:
-      - The UUIDs of the sessions whose containers go, for O(state=absent).
+      - The UUIDs of the sessions whose containers are removed, for O(state=absent).
     type: list
     elements: str
   launch:
     description:
-      - For O(state=absent), removes only what this attempt made.
+      - The UUID of a launch. If set, O(state=absent) removes only the containers of this launch.
     type: str
     default: ""
   parallelism:
     description:
-      - How many requests the engine gets at a time. By default 4 to 8, by the number of CPUs.
+      - The number of parallel requests to the engine. If not set, 4 to 8, depending on the number of CPUs.
     type: int
   deadline:
     description:
-      - Seconds for which removals are tried again that the engine refuses for the moment.
+      - Seconds during which a removal is repeated if the engine refuses it.
     type: int
     default: 60
   stop_timeout:
     description:
-      - Seconds that a container has to end by itself, for O(state=stopped).
+      - Seconds between SIGTERM and SIGKILL, for O(state=stopped).
     type: int
     default: 10
   bootstrap_timeout:
@@ -74,15 +78,15 @@ extends_documentation_fragment:
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 notes:
-  - Containers have the restart policy C(no). One that ends stays ended, so that its exit code and a kill for lack of
-    memory are told, and launching the session again brings it back with its name, address and files.
-  - No capability is added and none taken. Limits for open files and locked memory are as high as the host allows.
+  - Containers have the restart policy C(no). A container that ends stays stopped, so that its exit code and an out-of-memory
+    kill are reported. Another launch of the session starts it again with its name, address and files.
+  - No capability is added or dropped. The limits for open files and locked memory are as high as the host allows.
 attributes:
   check_mode:
     support: full
   diff_mode:
     support: full
-    details: Shows the state of each container, never its environment.
+    details: Shows the state of each container, but not its environment.
   idempotent:
     support: full
 author:
@@ -99,13 +103,13 @@ EXAMPLES = r"""
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
 
-- name: Start them
+- name: Start the containers of this agent
   cluster.compute.containers:
     state: started
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
 
-- name: Remove what one attempt has made
+- name: Remove the containers of one launch
   cluster.compute.containers:
     state: absent
     agent: "{{ inventory_hostname }}"
@@ -116,7 +120,7 @@ EXAMPLES = r"""
 RETURN = r"""
 containers:
   description:
-    - The containers after the call, in rank order; in check mode those that would be made are in state C(planned).
+    - The containers after the call, in rank order. In check mode, containers that would be created have the state C(planned).
   returned: success
   type: list
   elements: dict
@@ -126,21 +130,29 @@ containers:
       state: running
       address: 10.201.0.2
 changed_names:
-  description: The engine's names of the containers that were changed.
+  description: The names of the changed containers in the engine.
   returned: success
   type: list
   elements: str
   sample: [alice.train.main1]
 actions:
-  description: What was done to each.
+  description: The changes of containers and volumes.
   returned: success
   type: list
   elements: dict
-  sample:
-    - name: alice.train.main1
-      action: created
+  contains:
+    name:
+      description: The name of the container or volume in the engine.
+      returned: always
+      type: str
+      sample: alice.train.main1
+    action:
+      description: The change, such as V(created), V(recreated), V(started), V(stopped), V(removed) or V(volume removed).
+      returned: always
+      type: str
+      sample: created
 left:
-  description: For O(state=absent), the volumes of these sessions that others still mount.
+  description: For O(state=absent), the volumes of these sessions that other containers still mount.
   returned: success
   type: list
   elements: str
@@ -151,13 +163,13 @@ duration:
   type: float
   sample: 0.41
 failure:
-  description: What failed, for playbooks.
+  description: The failure, for playbooks.
   returned: failure
   type: dict
   sample:
     code: conflict
-    message: "sub1: on agent1 the name alice.train.sub1 is held by a container that is not this session's
-      (0123456789ab); remove or rename it."
+    message: "sub1: on agent1 the name alice.train.sub1 is used by container 0123456789ab, which does not belong to this
+      session; remove or rename it."
     where: agent1
 """
 

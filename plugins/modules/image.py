@@ -7,28 +7,24 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image
-short_description: Bring one image to all agents that need it
+short_description: Pull an image from its registry
 description:
-  - Pulls an image from its registry, or copies it from an agent that has it to those that lack it, so that all have the very same.
-  - The role P(cluster.compute.image#role) puts the steps in order.
+  - Pulls an image into the Docker Engine of one agent.
+  - A failed pull does not fail the module, unless O(pull=always). The result says why it failed, so that the image can be
+    copied from another agent.
+  - The role P(cluster.compute.image#role) brings one image to many agents.
 options:
   state:
     description:
-      - V(asked) tells whether the engine has the image. V(present) pulls it; where that fails the result says why, and the
-        module does not fail.
-      - V(planned) and V(decided) work on the controller, from what all agents answered. V(planned) tells who pulls, V(decided)
-        whose image counts and who gets a copy of it.
-      - V(fetched) brings an archive of the image to the controller, V(copied) takes it from there into the engine, and V(cleared)
-        removes it from the controller.
-      - V(saved) and V(loaded) are the agent's parts of those.
+      - V(present) pulls the image if O(pull) asks for it.
     type: str
-    choices: [asked, present, planned, decided, fetched, copied, cleared, saved, loaded]
-    default: asked
+    choices: [present]
+    default: present
   name:
     description:
       - The image's reference, such as V(registry.example.org/team/train:2) or V(pytorch/pytorch@sha256:…).
     type: str
-    default: ""
+    required: true
   agent:
     description:
       - The agent's name in the inventory.
@@ -36,81 +32,45 @@ options:
     default: ""
   pull:
     description:
-      - When to pull, for O(state=present), O(state=planned) and O(state=decided).
-      - V(missing) is where the image is not there, or is another one than the first agent's of O(needing) that has it.
-        V(always) asks the registry for the newest, and fails without it. V(never) leaves copying alone.
+      - V(missing) pulls if the engine does not have the image, or has another image than O(id) or O(content) under this name.
+      - V(always) pulls the newest image, and fails if the registry does not provide it.
+      - V(never) does not pull.
     type: str
     choices: [missing, always, never]
     default: missing
-  needing:
-    description:
-      - The agents that need the image, in rank order.
-    type: list
-    elements: str
-    default: []
-  images:
-    description:
-      - What the agents answered, for O(state=planned) and O(state=decided).
-    type: list
-    elements: dict
-    default: []
-  pulled:
-    description:
-      - For O(state=decided), the agents that were to pull.
-    type: list
-    elements: str
-    default: []
-  begun:
-    description:
-      - For O(state=decided), when O(state=planned) was.
-    type: float
-    default: 0
-  variable:
-    description:
-      - The variable that an error names for O(name).
-    type: str
-    default: session_image
   id:
     description:
-      - The id of the image that it must be.
+      - The ID that the image must have. If empty, any image of this name is accepted.
     type: str
     default: ""
   content:
     description:
-      - A digest of the image that it must be, where engines number images in different ways.
+      - The digest of the image's layers and configuration, as M(cluster.compute.image_info) returns it. Identifies the image
+        on engines that compute another ID for it.
     type: str
     default: ""
   digests:
     description:
-      - What registries know that image by.
+      - The repository digests of the image O(id). The one of the image's repository is pulled instead of the tag.
     type: list
     elements: str
     default: []
-  size:
-    description:
-      - Its size in bytes.
-    type: int
-    default: 0
-  path:
-    description:
-      - The archive.
-    type: path
   username:
     description:
-      - Who logs in to the registry. Without one, the login that the controller's Docker client has for that registry is used,
-        and then the agent's own.
+      - The user that logs in to the registry.
+      - If not set, the login of the controller's Docker client for that registry is used, and then the agent's own.
     type: str
   password:
     description:
-      - That user's password, or a token in its place.
+      - The password or access token of O(username).
     type: str
   identity_token:
     description:
-      - What some registries give instead of a password.
+      - The identity token for the registry, used instead of O(username) and O(password).
     type: str
   deadline:
     description:
-      - Seconds that a pull may take. A registry that does not answer at all is given up after ten.
+      - Seconds that a pull may take. If the registry does not answer, the pull is given up after ten seconds.
     type: int
     default: 1800
 extends_documentation_fragment:
@@ -127,12 +87,16 @@ attributes:
     support: full
 author:
   - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.image_info
+  - module: cluster.compute.image_export
+  - module: cluster.compute.image_load
+  - module: cluster.compute.image_distribution
 """
 
 EXAMPLES = r"""
 - name: Pull an image where it is missing
   cluster.compute.image:
-    state: present
     name: registry.example.org/team/train:2
     agent: "{{ inventory_hostname }}"
     username: alice
@@ -142,35 +106,62 @@ EXAMPLES = r"""
 
 RETURN = r"""
 image:
-  description: The agent's image, or that it has none and why.
-  returned: for O(state=asked), O(state=present), O(state=copied) and O(state=loaded)
+  description: The agent's image after the call, as M(cluster.compute.image_info) returns it.
+  returned: success
   type: dict
-  sample:
-    agent: agent1
-    reference: registry.example.org/team/train:2
-    present: true
-    id: sha256:0d33…
-    digests: ["registry.example.org/team/train@sha256:77af…"]
-    size: 161061273
-    architecture: x86_64
-    reason: ""
-plan:
-  description: Who pulls which image, or whose is copied to whom.
-  returned: for O(state=planned) and O(state=decided)
-  type: dict
-begun:
-  description: When O(state=planned) was, in seconds since the epoch.
-  returned: for O(state=planned)
-  type: float
-told:
-  description: How the image comes to the agents, in one line.
-  returned: for O(state=decided)
-  type: str
-  sample: "Image train:2: pulled on agent1, agent2 in 8.1 s"
-path:
-  description: The archive on the controller.
-  returned: for O(state=fetched)
-  type: str
+  contains:
+    agent:
+      description: The agent's name.
+      returned: always
+      type: str
+      sample: agent1
+    reference:
+      description: The reference, as in O(name).
+      returned: always
+      type: str
+      sample: registry.example.org/team/train:2
+    present:
+      description: Whether the engine has the image.
+      returned: always
+      type: bool
+    id:
+      description: The image's ID; empty without an image.
+      returned: always
+      type: str
+      sample: sha256:0d33…
+    content:
+      description: The digest of the image's layers and configuration.
+      returned: always
+      type: str
+    digests:
+      description: The digests that registries have for the image.
+      returned: always
+      type: list
+      elements: str
+      sample: ["registry.example.org/team/train@sha256:77af…"]
+    size:
+      description: The image's size in bytes.
+      returned: always
+      type: int
+      sample: 161061273
+    architecture:
+      description: The architecture that the image is built for.
+      returned: always
+      type: str
+      sample: x86_64
+    host:
+      description: The architecture of the agent.
+      returned: always
+      type: str
+      sample: x86_64
+    free:
+      description: Bytes free for images on the agent; -1 if unknown.
+      returned: always
+      type: int
+    reason:
+      description: Why the image was not pulled; empty after a successful pull, and if none was attempted.
+      returned: always
+      type: str
 duration:
   description: Seconds that the call took.
   returned: always
@@ -194,34 +185,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.images imp
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
-    "state": {
-        "type": "str",
-        "choices": [
-            "asked",
-            "present",
-            "planned",
-            "decided",
-            "fetched",
-            "copied",
-            "cleared",
-            "saved",
-            "loaded",
-        ],
-        "default": "asked",
-    },
-    "name": {"type": "str", "default": ""},
+    "state": {"type": "str", "choices": ["present"], "default": "present"},
+    "name": {"type": "str", "required": True},
     "agent": {"type": "str", "default": ""},
     "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
-    "needing": {"type": "list", "elements": "str", "default": []},
-    "images": {"type": "list", "elements": "dict", "default": []},
-    "pulled": {"type": "list", "elements": "str", "default": []},
-    "begun": {"type": "float", "default": 0},
-    "variable": {"type": "str", "default": "session_image"},
     "id": {"type": "str", "default": ""},
     "content": {"type": "str", "default": ""},
     "digests": {"type": "list", "elements": "str", "default": []},
-    "size": {"type": "int", "default": 0},
-    "path": {"type": "path"},
     "username": {"type": "str"},
     "password": {"type": "str", "no_log": True},
     "identity_token": {"type": "str", "no_log": True},
@@ -231,15 +201,10 @@ ARGUMENT_SPEC = {
 
 RULES = {"supports_check_mode": True}
 
-# The states that leave an agent, with what its own module does of them.
-ON_AGENT = ("asked", "present", "saved", "loaded")
 
-
-def asked(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
-    return {"image": images.describe(engine, params["name"])}
-
-
-def present(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, deadline=1, timeout=1)
+    engine = ImageEngine(params["docker_host"], params["timeout"], params["agent"])
     before = images.describe(engine, params["name"])
     wanted = {"present": True, "id": params["id"], "content": params["content"]}
     fits = before["present"] and (not params["id"] or same(before, wanted))
@@ -247,32 +212,12 @@ def present(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
         return {"image": before}
     if check_mode:
         return {"changed": True, "image": before}
-    asking = ImageEngine(params["docker_host"], images.PATIENCE, params["agent"])
-    reason = images.pull(engine, asking, params, deadline_in(params["deadline"]))
+    impatient = ImageEngine(params["docker_host"], images.REGISTRY_TIMEOUT, params["agent"])
+    reason = images.pull(engine, impatient, params, deadline_in(params["deadline"]))
     if reason and params["pull"] == ALWAYS:
         raise EngineError(reason, params["agent"])
     after = images.describe(engine, params["name"], reason)
     return {"changed": after["id"] != before["id"], "image": after}
-
-
-def saved(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
-    images.save(engine, params["id"], params["path"], params["size"])
-    return {"changed": False}
-
-
-def loaded(params: Json, check_mode: bool, engine: ImageEngine) -> Json:
-    return {"changed": True, "image": images.load(engine, params)}
-
-
-STATES = dict(zip(ON_AGENT, (asked, present, saved, loaded)))
-
-
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, deadline=1, timeout=1)
-    patient = params["state"] in ("saved", "loaded")
-    seconds = max(params["timeout"], images.STALL) if patient else params["timeout"]
-    engine = ImageEngine(params["docker_host"], seconds, params["agent"])
-    return STATES[params["state"]](params, check_mode, engine)
 
 
 def main() -> None:

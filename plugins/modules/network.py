@@ -7,30 +7,34 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: network
-short_description: Make or remove the private network of a session
+short_description: Create or remove the private network of a session
 description:
-  - Makes the network that a plan describes, a bridge on the one agent or an attachable overlay on a Swarm manager.
-  - A network that is there already is the session's if it carries its label, and is refused by name otherwise.
+  - Creates the network of a plan, a bridge on its one agent or an attachable overlay on a Swarm manager.
+  - An existing network is used if it has the label of the session. Another network of the same name is an error.
 options:
   state:
     description:
-      - Whether the network is to be there.
+      - Whether the network exists.
     type: str
     choices: [present, absent]
     default: present
   plan:
     description:
       - The plan, as M(cluster.compute.schedule) returns it. Required for O(state=present).
+      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
+        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
+      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
+        C(labels).
     type: dict
   sessions:
     description:
-      - The UUIDs of the sessions whose networks go, for O(state=absent).
-      - On a worker of a Swarm an overlay is left to the managers.
+      - The UUIDs of the sessions whose networks are removed, for O(state=absent).
+      - A Swarm worker does not remove overlay networks. A manager removes them.
     type: list
     elements: str
   deadline:
     description:
-      - Seconds for which a removal is tried again while the last endpoints leave the network.
+      - Seconds during which a removal is repeated while the last endpoints leave the network.
     type: int
     default: 30
 extends_documentation_fragment:
@@ -52,7 +56,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make the session's network
+- name: Create the session's network
   cluster.compute.network:
     state: present
     plan: "{{ scheduled.plan }}"
@@ -83,8 +87,8 @@ removed:
   sample: []
 left:
   description:
-    - The names of overlays that a manager would not remove, because an agent that is lost had containers on them.
-    - They can be removed once that agent answers, or is off the Swarm's list of nodes.
+    - The names of overlay networks that the manager keeps, because a lost agent has containers on them.
+    - They can be removed after that agent answers again, or is removed from the Swarm's list of nodes.
   returned: for O(state=absent)
   type: list
   elements: str
@@ -95,13 +99,13 @@ duration:
   type: float
   sample: 0.12
 failure:
-  description: What failed, for playbooks.
+  description: The failure, for playbooks.
   returned: failure
   type: dict
   sample:
     code: conflict
-    message: On agent1 a network named alice-train-3614fdf3 is there that is not this session's (0123456789ab);
-      remove or rename it.
+    message: On agent1 the network alice-train-3614fdf3 (0123456789ab) does not belong to this session; remove or rename
+      it.
     where: agent1
 """
 

@@ -91,7 +91,8 @@ options:
     default: []
   logs:
     description:
-      - What M(cluster.compute.logs) returned on each agent, for O(state=terminated) and O(state=error); kept in the store's folder. A
+      - What M(cluster.compute.logs_info) returned on each agent, for O(state=terminated) and O(state=error); kept in the store's
+        folder. A
         log that cannot be kept is a warning, and the session has ended all the same.
     type: list
     elements: dict

@@ -7,34 +7,34 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ssh
-short_description: Give a session's created containers their accounts, keys and SSH configuration
+short_description: Install accounts, keys and SSH configuration in a session's created containers
 description:
-  - Puts everything that SSH needs into the containers of one agent, through the engine's archive interface and before
-    they are started, so that nothing is run in them to configure them.
-  - All keys are derived from one secret that is made on the controller and stays there, in the file C(identity) below
-    O(artifacts). A container that is brought back gets its old host key again.
-  - A certificate authority of the session signs each host key, so that strict host key checking works everywhere and
-    a new container needs no change in the others.
-  - The image's own accounts, known hosts and client configuration are kept and added to.
-  - Nothing is written into a folder that is mounted into a container.
-  - On the controller, C(ssh_config), C(id_container) and C(known_hosts) are kept below O(artifacts), so that
-    C(ssh -F ssh_config main1) works, and C(sub1) by way of C(main1).
+  - Installs all files that SSH needs in the containers of one agent before they are started, through the archive API of the
+    engine. No program runs in the containers to configure them.
+  - All keys are derived from one secret, which is generated on the controller and never leaves it. It is stored in the file
+    C(identity) below O(artifacts). A container that is created again gets the same host key.
+  - A certificate authority of the session signs each host key, so that strict host key checking works everywhere, and a
+    new container requires no change in the others.
+  - Entries are added to the image's accounts, known hosts and client configuration. Existing entries are kept.
+  - Nothing is written to a folder that is mounted into a container.
+  - On the controller, C(ssh_config), C(id_container) and C(known_hosts) are stored below O(artifacts), so that
+    C(ssh -F ssh_config main1) works, and C(ssh -F ssh_config sub1) through C(main1).
 options:
   agent:
     description:
-      - The agent, as the plan names it, whose containers are given their files.
-      - If not set, the inventory's name of the host that the task runs for.
+      - The name of the agent in the plan, in whose containers the files are installed.
+      - If not set, the inventory name of the task's host.
     type: str
   containers:
     description:
-      - Hostnames of the containers to equip, whatever state they are in.
-      - If empty, those containers of O(agent) that have never been started.
+      - Hostnames of the containers, in any state.
+      - If empty, the containers of O(agent) that have never been started.
     type: list
     elements: str
     default: []
   bundle:
     description:
-      - Keys and texts from the controller; set by the action half.
+      - Keys and texts from the controller. The action plugin sets this option.
     type: str
 extends_documentation_fragment:
   - cluster.compute.plan
@@ -47,7 +47,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - A container that does not exist yet counts as one that will be created.
+      - A container that does not exist is treated as if it will be created.
   diff_mode:
     support: full
     details:
@@ -62,12 +62,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Equip what this agent has created
+- name: Install the files in the containers that this agent has created
   cluster.compute.ssh:
     plan: "{{ scheduled.plan }}"
-  register: equipped
+  register: installed
 
-- name: Equip one container that was brought back, and reach main1 at another address
+- name: Install the files in one container that was created again, and reach main1 at another address
   cluster.compute.ssh:
     plan: "{{ scheduled.plan }}"
     containers: [sub2]
@@ -76,7 +76,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 installed:
-  description: Hostnames of the containers that were given files, in rank order.
+  description: Hostnames of the containers in which files were installed, in rank order.
   type: list
   elements: str
   returned: success
@@ -117,10 +117,10 @@ RULES = {"supports_check_mode": True}
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, timeout=1)
     if not params["agent"] or not params["bundle"]:
-        raise InputError("bundle", None, "is made by the action half: call the module as cluster.compute.ssh in a task")
+        raise InputError("bundle", None, "is set by the action plugin; use the module as cluster.compute.ssh in a task")
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    equipper = FileInstaller(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
-    return equipper.install(params["containers"], check_mode)
+    installer = FileInstaller(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
+    return installer.install(params["containers"], check_mode)
 
 
 def main() -> None:

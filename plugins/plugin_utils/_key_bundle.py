@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of the bundle: made from the identity, for the containers of one agent."""
+"""Generate the bundle for the containers of one agent from the session's identity."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import I
 
 
 def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
-    """Everything that these containers need and only the controller can make."""
+    """Everything that these containers need and only the controller can generate."""
     cluster = identity.cluster
     return Bundle(
         authority=identity.authority,
         known_hosts=config_files.authority_line(plan, identity.authority),
-        pinned=config_files.pinned_lines(plan, identity.host_keys([one.hostname for one in plan.containers])),
+        pinned=config_files.pinned_lines(
+            plan, identity.host_keys([container.hostname for container in plan.containers])
+        ),
         authorized_keys="%s\n%s\n" % (cluster.public, identity.user.public),
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
         client_config=config_files.client_config(plan),
         hostfile=config_files.hostfile(plan),
-        hosts={one.hostname: _host_identity(identity, one) for one in containers},
+        hosts={item.hostname: _host_identity(identity, item) for item in containers},
     )
 
 

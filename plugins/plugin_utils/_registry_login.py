@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's own login at a registry, where `docker login` has left it: in its file, or with a credential helper."""
+"""The login for a registry that `docker login` has stored on the controller: in its file, or with a credential helper."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.image_refe
 
 HUB_KEY = "https://index.docker.io/v1/"
 HELPER_TIMEOUT = 20
-# What a credential helper says instead of a user name where its secret is an identity token.
+# A credential helper returns this user name with an identity token.
 TOKEN_USER = "<token>"
 
 
 def login_for(reference: str, folder: str = "") -> Dict[str, str]:
-    """Options of the module for a login; empty where the controller has none."""
+    """The options of the module ``image`` for a login; empty if the controller has none for the image's registry."""
     registry = registry_of(reference)
     config = _config(folder or os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker"))
     helper = (config.get("credHelpers") or {}).get(registry) or config.get("credsStore")
@@ -46,7 +46,9 @@ def _config(folder: str) -> Json:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise ComputeError("%s on the controller cannot be read: %s; mend or remove it." % (path, error)) from error
+        raise ComputeError(
+            "%s on the controller cannot be read: %s; correct or remove the file." % (path, error)
+        ) from error
     return found if isinstance(found, dict) else {}
 
 
@@ -62,7 +64,7 @@ def _from_file(entry: Json) -> Dict[str, str]:
 
 
 def _from_helper(helper: str, key: str) -> Dict[str, str]:
-    """The secret comes over a pipe, never an argument: https://github.com/docker/docker-credential-helpers."""
+    """The helper returns the secret through a pipe: https://github.com/docker/docker-credential-helpers."""
     program = shutil.which("docker-credential-" + os.path.basename(helper))
     if not program:
         return {}

@@ -1,110 +1,50 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Containers on a real engine: all or nothing, repair, what they look like from inside, and strangers left alone."""
+"""Containers are created, started, repaired, stopped and removed on a real engine."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import docker
 import pytest
+from containers_lab import Launcher, actions, create_and_start, engine_client, inside, launches, ours
 from engine_lab import (
     AGENT,
     IMAGE,
     MIB,
     RUNTIME,
     Shape,
-    make_image,
-    make_runtime,
     relaunched,
     run_module,
-    with_container,
 )
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Gpu,
-    Mount,
     Plan,
     Port,
     Resources,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    ContainerChanges,
-    remove_volumes,
     removed,
 )
-
-Launcher = Callable[..., AgentContainers]
 
 
 @pytest.fixture(scope="module")
 def client(engine_host: str) -> Iterator[Any]:
-    sdk = docker.APIClient(base_url=engine_host, version="auto")
-    make_image(sdk)
-    make_runtime(sdk)
-    yield sdk
-    sdk.remove_volume(RUNTIME, force=True)
-    sdk.remove_image(IMAGE, force=True)
+    with engine_client(engine_host) as sdk:
+        yield sdk
 
 
 @pytest.fixture
 def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    """Makes launches of plans, with their networks, and removes both after the test."""
-    engine = Engine(engine_host, 60, AGENT)
-    plans: list[Plan] = []
-
-    def launch(plan: Plan, **changes: Any) -> AgentContainers:
-        plans.append(plan)
-        if changes.pop("network", True):
-            _networks.present(engine, plan, check=False)
-        limits = engine_limits(engine_host)
-        made = AgentContainers(
-            engine, plan, AGENT, parallelism=4, deadline=deadline_in(20), limits=limits, runtime=RUNTIME
-        )
-        return replace(made, **changes)
-
-    yield launch
-    sessions = [plan.session.id for plan in plans]
-    removed(engine, sessions, "", 4, deadline_in(20), check=False)
-    _networks.absent(engine, sessions, deadline_in(20), check=False)
-
-
-def ours(client: Any, plan: Plan) -> list[dict[str, Any]]:
-    return list(client.containers(all=True, filters={"label": f"{LABEL_SESSION}={plan.session.id}"}))
-
-
-def inside(client: Any, plan: Plan, rank: int, command: str) -> str:
-    made = client.exec_create(plan.containers[rank].name, ["/bin/sh", "-c", command], user="0")
-    return str(client.exec_start(made["Id"]).decode().strip())
-
-
-def actions(outcome: ContainerChanges) -> list[str]:
-    return [one["action"] for one in outcome.actions]
-
-
-@contextlib.contextmanager
-def stranger(client: Any, name: str) -> Iterator[str]:
-    """A running container of somebody else's."""
-    made = client.create_container(IMAGE, ["sleep", "600"], name=name, entrypoint=["/bin/busybox"])
-    client.start(made["Id"])
-    try:
-        yield made["Id"]
-    finally:
-        client.remove_container(made["Id"], force=True)
+    with launches(engine_host, client) as launch:
+        yield launch
 
 
 def test_created_then_started_then_untouched(launcher: Launcher, client: Any) -> None:
@@ -228,136 +168,9 @@ def test_created_by_an_earlier_launch_is_made_anew(launcher: Launcher, client: A
     assert before.isdisjoint(one["Id"] for one in ours(client, launch.plan))
 
 
-def test_another_spec_is_refused(launcher: Launcher) -> None:
-    launch = launcher(Shape(size=1).plan())
-    launch.created()
-    labels = {**launch.plan.main.labels, "cluster.compute.container.spec": "other"}
-    other = replace(launch, plan=with_container(launch.plan, 0, labels=labels))
-    with pytest.raises(StateError, match="main1: on agent1 it was made from another plan"):
-        other.created()
-
-
-def test_foreign_name(launcher: Launcher, client: Any) -> None:
-    plan = Shape().plan()
-    with stranger(client, plan.containers[2].name) as identity:
-        with pytest.raises(ConflictError) as caught:
-            launcher(plan).created()
-        assert caught.value.message == (
-            f"sub2: on agent1 the name {plan.containers[2].name} is held by a container that is not this session's "
-            f"({identity[:12]}); remove or rename it."
-        )
-        assert client.inspect_container(identity)["State"]["Running"]
-        assert ours(client, plan) == []
-
-
-def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Launcher, client: Any) -> None:
-    """As whatever is run from an image that was made of a session's container."""
-    launch = launcher(Shape(size=1).plan())
-    _launch(launch)
-    labels = dict(launch.plan.main.labels)
-    made = client.create_container(IMAGE, ["sleep", "600"], labels=labels, entrypoint=["/bin/busybox"])
-    try:
-        client.start(made["Id"])
-        session = launch.plan.session.id
-        report = run_module("agent_info", name=AGENT)["agent"]
-        assert [one["engine_name"] for one in report["containers"] if one["session"] == session] == [
-            launch.plan.main.name
-        ]
-        gone = run_module("containers", state="absent", agent=AGENT, sessions=[session])
-        assert gone["changed_names"] == [launch.plan.main.name]
-        assert [one["Id"] for one in ours(client, launch.plan)] == [made["Id"]]
-    finally:
-        client.remove_container(made["Id"], force=True)
-
-
-def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any) -> None:
-    launch = launcher(Shape(size=2).plan())
-    launch.created()
-    plan = launch.plan
-    client.remove_container(plan.main.name, force=True)
-    without = client.create_host_config(log_config={"Type": "none"}, network_mode=plan.network.name)
-    labels, ends = dict(plan.main.labels), ["-c", "exit 3"]
-    client.create_container(
-        IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
-    )
-    main, sub = run_module("logs", session=plan.session.id)["logs"]
-    assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
-    assert sub["text"] == ""
-    with pytest.raises(EngineError, match=r"main1: on agent1 it ended with exit code 3 .* they cannot be read \("):
-        launch.started()
-
-
-FAILURES = {
-    "image": (
-        Shape(image="cluster-compute-test/none:1"),
-        r"Agent agent1 does not have image cluster-compute-test/none:1",
-    ),
-    "folder": (
-        Shape(mounts=(Mount("/nowhere/at/all", "/data"),)),
-        r"bind source path does not exist.*; create that folder",
-    ),
-    "device": (
-        Shape(resources=Resources(500, 64 * MIB, 0, (Gpu("GPU-none"),))),
-        r"(main1|sub\d): the engine of agent1 could not start it: could not select device driver.*toolkit",
-    ),
-    "cpus": (
-        Shape(resources=Resources(900_000, 64 * MIB)),
-        r"the engine of agent1 could not create it: .*ask for fewer CPUs",
-    ),
-    "ends": (
-        Shape(environment={"BEHAVIOUR": "end"}),
-        r"ended with exit code 3 right after its start.*cannot go on",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FAILURES)
-def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
-    shape, message = FAILURES[case]
-    launch = launcher(shape.plan())
-    with pytest.raises(EngineError, match=message) as caught:
-        _launch(launch)
-    print(caught.value.message)
-    assert ours(client, launch.plan) == []
-
-
-def _launch(launch: AgentContainers) -> None:
-    launch.created()
-    launch.started()
-
-
-def test_port_in_use(launcher: Launcher, client: Any) -> None:
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = holder.getsockname()[1]
-        launch = launcher(Shape(ports=(Port("ssh", 22, "127.0.0.1", port),)).plan())
-        with pytest.raises(EngineError, match=r"main1: .*address already in use; free that port") as caught:
-            _launch(launch)
-        print(caught.value.message)
-    assert ours(client, launch.plan) == []
-
-
-def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -> None:
-    launch = launcher(Shape(size=2).plan())
-    _launch(launch)
-    client.remove_container(launch.plan.containers[1].name, force=True)
-    broken = with_container(relaunched(launch.plan), 1, environment={"BEHAVIOUR": "end"})
-    with pytest.raises(EngineError, match="sub1: on agent1 it ended"):
-        _launch(replace(launch, plan=broken))
-    left = ours(client, launch.plan)
-    assert [one["Names"][0][1:] for one in left] == [launch.plan.main.name]
-    assert left[0]["State"] == "running"
-
-
-def test_started_needs_created(launcher: Launcher) -> None:
-    with pytest.raises(StateError, match="main1: agent agent1 does not have it"):
-        launcher(Shape(size=1).plan()).started()
-
-
 def test_stopped_and_started_again(launcher: Launcher) -> None:
     launch = launcher(Shape(size=2).plan())
-    _launch(launch)
+    create_and_start(launch)
     stopped = launch.stopped(5)
     assert actions(stopped) == ["stopped"] * 2
     assert {one["state"] for one in stopped.containers} == {"exited"}
@@ -365,71 +178,9 @@ def test_stopped_and_started_again(launcher: Launcher) -> None:
     assert actions(launch.started()) == ["started"] * 2
 
 
-def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client: Any) -> None:
-    name = "cluster-compute-test-scratch"
-    options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
-    launch = launcher(Shape(size=2, mounts=(Mount(name, "/scratch", "volume", "rw", options),)).plan())
-    _launch(launch)
-    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == launch.plan.session.id
-    result = removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
-    assert {"name": name, "action": "volume removed"} in result.actions
-    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
-    assert ours(client, launch.plan) == []
-
-
-def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, client: Any) -> None:
-    name = "cluster-compute-test-shared"
-    options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
-    pair = [
-        launcher(Shape(size=1, subnet=subnet, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
-        for subnet in (77, 78)
-    ]
-    for launch in pair:
-        _launch(launch)
-    first, second = ([launch.plan.session.id] for launch in pair)
-    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
-    engine = pair[0].engine
-    assert removed(engine, first, "", 4, deadline_in(60), check=True).left == [name]
-    gone = removed(engine, first, "", 4, deadline_in(60), check=False)
-    assert (actions(gone), gone.left) == (["removed"], [name])
-    assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
-    _networks.absent(engine, first, deadline_in(20), check=False)
-    gone = removed(engine, second, "", 4, deadline_in(60), check=False)
-    assert {"name": name, "action": "volume removed"} in gone.actions
-    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
-    assert not removed(engine, [*first, *second], "", 4, deadline_in(60), check=False).actions
-
-
-def test_a_volume_that_is_gone_or_mounted_by_now(launcher: Launcher, client: Any) -> None:
-    """As when two controllers end sessions at once, or somebody takes the volume on the way."""
-    engine = launcher(Shape(size=1).plan(), network=False).engine
-    client.create_volume("cluster-compute-test-taken")
-    made = client.create_container(
-        IMAGE, ["true"], host_config=client.create_host_config(binds=["cluster-compute-test-taken:/data"])
-    )
-    try:
-        names = ["cluster-compute-test-none", "cluster-compute-test-taken"]
-        assert remove_volumes(engine, names, deadline_in(60)) == ["cluster-compute-test-taken"]
-    finally:
-        client.remove_container(made["Id"], force=True)
-        client.remove_volume("cluster-compute-test-taken")
-
-
-def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, client: Any) -> None:
-    """It is mounted when something is put into the container, which needs a server: this stops before."""
-    name = "cluster-compute-test-nfs"
-    options = {"type": "nfs", "o": "addr=192.0.2.10,rw,nfsvers=4", "device": ":/export/data"}
-    launch = launcher(Shape(size=2, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
-    launch.created()
-    found = client.inspect_volume(name)
-    assert (found["Driver"], found["Options"]) == ("local", options)
-    removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
-    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
-
-
 def test_absent_by_launch_keeps_the_others(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=2).plan())
-    _launch(launch)
+    create_and_start(launch)
     client.remove_container(launch.plan.containers[1].name, force=True)
     again = replace(launch, plan=relaunched(launch.plan))
     again.created()
@@ -453,12 +204,12 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     mine = [one for one in report["containers"] if one["session"] == plan.session.id]
     assert [one["hostname"] for one in mine] == ["main1", "sub1"]
     assert report["image"]["present"]
-    logs = run_module("logs", session=plan.session.id, tail=1)["logs"]
+    logs = run_module("logs_info", session=plan.session.id, tail=1)["logs"]
     assert [(one["hostname"], one["text"]) for one in logs] == [
         ("main1", "init says: sleep\n"),
         ("sub1", "init says: sleep\n"),
     ]
-    only = run_module("logs", session=plan.session.id, containers=["sub1"])["logs"]
+    only = run_module("logs_info", session=plan.session.id, containers=["sub1"])["logs"]
     assert [one["hostname"] for one in only] == ["sub1"]
     options = {"agent": AGENT, "sessions": [plan.session.id]}
     assert run_module("containers", state="absent", check=True, **options)["changed"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An image on its way through an archive, on a real engine; and a registry that is not there."""
+"""An image is exported, loaded and pulled with a real engine."""
 
 from __future__ import annotations
 
@@ -41,35 +41,44 @@ def travels(client: docker.APIClient) -> Iterator[str]:
 def saved(engine_host: str, identity: str, folder: Path) -> Path:
     path = folder / "image.tar"
     common: dict[str, Any] = {"docker_host": engine_host, "agent": "me"}
-    done = run_module("image", state="saved", name=NAME, id=identity, path=str(path), size=1, **common)
+    done = run_module("image_export", id=identity, path=str(path), size=1, **common)
     assert not done.get("failed"), done
+    assert (done["changed"], done["path"]) == (True, str(path))
     return path
 
 
 @pytest.mark.parametrize("reference", [NAME, DIGEST])
-def test_there_and_back(
+def test_an_exported_image_is_loaded_under_its_name(
     client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path, reference: str
 ) -> None:
     path = saved(engine_host, travels, tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     client.remove_image(NAME, force=True)
-    assert run_module("image", name=reference, docker_host=engine_host)["image"]["present"] is False
+    assert run_module("image_info", name=reference, docker_host=engine_host)["image"]["present"] is False
     options = {"name": reference, "agent": "me", "docker_host": engine_host}
-    loaded = run_module("image", state="loaded", path=str(path), id=travels, **options)
+    loaded = run_module("image_load", path=str(path), id=travels, **options)
     assert loaded["image"]["present"] is True
     assert loaded["image"]["id"] == travels
-    assert run_module("image", **options)["image"]["id"] == travels
+    assert loaded["changed"] is True
+    assert run_module("image_load", path=str(path), id=travels, **options)["changed"] is False
+    assert run_module("image_info", **options)["image"]["id"] == travels
 
 
-def test_another_image_is_not_given_the_name(engine_host: str, travels: str, tmp_path: Path) -> None:
+def test_an_archive_that_exists_is_kept(engine_host: str, travels: str, tmp_path: Path) -> None:
+    path = saved(engine_host, travels, tmp_path)
+    again = run_module("image_export", id=travels, path=str(path), docker_host=engine_host)
+    assert again["changed"] is False
+
+
+def test_an_archive_of_another_image_is_refused(engine_host: str, travels: str, tmp_path: Path) -> None:
     path = saved(engine_host, travels, tmp_path)
     options = {"name": DIGEST, "agent": "me", "docker_host": engine_host}
-    loaded = run_module("image", state="loaded", path=str(path), id="sha256:" + "0" * 64, content="0", **options)
-    assert "is not the same image as its source's" in loaded["msg"]
-    assert run_module("image", **options)["image"]["present"] is False
+    loaded = run_module("image_load", path=str(path), id="sha256:" + "0" * 64, content="0", **options)
+    assert "the archive holds another image than" in loaded["msg"]
+    assert run_module("image_info", **options)["image"]["present"] is False
 
 
-def test_a_registry_that_is_not_there(engine_host: str) -> None:
+def test_a_registry_that_does_not_answer(engine_host: str) -> None:
     options = {"name": "127.0.0.1:9/none:1", "agent": "me", "docker_host": engine_host}
     asked = run_module("image", state="present", **options)
     assert asked["image"]["present"] is False

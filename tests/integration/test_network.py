@@ -76,7 +76,7 @@ def test_a_stranger_is_left_alone(client: Any, plan: Plan) -> None:
     identity = client.create_network(plan.network.name)["Id"]
     result = run_module("network", plan=plan.to_json())
     assert result["failure"]["code"] == "conflict"
-    assert f"({identity[:12]}); remove or rename it." in result["msg"]
+    assert f"({identity[:12]}) does not belong to this session; remove or rename it." in result["msg"]
     run_module("network", state="absent", plan=plan.to_json())
     assert listed(client, plan)[0]["Id"] == identity
 

@@ -100,3 +100,12 @@ def told(reference: str, pulled: Sequence[str], plan: Copies, seconds: float) ->
 def by_name(images: Sequence[Json]) -> Dict[str, Json]:
     """The first answer of each: the controller's own engine, asked last, may be an agent's too."""
     return {one["agent"]: one for one in reversed(images)}
+
+
+def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, Json]:
+    """The images in the results of these agents; a StateError if the result of an agent has none."""
+    for name in agents:
+        if "image" not in results.get(name, {}):
+            message = "Agent %s has not reported its image: %s; see the task that failed there, and run this again."
+            raise StateError(message % (name, str(results.get(name, {}).get("msg") or "no result").rstrip(".")), name)
+    return {name: results[name]["image"] for name in agents}

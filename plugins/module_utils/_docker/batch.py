@@ -2,9 +2,9 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A container's bootstrap and main1's batch command, as they show from outside: files that PID 1 keeps, and states.
+"""The bootstrap of containers and the batch command of main1, observed through the files of PID 1 and the containers' states.
 
-roles/image/files/init.sh writes what is read here.
+roles/image/files/init.sh writes these files.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -15,7 +15,7 @@ import re
 import tarfile
 import time
 from dataclasses import dataclass
-from typing import Callable, Sequence, Tuple
+from typing import Callable, Dict, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError
@@ -25,15 +25,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Plan,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
-_INTERVAL = 0.2
-_SLOWEST = 2.0
-# The exit code of a command of which nobody can tell how it ended.
+_FIRST_PAUSE = 0.2
+# The exit code of a command whose exit code is unknown.
 UNREADABLE = 255
 _ENDED = re.compile(rb"(\d{1,3})( oom)?\n")
-# More than any exit code takes.
+# Bytes: longer than any exit code.
 _LONGEST = 64
 
 Started = Tuple[Container, Json]
@@ -46,26 +46,20 @@ def wait_bootstrapped(
     seconds: float,
     parallelism: int,
 ) -> None:
-    """Wait until every container's bootstrap script has ended well; one that failed has ended its container."""
-    deadline = time.monotonic() + seconds
+    """Wait until the bootstrap script of every container has succeeded. A script that fails ends its container."""
     waiting = list(started)
-    pause = _INTERVAL
-    while True:
+
+    def all_bootstrapped() -> bool:
+        nonlocal waiting
         must_run(waiting)
-        looks = map_bounded(lambda one: _is_bootstrapped(engine, one), waiting, parallelism)
-        error = first_error(looks)
-        if error is not None:
-            raise error
-        waiting = [look.item for look in looks if not look.value]
-        if not waiting:
-            return
-        if time.monotonic() >= deadline:
-            names = ", ".join(container.hostname for container, _listed in waiting)
-            raise EngineError(
-                "%s: the bootstrap script did not end within %g s; raise session_bootstrap_timeout." % (names, seconds)
-            )
-        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
-        pause = min(_SLOWEST, pause * 1.5)
+        are_done = run_all(lambda pair: _is_bootstrapped(engine, pair), waiting, parallelism)
+        waiting = [pair for pair, is_done in zip(waiting, are_done) if not is_done]
+        return not waiting
+
+    if not wait_until(all_bootstrapped, deadline_in(seconds), _FIRST_PAUSE):
+        names = ", ".join(container.hostname for container, _listed in waiting)
+        message = "%s: the bootstrap script did not end within %g s; raise session_bootstrap_timeout."
+        raise EngineError(message % (names, seconds))
 
 
 def _is_bootstrapped(engine: Engine, started: Started) -> bool:
@@ -75,16 +69,16 @@ def _is_bootstrapped(engine: Engine, started: Started) -> bool:
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch command of a session, seen from one agent of it."""
+    """The batch command of a session, observed from one of its agents."""
 
     engine: Engine
     plan: Plan
     agent: str
 
     def start(self, *, check: bool) -> Json:
-        """Let main1's PID 1 begin the command: it waits for the file ``go``, which it forgets when it starts anew.
+        """Start the command: PID 1 of main1 waits for the file ``go``, and removes it at each start of the container.
 
-        So a command that main1's death cut short begins again with the repair, and one that is done is not done again.
+        So a repair starts a command again that ended with main1, and never a command that has an exit code.
         """
         main = self._main()
         folder = run_folder(self.plan.main.id)
@@ -95,43 +89,47 @@ class Batch:
         return {"changed": not begun, **status}
 
     def wait(self, seconds: float) -> Json:
-        """The status, as soon as the command has ended or a container here has died, and at the latest after ``seconds``."""
-        deadline = time.monotonic() + seconds
-        pause = _INTERVAL
-        status = self.status()
-        while status["exit_code"] is None and not status["dead"] and time.monotonic() < deadline:
-            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
-            pause = min(_SLOWEST, pause * 1.2)
-            status = self.status()
+        """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
+        status: Json = {}
+
+        def has_ended() -> bool:
+            status.update(self.status())
+            return status["exit_code"] is not None or bool(status["dead"])
+
+        wait_until(has_ended, deadline_in(seconds), _FIRST_PAUSE, growth=1.2)
         return {"changed": False, **status}
 
     def status(self) -> Json:
-        """``exit_code`` (null while it runs, or where main1 is not), ``oom_killed``, ``reason``, and who died here."""
-        listed = {one["Labels"].get(LABEL_CONTAINER): one for one in self.engine.containers(self.plan.session.id)}
-        mine = self.plan.on(self.agent)
-        dead = [_death(self.engine, one, listed.get(one.id)) for one in mine if not _runs(listed.get(one.id))]
+        """``exit_code`` (None while it runs, and without main1), ``oom_killed``, ``reason``, and this agent's ``dead`` containers."""
+        listed = self._listed()
+        stopped = [container for container in self.plan.on(self.agent) if not _runs(listed.get(container.id))]
+        dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
         main = listed.get(self.plan.main.id)
         return {**read_exit(self.engine, main["Id"] if main else "", self.plan.main.id), "dead": dead}
 
     def _main(self) -> Json:
-        for one in self.engine.containers(self.plan.session.id):
-            if one["Labels"].get(LABEL_CONTAINER) == self.plan.main.id:
-                return one
-        raise NotFoundError(
-            "main1: agent %s does not have it; launch the session again to repair it." % self.agent, self.agent
-        )
+        main = self._listed().get(self.plan.main.id)
+        if main is None:
+            message = "main1: agent %s does not have this container; launch the session again to repair it."
+            raise NotFoundError(message % self.agent, self.agent)
+        return main
+
+    def _listed(self) -> Dict[str, Json]:
+        """The session's containers in this engine by the container's ID in the plan."""
+        listed = self.engine.containers(self.plan.session.id)
+        return {container["Labels"].get(LABEL_CONTAINER): container for container in listed}
 
 
 def read_exit(engine: Engine, main: str, container: str) -> Json:
-    """How a batch command ended, from the file that PID 1 wrote."""
+    """The result of a batch command, from the file that PID 1 writes."""
     path = run_folder(container) + "/exit_code"
     return parse_exit(engine.read_file(main, path, "main1", _LONGEST) if main else None)
 
 
 def parse_exit(text: bytes | None) -> Json:
-    """An exit code, and ``oom`` if memory ran out; nothing while the command runs.
+    """An exit code, and whether memory ran out; ``exit_code`` is None while the command runs.
 
-    Root of the container may have written anything: what is no exit code is a failure, with a reason.
+    Root of the container may have written anything: text that is not an exit code is a failure, with a reason.
 
     >>> parse_exit(b"137 oom\\n")
     {'exit_code': 137, 'oom_killed': True, 'reason': ''}
@@ -140,7 +138,11 @@ def parse_exit(text: bytes | None) -> Json:
         return {"exit_code": None, "oom_killed": False, "reason": ""}
     ended = _ENDED.fullmatch(text)
     if ended is None:
-        return {"exit_code": UNREADABLE, "oom_killed": False, "reason": "what main1 says of its exit code is no number"}
+        return {
+            "exit_code": UNREADABLE,
+            "oom_killed": False,
+            "reason": "the file with the exit code in main1 does not hold a number",
+        }
     return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
 
 
@@ -149,7 +151,7 @@ def _runs(listed: Json | None) -> bool:
 
 
 def _death(engine: Engine, container: Container, listed: Json | None) -> Json:
-    """How a container came to its end."""
+    """How a container has ended."""
     state = ((engine.inspect(listed["Id"], container.hostname) if listed else None) or {}).get("State") or {}
     return {
         "hostname": container.hostname,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Many containers of one agent at once: create, start, stop. All of them, or none of what this call or launch made."""
+"""Create, start and stop all containers of a plan on one agent; after an error, remove what was created."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Json,
     Plan,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
@@ -50,7 +50,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
 
 RUNNING = frozenset({"running", "restarting"})
-# How long a container must have lived to count as started: one that cannot run ends within this.
+# Seconds that a container must run to count as started: a container that cannot run ends within this time.
 SETTLE = 0.25
 LAST_LINES = 5
 
@@ -74,7 +74,7 @@ class AgentContainers:
         return self.plan.on(self.agent)
 
     def created(self) -> ContainerChanges:
-        """Every container is there, with what the plan says, though it need not run."""
+        """Create the containers that do not exist."""
         listed, outcome = self._look()
         wanted: List[Tuple[Container, Json | None]] = []
         for container in self.mine:
@@ -90,55 +90,53 @@ class AgentContainers:
         return outcome
 
     def started(self) -> ContainerChanges:
-        """Every container runs, and still does a moment after its start."""
+        """Start the containers that do not run, and check that they still run a moment later."""
         listed, outcome = self._look()
-        waiting = [one for one in self.mine if state_of(listed.get(one.id)) not in RUNNING]
+        waiting = [container for container in self.mine if state_of(listed.get(container.id)) not in RUNNING]
         for container in waiting:
             outcome.act(container.name, "started", "running")
         if self.check or not waiting:
             outcome.containers = self._entries(listed)
             return outcome
         try:
-            self._start_all([(one, self._found(one, listed)) for one in waiting])
+            self._start_all([(container, self._found(container, listed)) for container in waiting])
             listed, _before = self._look()
             outcome.containers = self._entries(listed)
         except Exception as error:
             launch = self.plan.session.launch
-            self._undo(error, lambda one: one["Labels"].get(LABEL_LAUNCH) != launch)
+            self._undo(error, lambda listed: listed["Labels"].get(LABEL_LAUNCH) != launch)
             raise
         return outcome
 
     def stopped(self, grace: int) -> ContainerChanges:
-        """No container runs; their files stay."""
+        """Stop the containers that run. Their files stay."""
         listed, outcome = self._look()
-        running = [one for one in self.mine if state_of(listed.get(one.id)) in RUNNING | {"paused"}]
+        states = RUNNING | {"paused"}
+        running = [container for container in self.mine if state_of(listed.get(container.id)) in states]
         for container in running:
             outcome.act(container.name, "stopped", "exited")
         if running and not self.check:
 
-            def stop(one: Container) -> None:
-                self.engine.stop(listed[one.id]["Id"], grace, one.hostname)
+            def stop(container: Container) -> None:
+                self.engine.stop(listed[container.id]["Id"], grace, container.hostname)
 
-            error = first_error(map_bounded(stop, running, self.parallelism, keep_going=True))
-            if error is not None:
-                raise error
+            run_all(stop, running, self.parallelism, keep_going=True)
             listed, _before = self._look()
         outcome.containers = self._entries(listed)
         return outcome
 
     def _look(self) -> Tuple[Dict[str, Json], ContainerChanges]:
-        """What is there of this session, by container id; one request."""
-        found = {
-            one["Labels"].get(LABEL_CONTAINER): one for one in session_containers(self.engine, [self.plan.session.id])
-        }
-        listed = {one.id: found[one.id] for one in self.mine if one.id in found}
-        before = {one.name: state_of(listed.get(one.id)) for one in self.mine}
+        """The session's containers in the engine, by their ID in the plan; one request."""
+        present = session_containers(self.engine, [self.plan.session.id])
+        found = {container["Labels"].get(LABEL_CONTAINER): container for container in present}
+        listed = {container.id: found[container.id] for container in self.mine if container.id in found}
+        before = {container.name: state_of(listed.get(container.id)) for container in self.mine}
         return listed, ContainerChanges(before=before, after=dict(before))
 
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
-        """Report entries in rank order; in check mode a container that is not there is shown as planned."""
-        there = [listed[one.id] if one.id in listed else self._planned(one) for one in self.mine]
-        return describe(self.engine, there, self.parallelism)
+        """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
+        known = [listed.get(container.id) or self._planned(container) for container in self.mine]
+        return describe(self.engine, known, self.parallelism)
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}
@@ -154,42 +152,39 @@ class AgentContainers:
     # Creating
 
     def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
-        ground = self._ground()
+        settings = self._settings()
 
         def create(pair: Tuple[Container, Json | None]) -> str:
             container, old = pair
             if old is not None:
                 self.engine.remove(old["Id"], container.hostname)
-            return self._create(container, ground)
+            return self._create(container, settings)
 
         outcomes = map_bounded(create, wanted, self.parallelism)
         error = first_error(outcomes)
         if error is not None:
-            made = {one.value for one in outcomes if one.done}
-            self._undo(error, lambda one: one["Id"] not in made)
+            created = {outcome.value for outcome in outcomes if outcome.done}
+            self._undo(error, lambda listed: listed["Id"] not in created)
             raise error
 
-    def _create(self, container: Container, ground: AgentSettings) -> str:
-        body = container_body(self.plan, container, ground)
+    def _create(self, container: Container, settings: AgentSettings) -> str:
+        body = container_body(self.plan, container, settings)
         try:
             return self.engine.create(container.name, body, container.hostname)
         except ConflictError as error:
             holder = self.engine.inspect(container.name, container.hostname)
             if holder is None or _is_ours(holder, self.plan):
                 raise
-            message = (
-                "%s: on %s the name %s is held by a container that is not this session's (%s); remove or rename it."
-            )
-            raise ConflictError(
-                message % (container.hostname, self.agent, container.name, holder["Id"][:12]), self.agent
-            ) from error
+            message = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
+            values = (container.hostname, self.agent, container.name, holder["Id"][:12])
+            raise ConflictError(message % values, self.agent) from error
 
-    def _ground(self) -> AgentSettings:
-        """What the engine adds: the image's PATH. Looked at once, so that what is missing is told once and clearly."""
+    def _settings(self) -> AgentSettings:
+        """What the agent adds to the plan. Raises an EngineError if the image or the SSH runtime is missing."""
         reference = self.plan.session.image
         image = self.engine.image(reference)
         if image is None:
-            message = "Agent %s does not have image %s; build or pull it there, or choose another."
+            message = "Agent %s does not have image %s; build or pull the image there, or choose another image."
             raise EngineError(message % (self.agent, reference), self.agent)
         if self.engine.volume(self.runtime) is None:
             message = "Agent %s does not have the SSH runtime (volume %s); run provision_agents.yml."
@@ -201,9 +196,7 @@ class AgentContainers:
     # Starting
 
     def _start_all(self, waiting: Sequence[Tuple[Container, Json]]) -> None:
-        error = first_error(map_bounded(self._start, waiting, self.parallelism))
-        if error is not None:
-            raise error
+        run_all(self._start, waiting, self.parallelism)
         time.sleep(SETTLE)
         self._must_run(waiting)
         if self.plan.session.bootstrap:
@@ -217,14 +210,14 @@ class AgentContainers:
         try:
             self.engine.start(listed["Id"], container.hostname)
         except AbsentError:
-            # The network was made anew while the container was down, which knows the old one by its id.
+            # The network was created again while the container was stopped, which refers to the old network by its ID.
             if not self.engine.networks(session=self.plan.session.id):
                 raise
             self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
             self.engine.start(listed["Id"], container.hostname)
 
     def _must_run(self, started: Sequence[Tuple[Container, Json]]) -> None:
-        """One request tells of all; the first that does not run is asked how it came to its end."""
+        """Raise an error for the first container that does not run; one request for all containers."""
         now, _before = self._look()
         for container, listed in started:
             if state_of(now.get(container.id)) not in RUNNING:
@@ -233,17 +226,17 @@ class AgentContainers:
     def _death(self, container: Container, identity: str) -> EngineError:
         now = self.engine.inspect(identity, container.hostname)
         if now is None:
-            message = "%s: somebody has removed it from %s right after its start; launch the session again."
+            message = "%s: the container was removed from %s right after its start; launch the session again."
             return EngineError(message % (container.hostname, self.agent), self.agent)
         state = now.get("State") or {}
         killed, code = state.get("OOMKilled"), state.get("ExitCode")
-        why = "was killed for lack of memory" if killed else "ended with exit code %s" % code
-        message = "%s: on %s it %s right after its start; its last lines: %s."
-        said = self._last_lines(identity).rstrip(".")
-        return EngineError(message % (container.hostname, self.agent, why, said), self.agent)
+        why = "was killed because memory ran out" if killed else "ended with exit code %s" % code
+        message = "%s: on %s the container %s right after its start; its last lines: %s."
+        lines = self._last_lines(identity).rstrip(".")
+        return EngineError(message % (container.hostname, self.agent, why, lines), self.agent)
 
     def _last_lines(self, identity: str) -> str:
-        """What a container said at last; a log that cannot be read hides nothing of what is to be told."""
+        """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
         try:
             lines = self.engine.logs(identity, tail=LAST_LINES).split("\n")
         except EngineError as error:
@@ -252,25 +245,22 @@ class AgentContainers:
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:
-            message = "%s: agent %s does not have it; create it before it is started." % (
-                container.hostname,
-                self.agent,
-            )
-            raise StateError(message, self.agent)
+            message = "%s: agent %s does not have this container; create it before starting it."
+            raise StateError(message % (container.hostname, self.agent), self.agent)
         return listed[container.id]
 
     def _undo(self, error: Exception, keep: Callable[[Json], bool]) -> None:
-        """Remove all of the session here but what is to be kept; the error tells it where that fails, too."""
+        """Remove the session's containers on this agent, except those to keep; add to the error's message if that fails."""
         rest = clear_away(self.engine, self.plan.session.id, keep, self.parallelism, self.deadline)
         if isinstance(error, ComputeError):
             error.message += rest
 
 
 def required_action(container: Container, listed: Json | None, launch: str, agent: str) -> str:
-    """What a container needs to be there: ``created``, ``recreated`` or nothing.
+    """The action that makes a container exist: ``created``, ``recreated``, or empty for none.
 
-    One that has ended keeps its files: a start brings it back. One that an earlier launch created and never started
-    may lack its keys, so it is made anew.
+    A stopped container is kept, because a start brings it back with its files. A container that an earlier launch created
+    and never started may lack its keys, so it is created again. Raises a StateError if it differs from the plan.
     """
     if listed is None:
         return "created"
@@ -280,27 +270,26 @@ def required_action(container: Container, listed: Json | None, launch: str, agen
     if state == "created" and listed["Labels"].get(LABEL_LAUNCH) != launch:
         return "recreated"
     if listed["Labels"].get(LABEL_SPEC) != container.labels.get(LABEL_SPEC):
-        message = "%s: on %s it was made from another plan than this one; end the session before it is launched anew."
+        message = (
+            "%s: on %s the container was created from another plan; terminate the session before launching it again."
+        )
         raise StateError(message % (container.hostname, agent), agent)
     return ""
 
 
 def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
-    """Report entries; the engine is asked about those alone that have stopped, for how they ended."""
+    """Report entries. Only stopped containers are inspected, for how they have ended."""
 
-    def entry(one: Json) -> Json:
-        is_told = one["State"] in ("created", "planned", "running")
-        return container_entry(one, None if is_told else engine.inspect(one["Id"], engine_name(one)))
+    def entry(container: Json) -> Json:
+        has_ended = container["State"] not in ("created", "planned", "running")
+        inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None
+        return container_entry(container, inspected)
 
-    outcomes = map_bounded(entry, listed, parallelism)
-    error = first_error(outcomes)
-    if error is not None:
-        raise error
-    return [one.value for one in outcomes if one.value is not None]
+    return run_all(entry, listed, parallelism)
 
 
 def _name_of(image: Json, reference: str) -> str:
-    """What the engine knows the image as: its reference, or the name that a copy has by digest."""
+    """The image's name in the engine: its reference, or the name that a copy has instead of a digest."""
     known = image.get("RepoTags") or ()
     return next((name for name in names_of(reference)[1:] if name in known), reference)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An engine's own words, cleaned, and what a user can do about them. Only the advice is guessed from the text."""
+"""An engine's error message without noise, and advice for the user. Only the advice is guessed from the text."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -27,36 +27,33 @@ _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
     (r"unauthorized|authentication required|no basic auth credentials", "log in: see session_registry_username"),
-    (r"no such host|network is unreachable|no route to host", "see that this host reaches it"),
+    (r"no such host|network is unreachable|no route to host", "make sure that this host can reach it"),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),
-    (r"unknown device|nvidia-container-cli", "look at the GPUs that this agent declares"),
-    (
-        r"failed to mount local volume",
-        "look at the options of that mount, and whether that host can mount such a thing",
-    ),
-    (r"gathering device information|no such device", "name a device that exists there"),
+    (r"unknown device|nvidia-container-cli", "check the GPUs that this agent declares"),
+    (r"failed to mount local volume", "check the options of that mount, and that the host can mount it"),
+    (r"gathering device information|no such device", "use a device that exists there"),
     (r"bind source path does not exist", "create that folder on the agent"),
     (r"range of cpus|requested cpus are not available", "ask for fewer CPUs"),
     (r"minimum memory limit", "ask for more memory"),
     (r"error setting rlimit", "restart its engine with higher limits"),
     (r"no space left on device", "free some space on that disk"),
-    (r"pool overlaps", "choose another pool of subnets, or remove the network in its way"),
-    (r"address already in use", "remove what holds that address on the network"),
-    (r"could not find an available|all predefined address pools", "remove networks that nobody uses"),
+    (r"pool overlaps", "choose another pool of subnets, or remove the overlapping network"),
+    (r"address already in use", "remove the container that has that address on the network"),
+    (r"could not find an available|all predefined address pools", "remove unused networks"),
     (r"does not support reading", "read it where its logging driver sends it"),
     (r"not a swarm manager", "run this on a manager of the Swarm"),
     (r"permission denied", "add the user to group docker, or become root"),
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
-    (r"timed out|timeout", "look at the load of that host, and run the same command again"),
-    (r"network \S+ not found", "run the same command again: it makes the network anew"),
+    (r"timed out|timeout", "check the load of that host, and run the same command again"),
+    (r"network \S+ not found", "run the same command again to create the network"),
     (r"active endpoints", "remove the containers that are still on it"),
-    (r"in use by task", "some agent still has containers on it: end the session again once that agent answers"),
+    (r"in use by task", "an agent still has containers on it: terminate the session again once that agent answers"),
 )
 
 
 def clean(text: str) -> str:
-    """The engine's reason as one line, without the names of the functions that it went through.
+    """The engine's message as one line, without prefixes that name its internal functions.
 
     >>> clean('OCI runtime create failed: runc create failed: exec: "x": not found: unknown')
     'exec: "x": not found'
@@ -67,5 +64,5 @@ def clean(text: str) -> str:
 
 
 def advice(text: str, otherwise: str) -> str:
-    """What to do about an engine's reason."""
+    """What the user can do about an engine's message; ``otherwise`` if there is no advice for it."""
     return next((what for pattern, what in _ADVICE if re.search(pattern, text, re.IGNORECASE)), otherwise)

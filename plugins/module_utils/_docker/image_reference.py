@@ -2,9 +2,9 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""References of images taken apart: registry, repository, tag and digest, as the engine reads them.
+"""Parse references of images: registry, repository, tag and digest.
 
-https://github.com/distribution/reference is the grammar.
+The grammar is https://github.com/distribution/reference.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -17,7 +17,8 @@ BY_DIGEST = "cluster-compute/by-digest:"
 
 
 def registry_of(reference: str) -> str:
-    """
+    """The registry of a reference.
+
     >>> registry_of("pytorch/pytorch"), registry_of("localhost:5000/a:1"), registry_of("quay.io/a/b@sha256:0")
     ('docker.io', 'localhost:5000', 'quay.io')
     """
@@ -27,7 +28,7 @@ def registry_of(reference: str) -> str:
 
 
 def split(reference: str) -> Tuple[str, str]:
-    """The repository, and the tag or digest that is pulled from it.
+    """The repository of a reference, and the tag or digest in it.
 
     >>> split("localhost:5000/a"), split("a:1"), split("a:1@sha256:0")
     (('localhost:5000/a', 'latest'), ('a', '1'), ('a', 'sha256:0'))
@@ -40,7 +41,7 @@ def split(reference: str) -> Tuple[str, str]:
 
 
 def names_of(reference: str) -> List[str]:
-    """What an engine may know an image as: a copy has no digest of a registry, and is named after the one it should have.
+    """The names under which an engine may have an image. A copy has no registry digest: its tag holds the digest instead.
 
     >>> names_of("a@sha256:0")
     ['a@sha256:0', 'cluster-compute/by-digest:0']
@@ -50,20 +51,20 @@ def names_of(reference: str) -> List[str]:
 
 
 def copy_name(reference: str) -> str:
-    """The tag that a copy gets; empty for an image that is asked for by its id alone."""
+    """The name that a copy gets; empty if the reference is an image ID."""
     if reference.startswith("sha256:"):
         return ""
     return names_of(reference)[-1]
 
 
 def digest_of(repository: str, digests: Sequence[str]) -> str:
-    """The digest that a registry knows an image by, of those that an engine lists for it.
+    """The digest of an image in this repository, from the digests that an engine lists for the image.
 
     >>> digest_of("docker.io/library/a", ["b@sha256:1", "a@sha256:2"])
     'sha256:2'
     """
     wanted = _familiar(repository)
-    found = (one.partition("@") for one in digests)
+    found = (text.partition("@") for text in digests)
     return next((digest for name, _at, digest in found if _familiar(name) == wanted), "")
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An agent's images: pulled from a registry, or written to and read from an archive, and told from others of the same name."""
+"""The images of an agent: pull from a registry, write to and load from an archive, and compare by content."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Dict
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import (
@@ -24,19 +26,19 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.image_refe
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import architecture, image_entry
 
-# A registry that has not told an image's digest within this does not answer.
-PATIENCE = 10
-# An engine may be busy with a layer of many gigabytes, and say nothing meanwhile.
+# Seconds in which a registry must return an image's digest; after that it counts as not answering.
+REGISTRY_TIMEOUT = 10
+# Seconds without progress of an engine: it may be busy with a layer of many gigabytes.
 STALL = 600
 CHUNK = 1 << 20
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
 
 class ImageEngine(Engine):
-    """The requests that concern images."""
+    """The engine's requests for images."""
 
     def resolve(self, reference: str, auth: Dict[str, str] | None) -> str:
-        """The digest that the registry has for a reference now."""
+        """The digest that the registry has for a reference now. Raises an EngineError if the registry refuses."""
         with self._asking("ask %s for image %s" % (registry_of(reference), reference)) as client:
             found = client.inspect_distribution(reference, auth_config=auth)
             return str((found.get("Descriptor") or {}).get("digest") or "")
@@ -57,10 +59,10 @@ class ImageEngine(Engine):
             self._follow(client._stream_helper(answer, decode=True), what, deadline)
 
     def load(self, archive: Any) -> str:
-        """The id of what an archive of one image held."""
+        """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
         with self._asking("load an image") as client:
-            said = self._follow(client.load_image(archive), "load an image", time.monotonic() + STALL)
-        found = LOADED.search(said)
+            output = self._follow(client.load_image(archive), "load an image", deadline_in(STALL))
+        found = LOADED.search(output)
         return found.group(1) if found else ""
 
     def save(self, identity: str, archive: Any) -> None:
@@ -74,21 +76,21 @@ class ImageEngine(Engine):
             client.tag(identity, repository, tag, force=True)
 
     def _follow(self, events: Any, what: str, deadline: float) -> str:
-        """What the engine says of its progress, to the end."""
-        said = []
+        """Read the progress of a request to its end, and return its text. Raises an EngineError at the deadline."""
+        lines = []
         for event in events:
-            said.append(str(event.get("stream") or ""))
+            lines.append(str(event.get("stream") or ""))
             if event.get("error"):
                 reason = clean(str(event["error"])).rstrip(".")
                 raise EngineError("%s could not %s: %s." % (self._speaker(""), what, reason), self.agent)
             if time.monotonic() > deadline:
-                message = "%s did not %s in time; raise session_pull_timeout, or look at its network."
+                message = "%s did not %s in time; raise session_pull_timeout, or check its network."
                 raise EngineError(message % (self._speaker(""), what), self.agent)
-        return "".join(said)
+        return "".join(lines)
 
 
 def describe(engine: Engine, name: str, reason: str = "") -> Json:
-    """An agent's image of this name, or that it has none, and what else a copy must know of the agent."""
+    """An agent's image of this name, if it has one, and what must be known of the agent for a copy."""
     image = engine.image(name) if name else None
     found = image or {}
     return {
@@ -104,7 +106,7 @@ def describe(engine: Engine, name: str, reason: str = "") -> Json:
 
 
 def content_of(image: Json) -> str:
-    """What makes an image the same on engines that number images in different ways: its layers and how it is run."""
+    """A digest of an image's layers and configuration: equal on engines that compute different IDs for the same image."""
     layers = (image.get("RootFS") or {}).get("Layers") or []
     config = image.get("Config") or {}
     kept = {key: config.get(key) for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
@@ -112,7 +114,7 @@ def content_of(image: Json) -> str:
 
 
 def free_space(engine: Engine) -> int:
-    """The lesser of what is free for the engine, and in the home where an archive arrives; -1: not known."""
+    """Bytes free in the engine's folder or in the home, where archives arrive, whichever is less; -1 if unknown."""
     folders = (engine.info().get("DockerRootDir") or "/var/lib/docker", os.path.expanduser("~"))
     found = []
     for folder in folders:
@@ -124,13 +126,13 @@ def free_space(engine: Engine) -> int:
     return min(found, default=-1)
 
 
-def pull(engine: ImageEngine, asking: ImageEngine, options: Json, deadline: float) -> str:
-    """Pull the image, by digest where it must be the one that another agent has; gives back why it failed."""
+def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: float) -> str:
+    """Pull an image, by digest if it must be another agent's image. Returns why the pull failed; empty on success."""
     reference, auth = options["name"], _auth(options)
     repository, tag = split(reference)
     wanted = digest_of(repository, options["digests"])
     try:
-        known = wanted or _resolve(asking, reference, auth)
+        known = wanted or _resolve(impatient, reference, auth)
         engine.pull(repository, known if wanted else tag, auth, deadline)
         if wanted and ":" not in tag:
             engine.tag("%s@%s" % (repository, wanted), reference)
@@ -142,11 +144,15 @@ def pull(engine: ImageEngine, asking: ImageEngine, options: Json, deadline: floa
 
 
 def _resolve(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> str:
-    """Asked first and with little patience: a pull itself waits for a registry that does not answer for minutes."""
+    """The digest of a reference, with a short timeout: a pull waits for minutes for a registry that does not answer."""
     try:
         return engine.resolve(reference, auth)
     except UnreachableError as error:
-        message = "%s: registry %s does not answer within %d s." % (engine.agent, registry_of(reference), PATIENCE)
+        message = "%s: registry %s does not answer within %d s." % (
+            engine.agent,
+            registry_of(reference),
+            REGISTRY_TIMEOUT,
+        )
         raise EngineError(message, engine.agent) from error
 
 
@@ -159,12 +165,12 @@ def _auth(options: Json) -> Dict[str, str] | None:
 
 
 def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
-    """Write an archive that its folder's owner alone may read."""
+    """Write an archive that only the owner of its folder can read."""
     folder = os.path.dirname(path)
     status = os.statvfs(folder)
     if status.f_bavail * status.f_frsize < size:
-        message = "%s: %s has no room for an archive of %d bytes; free some space there."
-        raise StateError(message % (engine.agent, folder, size), engine.agent)
+        message = "%s: %s does not have %s free for an archive of the image; free some space there."
+        raise StateError(message % (engine.agent, folder, show_bytes(size)), engine.agent)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as archive:
         owner = os.stat(folder)
         if os.geteuid() == 0:
@@ -173,12 +179,12 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
 
 
 def load(engine: ImageEngine, options: Json) -> Json:
-    """Read an archive, see that it is the right image, and only then give it its name."""
+    """Load an archive, check that it holds the right image, and only then tag the image."""
     with open(options["path"], "rb") as archive:
         identity = engine.load(archive)
     loaded = engine.image(identity or options["id"]) or {}
     if loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"]):
-        message = "%s: the copy of image %s is not the same image as its source's (%s); look at its engine's log."
+        message = "%s: the archive holds another image than %s (%s); check the log of that engine."
         raise StateError(message % (engine.agent, options["name"], options["id"][:19]), engine.agent)
     name = copy_name(options["name"])
     if name:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A session's private network on an engine: made once, told from a stranger's, and gone with its session."""
+"""Create and remove a session's private network; refuse a network of the same name that is not the session's."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ HELD = "in use by task"
 
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
-    """The session's network is there as the plan has it."""
+    """Create the session's network as in the plan, unless it exists."""
     if plan.network.driver == "overlay":
         _must_manage(engine)
     wanted = shape(plan.network)
-    found = [one for one in engine.networks(everyone=True) if one["Name"] == plan.network.name]
+    found = [network for network in engine.networks(everyone=True) if network["Name"] == plan.network.name]
     for network in found:
         _check(network, plan)
     identity = found[0]["Id"] if found else ""
@@ -48,12 +48,12 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
 
 
 def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool) -> Json:
-    """Nothing is left of these sessions' networks."""
+    """Remove the networks of these sessions."""
     listed = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
-    ours = [one for one in listed if (one.get("Labels") or {}).get(LABEL_SESSION) in sessions]
+    ours = [network for network in listed if (network.get("Labels") or {}).get(LABEL_SESSION) in sessions]
     removable = _removable(engine, ours)
-    left = [] if check else [one["Name"] for one in removable if not _remove(engine, one, deadline)]
-    names = [one["Name"] for one in removable if one["Name"] not in left]
+    left = [] if check else [network["Name"] for network in removable if not _remove(engine, network, deadline)]
+    names = [network["Name"] for network in removable if network["Name"] not in left]
     return {
         "changed": bool(names),
         "network": {},
@@ -70,19 +70,19 @@ def shape(network: Network) -> Json:
 
 
 def _check(found: Json, plan: Plan) -> None:
-    """Refuse a stranger's network, and one of the session's that is not as planned: it may be in use."""
+    """Refuse a network that is not the session's, and a network of the session that differs from the plan: it may be in use."""
     owner = (found.get("Labels") or {}).get(LABEL_SESSION, "")
     if owner != plan.session.id:
-        message = "On %s a network named %s is there that is not this session's (%s); remove or rename it."
+        message = "On %s the network %s (%s) does not belong to this session; remove or rename it."
         raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
     wrong = [key for key, value in _wanted(plan.network).items() if value != _observed(found)[key]]
     if wrong:
-        message = "Network %s has another %s than the plan; end the session before it is launched anew."
+        message = "Network %s has another %s than the plan; terminate the session before launching it again."
         raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
 
 
 def place_of(plan: Plan) -> str:
-    """Where a plan's network is made: on its one agent, or in the Swarm of them all."""
+    """Where a plan's network is created: on its one agent, or in the Swarm of its agents."""
     return "the Swarm" if plan.network.driver == "overlay" else plan.main.agent
 
 
@@ -113,23 +113,21 @@ def _manages(engine: Engine) -> bool:
 
 
 def _must_manage(engine: Engine) -> None:
-    """A worker could list an overlay that is gone already, and could make none."""
+    """Refuse a worker: it can list an overlay that no longer exists, and cannot create an overlay."""
     if not _manages(engine):
-        message = (
-            "An overlay network needs %s to be a manager of a Swarm; run provision_agents.yml, or run this on one."
-        )
+        message = "An overlay network can only be created if %s is a Swarm manager; run provision_agents.yml, or run this on one."
         raise StateError(message % engine.where, engine.agent)
 
 
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
-    """Without the overlays that a worker sees while it uses them: a manager removes those, for every node."""
-    if any(one.get("Scope") == "swarm" for one in networks) and not _manages(engine):
-        return [one for one in networks if one.get("Scope") != "swarm"]
+    """The networks without the overlays that a worker sees while it uses them: a manager removes those for every node."""
+    if any(network.get("Scope") == "swarm" for network in networks) and not _manages(engine):
+        return [network for network in networks if network.get("Scope") != "swarm"]
     return networks
 
 
 def _remove(engine: Engine, network: Json, deadline: float) -> bool:
-    """Whether it is gone. A manager keeps an overlay on which an agent that is lost had containers, until it is back."""
+    """Whether the network is removed. A manager keeps an overlay while a lost agent has containers on it."""
     try:
         persist(lambda: engine.remove_network(network["Id"], network["Name"]), deadline)
     except ConflictError as error:

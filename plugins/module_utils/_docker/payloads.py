@@ -2,12 +2,12 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an engine is told to make: the bodies of its container and network requests, from the plan alone.
+"""The bodies of the engine's create requests for containers and networks, from the plan alone.
 
-No capability is added: programs run as the session's user, who would not receive it; memlock is raised by its limit.
-``no-new-privileges`` is left out: it would break ``sudo`` and ``su`` in images that have them. Restart policy ``no``:
-a container that ends stays ended, so that its exit code and an out-of-memory kill are told, and the same command
-brings it back.
+No capability is added: programs run as the session's user, who would not receive it; the memlock limit is raised instead.
+``no-new-privileges`` is not set: it would break ``sudo`` and ``su`` in images that have them. The restart policy is
+``no``: a container that ends stays stopped, so that its exit code and an out-of-memory kill are reported, and another
+launch starts it again.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -32,14 +32,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 )
 
 MTU_OPTION = "com.docker.network.driver.mtu"
-# An overlay's driver is told the MTU of what lies below it, and takes this off by itself:
-# https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/overlay.go
+# Seconds between SIGTERM and SIGKILL.
 STOP_GRACE = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a container may be given: -1 is unlimited, 0 leaves what the engine gives by itself."""
+    """Resource limits of a container: -1 is unlimited, 0 leaves the engine's default."""
 
     nofile: int = 0
     memlock: int = 0
@@ -50,7 +49,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent adds to the plan."""
+    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, and the name of its runtime volume."""
 
     image_path: str = ""
     limits: Limits = NO_LIMITS
@@ -58,25 +57,25 @@ class AgentSettings:
     image: str = ""
 
 
-def container_body(plan: Plan, container: Container, ground: AgentSettings) -> Json:
+def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     """The engine's create request for one container."""
     ports = {"%d/tcp" % port.container_port for port in container.ports}
     return {
-        "Image": ground.image or plan.session.image,
+        "Image": settings.image or plan.session.image,
         "Hostname": container.hostname,
         "User": "0:0",
         "Entrypoint": [RUNTIME_PATH + "/bin/init"],
         "Cmd": [],
-        "Env": _environment(container, ground.image_path),
+        "Env": _environment(container, settings.image_path),
         "Labels": dict(container.labels),
         "WorkingDir": plan.session.user.home,
         "StopSignal": "SIGTERM",
         "StopTimeout": STOP_GRACE,
-        # The image's own check would look for the program that the image's own entrypoint starts.
+        # The image's health check would test the program of the image's entrypoint, which does not run.
         "Healthcheck": {"Test": ["NONE"]},
         "ExposedPorts": {port: {} for port in sorted(ports)},
-        "HostConfig": _host_config(plan, container, ground),
-        # By name and without looking first: a Swarm worker does not see an overlay before it has a container on it.
+        "HostConfig": _host_config(plan, container, settings),
+        # By name, without a lookup: a Swarm worker sees an overlay only when it has a container on it.
         "NetworkingConfig": {"EndpointsConfig": {plan.network.name: endpoint(container)}},
     }
 
@@ -100,7 +99,11 @@ def network_body(network: Network) -> Json:
 
 
 def network_options(network: Network) -> Dict[str, str]:
-    """The driver's options. The plan's MTU is the one that the containers' interfaces get."""
+    """The driver's options. The plan's MTU is the MTU of the containers' interfaces.
+
+    The overlay driver expects the MTU of the underlying network, and subtracts the overhead itself:
+    https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/overlay.go
+    """
     overhead = VXLAN_OVERHEAD if network.driver == "overlay" else 0
     options = {MTU_OPTION: str(network.mtu + overhead)} if network.mtu else {}
     if network.driver == "bridge":
@@ -116,17 +119,17 @@ def _environment(container: Container, image_path: str) -> List[str]:
     return ["%s=%s" % item for item in merged.items()]
 
 
-def _host_config(plan: Plan, container: Container, ground: AgentSettings) -> Json:
+def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     bindings: Dict[str, List[Dict[str, str]]] = {}
     for port in container.ports:
         place = {"HostIp": port.host_ip, "HostPort": str(port.host_port)}
         bindings.setdefault("%d/tcp" % port.container_port, []).append(place)
     return {
         "NetworkMode": plan.network.name,
-        "ExtraHosts": ["%s:%s" % (one.hostname, one.address) for one in plan.containers],
+        "ExtraHosts": ["%s:%s" % (peer.hostname, peer.address) for peer in plan.containers],
         "PortBindings": bindings,
-        "Mounts": [_runtime_mount(ground.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
-        "Ulimits": _ulimits(ground.limits),
+        "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
+        "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
         **_amounts(container.resources),
@@ -163,7 +166,7 @@ def _mount(plan: Plan, mount: Mount) -> Json:
         "ReadOnly": mount.mode == "ro",
     }
     if mount.type == "volume" and mount.options:
-        # A volume that the session describes is the session's, and goes with it; what it points to stays.
+        # A volume that the session defines is removed with the session; the data that it points to stays.
         driver = {"Name": "local", "Options": dict(mount.options)}
         body["VolumeOptions"] = {"DriverConfig": driver, "Labels": dict(plan.network.labels)}
     return body

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Taking things off an engine again: many at once, more than one try each, never without a deadline."""
+"""Remove containers and volumes from an engine: in parallel, with retries until a deadline."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, Iterable, List, Sequence, Set, Tuple, TypeVar
 
@@ -18,21 +17,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     EngineError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import retry_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
 
 Value = TypeVar("Value")
 
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 2.0
-# The engine has begun to remove such a container and will never start it again.
+# States of a container that the engine is removing and never starts again.
 GOING = frozenset({"dead", "removing"})
 
 
 @dataclass
 class ContainerChanges:
-    """What was done, or would be, and how the containers are after it."""
+    """What was changed, or would be in check mode, and the containers after it."""
 
     containers: List[Json] = field(default_factory=list)
     actions: List[Dict[str, str]] = field(default_factory=list)
@@ -56,63 +54,55 @@ class ContainerChanges:
 
 
 def persist(call: Callable[[], Value], deadline: float) -> Value:
-    """Call until it succeeds; its last error once C(deadline), by the monotonic clock, has come.
+    """Call until the engine does not refuse; raises the last error at the deadline of the monotonic clock.
 
-    An engine refuses for a moment what still goes away: a removal in progress, a network whose last endpoint is leaving
-    (https://github.com/moby/moby/issues/27754, https://github.com/moby/moby/issues/32634).
+    An engine refuses for a moment to remove what is in use: a container that it already removes, a network whose last
+    endpoint is leaving (https://github.com/moby/moby/issues/27754, https://github.com/moby/moby/issues/32634).
     """
-    pause = FIRST_PAUSE
-    while True:
-        try:
-            return call()
-        except UnreachableError:
-            raise
-        except (EngineError, ConflictError):
-            if time.monotonic() + pause > deadline:
-                raise
-        time.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+    return retry_until(call, _is_refusal, deadline)
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, UnreachableError)
 
 
 def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
-    """What an engine has of these sessions."""
+    """The containers of these sessions in an engine."""
     listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
-    return [one for one in listed if one["Labels"].get(LABEL_SESSION) in sessions]
+    return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
 
 
 def remove_containers(engine: Engine, listed: Iterable[Json], parallelism: int, deadline: float) -> None:
-    """Remove them all; what cannot be removed does not keep the rest, and is told by its first error."""
+    """Remove all these containers. Raises the first error after all the others are removed."""
 
-    def remove(one: Json) -> None:
-        persist(lambda: engine.remove(one["Id"], engine_name(one)), deadline)
+    def remove(container: Json) -> None:
+        persist(lambda: engine.remove(container["Id"], engine_name(container)), deadline)
 
-    error = first_error(map_bounded(remove, list(listed), parallelism, keep_going=True))
-    if error is not None:
-        raise error
+    run_all(remove, list(listed), parallelism, keep_going=True)
 
 
 def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]) -> Tuple[List[str], List[str]]:
-    """The volumes that go with these sessions once their containers have gone, and those of theirs that others mount."""
+    """The volumes to remove with these sessions after the containers ``going``, and their volumes that others mount."""
     volumes = engine.volumes()
     if not volumes:
         return [], []
-    leaving = {one["Id"] for one in going}
-    others = [one for one in engine.containers(everyone=True) if one["Id"] not in leaving]
-    alive = {_session_of(one) for one in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
+    leaving = {container["Id"] for container in going}
+    others = [container for container in engine.containers(everyone=True) if container["Id"] not in leaving]
+    alive = {_session_of(item) for item in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
     return sort_volumes(volumes, sessions, mounted(others), alive)
 
 
 def sort_volumes(
     volumes: Iterable[Json], sessions: Sequence[str], used: Collection[str], alive: Collection[str]
 ) -> Tuple[List[str], List[str]]:
-    """Which labelled volumes go, and which of these sessions' stay because they are used; a user's own has no label of ours.
+    """The labelled volumes to remove, and those of these sessions that stay in use. A user's own volume has no label.
 
-    Sessions may name the same volume. It has the label of the one that was the first to mount it, and goes with the last:
-    so there also goes what nobody uses, of a session that has nothing here any more.
+    Sessions may share a volume. It has the label of the session that mounted it first, and is removed with the last one:
+    therefore unused volumes are removed too whose session has nothing left on this engine (is not ``alive``).
     """
     go, left = [], []
-    for one in volumes:
-        name, session = one["Name"], _session_of(one)
+    for volume in volumes:
+        name, session = volume["Name"], _session_of(volume)
         if name not in used and (session in sessions or session not in alive):
             go.append(name)
         elif session in sessions:
@@ -121,13 +111,13 @@ def sort_volumes(
 
 
 def mounted(listed: Iterable[Json]) -> Set[str]:
-    """The volumes that containers hold, running or not; what the engine removes already will let go of its own."""
-    staying = [one for one in listed if one["State"] not in GOING]
-    return {mount["Name"] for one in staying for mount in one.get("Mounts") or [] if mount.get("Name")}
+    """The volumes that containers mount, running or not, except containers that the engine is removing."""
+    staying = [container for container in listed if container["State"] not in GOING]
+    return {mount["Name"] for container in staying for mount in container.get("Mounts") or [] if mount.get("Name")}
 
 
 def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> List[str]:
-    """Remove them; gives back those that somebody has come to use, which are left to him."""
+    """Remove these volumes, and return those that a container has mounted in the meantime, which stay."""
 
     def is_removed(name: str) -> bool:
         try:
@@ -142,30 +132,31 @@ def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> Lis
 
 
 def state_of(listed: Json | None) -> str:
-    """A container's state; one that is not listed is absent."""
+    """The state of a container in the engine's list; ``absent`` without an entry."""
     return str(listed["State"]) if listed else "absent"
 
 
-def _session_of(one: Json) -> str:
-    return str((one.get("Labels") or {}).get(LABEL_SESSION, ""))
+def _session_of(item: Json) -> str:
+    """The session of a container, network or volume in the engine's lists."""
+    return str((item.get("Labels") or {}).get(LABEL_SESSION, ""))
 
 
 def removed(
     engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
 ) -> ContainerChanges:
-    """Nothing is left of these sessions, or of one launch of theirs; volumes go with the last container that mounts them."""
+    """Remove the containers of these sessions, or of one launch; and volumes with the last container that mounts them."""
     outcome = ContainerChanges()
     everything = session_containers(engine, sessions) if sessions else []
-    listed = [one for one in everything if not launch or one["Labels"].get(LABEL_LAUNCH) == launch]
+    listed = [item for item in everything if not launch or item["Labels"].get(LABEL_LAUNCH) == launch]
     volumes: List[str] = []
     if sessions and len(listed) == len(everything):
         volumes, outcome.left = ended_volumes(engine, sessions, listed)
     if not check:
         remove_containers(engine, listed, parallelism, deadline)
         outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
-    for one in listed:
-        outcome.before[engine_name(one)] = state_of(one)
-        outcome.act(engine_name(one), "removed", "absent")
+    for container in listed:
+        outcome.before[engine_name(container)] = state_of(container)
+        outcome.act(engine_name(container), "removed", "absent")
     for name in volumes:
         if name not in outcome.left:
             outcome.act(name, "volume removed", "absent")
@@ -173,13 +164,13 @@ def removed(
 
 
 def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], parallelism: int, deadline: float) -> str:
-    """Undo after the first error, which is the one to tell; gives back what to add to it where undoing fails too."""
+    """Remove a session's containers after an error. Returns a sentence to add to that error if the removal fails too."""
     try:
         listed = session_containers(engine, [session])
-        made = [one for one in listed if not keep(one)]
+        made = [container for container in listed if not keep(container)]
         remove_containers(engine, made, parallelism, deadline)
         if len(made) == len(listed):
             remove_volumes(engine, ended_volumes(engine, [session], made)[0], deadline)
     except ComputeError as error:
-        return " What this launch had made there is not all removed: %s" % error.message
+        return " The containers of this launch could not all be removed there: %s" % error.message
     return ""

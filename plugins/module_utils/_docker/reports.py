@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An engine's answers as the documents of docs/contracts.md: no more of them than somebody reads."""
+"""Convert an engine's answers to the documents of docs/contracts.md."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "
 
 
 def is_ours(listed: Json) -> bool:
-    """Whether a container is a session's: its labels say so, and it has the name that they imply.
+    """Whether a container belongs to a session: it has the labels of a session, and the name that these labels imply.
 
-    An image that was made of a session's container has that one's labels, and so has whatever is run from it. What the
-    engine has begun to remove may have no name any more.
+    An image committed from a session's container carries that container's labels, and so does every container of that
+    image. A container that the engine is removing may have no name.
     """
     labels = listed.get("Labels") or {}
     if LABEL_SESSION not in labels:
@@ -36,7 +36,7 @@ def is_ours(listed: Json) -> bool:
 
 
 def container_entry(listed: Json, inspected: Json | None = None) -> Json:
-    """A container of ours as reports show it, from the engine's list; how one has ended is told by its own description."""
+    """A session's container as reports show it, from the engine's list; ``inspected`` adds how it has ended."""
     labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(LABEL)}
     network, address = _place(listed)
     state = (inspected or {}).get("State") or {}
@@ -69,7 +69,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
 
 
 def network_entry(network: Json) -> Json:
-    """A network of anybody's: what a new subnet must not overlap, and whose it is."""
+    """Any network: its subnets, which a new subnet must not overlap, and its session."""
     pools = (network.get("IPAM") or {}).get("Config") or []
     return {
         "name": network.get("Name", ""),
@@ -80,7 +80,7 @@ def network_entry(network: Json) -> Json:
 
 
 def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
-    """The engine and its place in a Swarm, whose id managers alone are told: ``cluster`` is what a worker knows."""
+    """The engine and its place in a Swarm. Only managers report the Swarm's ID: ``cluster`` is what a worker knows of it."""
     swarm = info.get("Swarm") or {}
     return {
         "version": info.get("ServerVersion", ""),
@@ -117,13 +117,13 @@ def architecture(name: str) -> str:
 
 
 def engine_name(listed: Json) -> str:
-    """A container's own name; the engine also lists the names that links give it, which hold a second slash."""
+    """A container's name. The engine also lists names that links add, which contain a second slash."""
     names = [name[1:] for name in listed.get("Names") or [] if "/" not in name[1:]]
     return str(names[0]) if names else ""
 
 
 def published(listed: Json) -> Set[int]:
-    """The host ports that a running container holds, listening or (without the engine's proxy) by a rule alone."""
+    """The host ports that a running container publishes, also without the engine's userland proxy."""
     return {int(port["PublicPort"]) for port in listed.get("Ports") or [] if port.get("PublicPort")}
 
 
@@ -133,7 +133,7 @@ def _hostname(labels: Json) -> str:
 
 
 def _place(listed: Json) -> List[str]:
-    """The session's network and the address on it: the one that was asked for, also while the container is down."""
+    """The session's network and the address requested on it, which also stopped containers have."""
     networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
     for name, place in networks.items():
         wanted = ((place or {}).get("IPAMConfig") or {}).get("IPv4Address")
@@ -143,7 +143,7 @@ def _place(listed: Json) -> List[str]:
 
 
 def _booked(labels: Json) -> Set[int]:
-    """The ports that main1 was given, which stay its own while it is down."""
+    """The host ports of main1, which stay reserved while it is stopped."""
     ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
     return {int(port["host_port"]) for port in ports if port.get("host_port")}
 

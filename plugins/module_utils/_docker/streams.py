@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An engine's long answers, piece by piece: nobody holds more of them than he needs, however much a container wrote."""
+"""Read an engine's long answers in pieces, so that memory is bounded however much a container has written."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections import deque
 from typing import Deque, Iterable, Iterator
 
 MIB = 1 << 20
-# A frame of a log: one byte for the stream, three for nothing, four for the length (API, "Attach to a container").
+# A frame of a log: one byte for the stream, three unused bytes, four bytes for the length (API, "Attach to a container").
 _HEADER = 8
 
 
 class Pieces:
-    """An answer that comes in pieces, as a file: no more of it is taken than is read."""
+    """A file over an iterator of bytes: takes no more pieces than are read."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """As many bytes; fewer at the end."""
+        """The next ``size`` bytes; fewer at the end."""
         have, count = [self._rest], len(self._rest)
         while count < size:
             piece = next(self._pieces, None)
@@ -36,13 +36,13 @@ class Pieces:
         return whole[:size]
 
     def drain(self) -> None:
-        """Take what is left."""
+        """Read the rest and drop it."""
         for _piece in self._pieces:
             self._rest = b""
 
 
 def unframed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """What a container wrote, out of the frames that tell its two streams apart."""
+    """A container's output without the frames that separate its two streams."""
     stream = Pieces(pieces)
     while True:
         header = stream.read(_HEADER)
@@ -52,7 +52,7 @@ def unframed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def last(pieces: Iterable[bytes], most: int) -> bytes:
-    """The last lines of it all, in at most as many bytes; where some are left out, the first line says so."""
+    """The last lines in at most ``most`` bytes; if lines are left out, the first line says so."""
     kept: Deque[bytes] = deque()
     size, cut = 0, False
     for piece in pieces:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the controller hands to an agent, and the files that a container gets from it."""
+"""The bundle that the controller sends to an agent, and the files that a container gets from it."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh import accoun
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
-MARKER = CONFIG_FOLDER + "/equipped"
+# Holds a digest of the installed files. The name is kept from release 1.0.0, whose containers have this file.
+DIGEST_FILE = CONFIG_FOLDER + "/equipped"
 PROFILE = "/etc/profile.d/00-cluster-compute.sh"
 SHELLS = ("/bin/bash", "/bin/sh")
 
 
 @dataclass(frozen=True)
 class HostIdentity:
-    """One container's own: its host key, and the certificate for it."""
+    """The host key of one container, and the certificate for it."""
 
     key: str
     certificate: str
@@ -38,7 +39,7 @@ class HostIdentity:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Everything that only the controller can make. Secret as a whole: it holds private keys."""
+    """Everything that only the controller can generate. Secret: it contains private keys."""
 
     authority: str
     known_hosts: str
@@ -54,7 +55,7 @@ class Bundle:
         return "Bundle(%s)" % ",".join(self.hosts)
 
     def to_text(self) -> str:
-        """One opaque word: nothing in it can be mistaken for part of another value when results are censored."""
+        """The bundle as base64, so that no part of it equals another value when Ansible censors results."""
         return base64.b64encode(json.dumps(asdict(self)).encode()).decode()
 
     @classmethod
@@ -63,8 +64,8 @@ class Bundle:
         hosts = {name: HostIdentity(**values) for name, values in data.pop("hosts").items()}
         return cls(hosts=hosts, **data)
 
-    def marker(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
-        """A digest of what a container is given, without its secrets: equal digests, nothing to do."""
+    def content_digest(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
+        """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
         scripts = [session.bootstrap, session.command, session.command_timeout]
         own = [container.id, container.hostname, container.address]
@@ -73,7 +74,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class ImageContents:
-    """What an image has before anything is put into it."""
+    """What an image contains before files are installed."""
 
     tree: Tree
     passwd: str = ""
@@ -86,28 +87,28 @@ class ImageContents:
 
 
 def container_entries(
-    bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str], ground: ImageContents
+    bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str], contents: ImageContents
 ) -> List[Entry]:
-    """Every file of one container, folders first where they need an owner or a mode."""
+    """Every file of one container; a folder that needs an owner or a mode comes before its files."""
     user = session.user
     return [
         *_server(bundle.hosts[container.hostname], bundle, environment, user),
-        *_client(bundle, user, ground),
-        *_accounts_of(user, ground),
-        *_home(bundle, user, ground),
+        *_client(bundle, user, contents),
+        *_accounts_of(user, contents),
+        *_home(bundle, user, contents),
         *_scripts(session, container),
         Entry(MPI_HOSTFILE, _bytes(bundle.hostfile), optional=True),
         Entry(PROFILE, _bytes(config_files.login_path(environment["PATH"])), optional=True),
-        Entry(MARKER, _bytes(bundle.marker(container, session, environment))),
+        Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
     ]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
-    """What PID 1 runs as the user, the bootstrap everywhere and the command on main1; and its volumes (see init.sh).
+    """What PID 1 reads (see init.sh): the bootstrap script, the command on main1, and the writable volumes.
 
-    Also what is empty is written: the image may have been made of another session's container, with that one's scripts.
+    Empty files are written too: an image committed from a container of another session contains that session's scripts.
     """
-    volumes = [one.target + "\n" for one in session.mounts if one.type == "volume" and one.mode == "rw"]
+    volumes = [mount.target + "\n" for mount in session.mounts if mount.type == "volume" and mount.mode == "rw"]
     is_main = container.rank == 0
     texts = {
         "bootstrap": session.bootstrap,
@@ -131,42 +132,42 @@ def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], 
     ]
 
 
-def _client(bundle: Bundle, user: User, ground: ImageContents) -> List[Entry]:
-    """The cluster key lies outside the home, because a data folder may be mounted over that."""
+def _client(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
+    """The files of the ssh client. The cluster key lies outside the home, because a data folder may be mounted there."""
     return [
         Entry(config_files.CLUSTER_KEY, _bytes(bundle.cluster_key), 0o600, user.uid, user.gid),
         Entry(config_files.CLIENT_CONFIG, _bytes(bundle.client_config)),
-        Entry("/etc/ssh/ssh_config", _bytes(config_files.included_config(ground.client_config))),
-        Entry(config_files.KNOWN_HOSTS, _bytes(config_files.known_hosts(ground.known_hosts, bundle.known_hosts))),
+        Entry("/etc/ssh/ssh_config", _bytes(config_files.included_config(contents.client_config))),
+        Entry(config_files.KNOWN_HOSTS, _bytes(config_files.known_hosts(contents.known_hosts, bundle.known_hosts))),
     ]
 
 
-def _accounts_of(user: User, ground: ImageContents) -> List[Entry]:
+def _accounts_of(user: User, contents: ImageContents) -> List[Entry]:
     entries = [
-        Entry("/etc/passwd", _bytes(accounts.merged_passwd(ground.passwd, user, ground.shell))),
-        Entry("/etc/group", _bytes(accounts.merged_group(ground.group, user))),
+        Entry("/etc/passwd", _bytes(accounts.merged_passwd(contents.passwd, user, contents.shell))),
+        Entry("/etc/group", _bytes(accounts.merged_group(contents.group, user))),
     ]
-    shadow = accounts.merged_shadow(ground.shadow, user)
-    if shadow != ground.shadow:
+    shadow = accounts.merged_shadow(contents.shadow, user)
+    if shadow != contents.shadow:
         entries.append(Entry("/etc/shadow", _bytes(shadow), 0o600))
     return entries
 
 
-def _home(bundle: Bundle, user: User, ground: ImageContents) -> List[Entry]:
-    """The home and its copies for tools that look nowhere else; nothing at all in a mounted one."""
+def _home(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
+    """The home, with copies of the keys for tools that read them only there; nothing if the home is a mount."""
     folder = user.home + "/.ssh"
     files = [
         (folder + "/id_ed25519", bundle.cluster_key, 0o600),
         (folder + "/id_ed25519.pub", bundle.cluster_public, 0o644),
         (folder + "/known_hosts", bundle.pinned, 0o600),
     ]
-    if not ground.has_profile:
+    if not contents.has_profile:
         files.append((user.home + "/.profile", config_files.home_profile(user.name), 0o644))
     entries = [Entry(user.home, None, 0o755), Entry(folder, None, 0o700)]
     entries += [Entry(path, _bytes(text), mode) for path, text, mode in files]
-    return [Entry(one.path, one.content, one.mode, user.uid, user.gid, optional=True) for one in entries]
+    return [Entry(item.path, item.content, item.mode, user.uid, user.gid, optional=True) for item in entries]
 
 
 def _bytes(text: str) -> bytes:
-    """An image's file may hold bytes that are no UTF-8: they go back as they came."""
+    """Encode a text; bytes of an image's file that are not UTF-8 are kept."""
     return text.encode("utf-8", "surrogateescape")

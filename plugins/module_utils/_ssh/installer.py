@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Gives created containers their files: one look at each image, one archive for each container."""
+"""Install files into created containers: each image is read once, and each container gets one archive."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Plan,
     Session,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
-    default_parallelism,
-    first_error,
-    map_bounded,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     AUTHORITY,
-    MARKER,
+    DIGEST_FILE,
     SHELLS,
     Bundle,
     ImageContents,
@@ -36,7 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_fil
 )
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, described, pack
 
-SURVEYED = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
+READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
 
 @dataclass(frozen=True)
@@ -49,14 +45,14 @@ class Target:
     environment: Mapping[str, str]
 
     @property
-    def ground_key(self) -> Tuple[str, ...]:
-        """Containers of one image stand on the same ground: all of a session have the same mounts."""
-        return (self.image,)
+    def contents_key(self) -> str:
+        """Containers of one image share its contents: all containers of a session have the same mounts."""
+        return self.image
 
 
 @dataclass(frozen=True)
 class FileInstaller:
-    """Equips the containers of one agent."""
+    """Installs files into the containers of one agent."""
 
     engine: Engine
     plan: Plan
@@ -64,14 +60,16 @@ class FileInstaller:
     bundle: Bundle
 
     def install(self, names: Sequence[str], check: bool) -> Json:
-        """Put files into the named containers, or into all that have never been started."""
+        """Install files into these containers; without names, into all that have never been started."""
         live = self._live()
         self._refuse_stranger(live)
         chosen = self._chosen(names, live)
         absent = [one.hostname for one in chosen if one.id not in live]
         if absent and not check:
-            raise StateError("%s: %s has no such container: create it first." % (absent[0], self.agent), absent[0])
-        targets = self._unequipped([one for one in chosen if one.id in live], live)
+            raise StateError(
+                "%s: %s does not have this container; create it first." % (absent[0], self.agent), absent[0]
+            )
+        targets = self._targets([one for one in chosen if one.id in live], live)
         todo = {target.container.hostname for target in targets} | set(absent)
         entries = self._entries(targets)
         if not check:
@@ -103,28 +101,27 @@ class FileInstaller:
             return [one for one in here if one.hostname in names]
         return [one for one in here if one.id not in live or live[one.id].get("State") == "created"]
 
-    def _unequipped(self, containers: Sequence[Container], live: Mapping[str, Json]) -> List[Target]:
+    def _targets(self, containers: Sequence[Container], live: Mapping[str, Json]) -> List[Target]:
         def look(container: Container) -> Target | None:
             engine_id = live[container.id]["Id"]
             seen: Any = self.engine.inspect(engine_id, container.hostname) or {}
             environment = config_files.login_environment(seen.get("Config", {}).get("Env") or [], container)
-            marker = self.engine.read_file(engine_id, MARKER, container.hostname)
-            if marker == self.bundle.marker(container, self.plan.session, environment).encode():
+            installed = self.engine.read_file(engine_id, DIGEST_FILE, container.hostname)
+            if installed == self.bundle.content_digest(container, self.plan.session, environment).encode():
                 return None
             return Target(container, engine_id, seen.get("Image", ""), environment)
 
-        outcomes = map_bounded(look, containers, default_parallelism())
-        _raise_first(first_error(outcomes))
-        return [outcome.value for outcome in outcomes if outcome.value is not None]
+        targets = run_all(look, containers, default_parallelism())
+        return [target for target in targets if target is not None]
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
-        grounds: Dict[Tuple[str, ...], ImageContents] = {}
+        known: Dict[str, ImageContents] = {}
         made = []
         for target in targets:
-            ground = grounds.get(target.ground_key) or survey(self.engine, target, self.plan.session)
-            grounds[target.ground_key] = ground
-            wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, ground)
-            made.append(ground.tree.place(wanted))
+            contents = known.get(target.contents_key) or read_contents(self.engine, target, self.plan.session)
+            known[target.contents_key] = contents
+            wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, contents)
+            made.append(contents.tree.place(wanted))
         return made
 
     def _put(self, targets: Sequence[Target], entries: Sequence[Sequence[Entry]]) -> None:
@@ -134,11 +131,11 @@ class FileInstaller:
             target, files = pair
             self.engine.put_archive(target.engine_id, "/", pack(files, now), target.container.hostname)
 
-        _raise_first(first_error(map_bounded(put, list(zip(targets, entries)), default_parallelism())))
+        run_all(put, list(zip(targets, entries)), default_parallelism())
 
 
-def survey(engine: Engine, target: Target, session: Session) -> ImageContents:
-    """One look at an image, through a container made from it: the engine takes its time for each file."""
+def read_contents(engine: Engine, target: Target, session: Session) -> ImageContents:
+    """Read the contents of an image through a container of it; once per image, because each file takes a request."""
     subject = target.container.hostname
 
     def has(path: str) -> bool:
@@ -147,9 +144,7 @@ def survey(engine: Engine, target: Target, session: Session) -> ImageContents:
     def read(path: str) -> str:
         return (engine.read_file(target.engine_id, path, subject) or b"").decode("utf-8", "surrogateescape")
 
-    outcomes = map_bounded(read, SURVEYED, default_parallelism())
-    _raise_first(first_error(outcomes))
-    passwd, group, client_config, known_hosts = [outcome.value or "" for outcome in outcomes]
+    passwd, group, client_config, known_hosts = run_all(read, READ_FILES, default_parallelism())
     return ImageContents(
         tree=Tree(
             stat=lambda path: engine.path_stat(target.engine_id, path, subject),
@@ -157,7 +152,7 @@ def survey(engine: Engine, target: Target, session: Session) -> ImageContents:
         ),
         passwd=passwd,
         group=group,
-        # Nobody has a password there without an account.
+        # Without an account there is no password.
         shadow=read("/etc/shadow") if "\n%s:" % session.user.name in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
@@ -167,16 +162,11 @@ def survey(engine: Engine, target: Target, session: Session) -> ImageContents:
 
 
 def _diff(targets: Sequence[Target], entries: Sequence[Sequence[Entry]], absent: Sequence[str]) -> Json:
-    """Which files go where, containers with equal ones together: never what is in them."""
+    """The files of each container without their content, with equal lists of files shown once."""
     listings: Dict[str, List[str]] = {}
     for name in absent:
-        listings.setdefault("    what its image asks for, once the container is created\n", []).append(name)
+        listings.setdefault("    the files for its image, after the container is created\n", []).append(name)
     for target, files in zip(targets, entries):
         listings.setdefault(described(files), []).append(target.container.hostname)
     after = "".join("%s:\n%s" % (", ".join(names), listing) for listing, names in listings.items())
     return {"before": "", "after": after, "before_header": "containers", "after_header": "containers"}
-
-
-def _raise_first(error: Exception | None) -> None:
-    if error is not None:
-        raise error

@@ -4,16 +4,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
-# its command, and becomes sshd. Needs nothing of the image. All it reads lies in /etc/cluster-compute, put there before the
-# container was started; an empty file is as good as none:
+# its command, and becomes sshd. Requires nothing of the image. Its input is in /etc/cluster-compute, where it is installed before
+# the container starts; an empty file means none:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
-#   timeout     how many seconds the command may take; after that it is ended, and its exit code is 124
-#   volumes     where volumes are mounted, a line each; one that is new becomes the user's
-#   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image that was made of another
-#               container brings that one's files along
+#   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
+#   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
+#   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
+#               from another container contains the files of that container
 
 runtime=/opt/cluster-compute
 config=/etc/cluster-compute
@@ -25,7 +25,7 @@ say() {
     echo "cluster-compute: $*" >&2
 }
 
-find_state() { # sets state, the folder of what was done so far; whoever wants the command has to say so after each start
+find_state() { # sets state, the folder for the progress of this container; each start of the container removes `go`
     if [ -s "$config/container" ]; then
         read -r id <"$config/container"
         state=$config/run/$id
@@ -53,7 +53,7 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
     exec "$runtime/bin/setsid" "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$@"
 }
 
-own_new_volumes() { # a new volume is empty and root's; one that has an owner or holds anything stays as it is
+own_new_volumes() { # a new volume is empty and owned by root; any other volume is not changed
     [ -s "$config/volumes" ] || return 0
     while IFS= read -r volume; do
         # shellcheck disable=SC3067 # the runtime's shell knows -O
@@ -85,7 +85,7 @@ seconds_up() {
     echo "${up%%.*}"
 }
 
-end_group() { # PID: ends the process group: TERM, and KILL after ten seconds
+end_group() { # PID: terminates the process group: TERM, and KILL after ten seconds
     kill -TERM "-$1" 2>/dev/null
     tries=0
     while [ "$tries" -lt 50 ] && kill -0 "-$1" 2>/dev/null; do
@@ -105,7 +105,7 @@ watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had 
     end_group "$1"
 }
 
-oom_kills() { # how often the kernel has ended a process of this container because its memory ran out (cgroup v2, then v1)
+oom_kills() { # how often the kernel has killed a process of this container because memory ran out (cgroup v2, then v1)
     for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
         while read -r key value; do
             [ "$key" != oom_kill ] || echo "$value"

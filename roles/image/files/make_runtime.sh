@@ -3,7 +3,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Make the SSH runtime from the programs of the system this runs in (the root of the reference image):
+# Build the SSH runtime from the programs of the system in which this script runs (the root of the reference image):
 #
 #   sh make_runtime.sh INIT VERSION
 #
@@ -17,7 +17,7 @@ runtime=/opt/cluster-compute
 applets='sh cat chmod chown cp date echo env false grep head hostname id kill ln ls mkdir mv ps pwd rm rmdir sed setsid
 sleep tail test touch tr true wc'
 
-find_program() { # NAME: its path, wherever the distribution keeps it; nothing if there is none
+find_program() { # NAME: prints its path on any distribution; nothing if it is missing
     for folder in /usr/sbin /usr/bin /sbin /bin /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh; do
         if [ -x "$folder/$1" ]; then
             echo "$folder/$1"
@@ -47,7 +47,7 @@ add_program() { # NAME FOLDER [optional]: copy it and its libraries, and make it
     patchelf --force-rpath --set-rpath "$runtime/lib" "$target"
 }
 
-add_client() { # NAME: scp and sftp run /usr/bin/ssh unless told where ssh is: tell them
+add_client() { # NAME: scp and sftp run /usr/bin/ssh by default; -S sets the path
     add_program "$1" libexec
     printf '#!%s/bin/sh\nexec %s/libexec/%s -S %s/bin/ssh "$@"\n' "$runtime" "$runtime" "$1" "$runtime" >"$runtime/bin/$1"
     chmod 0755 "$runtime/bin/$1"
@@ -85,7 +85,7 @@ chmod 0755 "$runtime/bin/init"
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*
 
-# Prove it: a runtime that cannot run here will not run elsewhere.
+# Test the programs: a runtime that does not run here does not run elsewhere.
 "$runtime/bin/ssh" -V
 "$runtime/libexec/sshd" -V 2>/dev/null || "$runtime/libexec/sshd" -? 2>&1 | grep -q OpenSSH
 "$runtime/bin/setpriv" --version

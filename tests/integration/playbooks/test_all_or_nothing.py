@@ -69,7 +69,7 @@ def test_name_taken_by_a_stranger(controller: Controller, stranger: dict[str, An
     failed = controller.launch("taken", session_cluster_size=3)
     print(failed.message)
     assert failed.code == 2
-    told = f"sub2: on localhost the name {stranger['Name'][1:]} is held by a container that is not this session's"
+    told = f"sub2: on localhost the name {stranger['Name'][1:]} is used by container "
     assert told in failed.message
     assert controller.everything() == before
     after = controller.client.inspect_container(stranger["Id"])
@@ -106,4 +106,4 @@ def test_what_failed_is_told_by_the_history(controller: Controller) -> None:
     rows = {row[0]: row for row in controller.rows()}
     _name, state, lease, reason = rows["taken"]
     assert (state, lease) == ("ERROR", 0)
-    assert "is held by a container that is not this session's" in reason
+    assert "is used by container " in reason

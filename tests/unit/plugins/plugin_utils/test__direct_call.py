@@ -59,7 +59,7 @@ def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -
         ("session", {"state": "asleep"}, "value of state must be one of: checked, running, "),
         ("schedule", {"agents": []}, "missing required arguments: request"),
         ("network", {"state": "present"}, "state is present but all of the following are missing: plan"),
-        ("logs", {"session": "a", "colour": "red"}, "colour. Supported parameters include: "),
+        ("logs_info", {"session": "a", "colour": "red"}, "colour. Supported parameters include: "),
     ],
 )
 def test_wrong_options_are_told_as_ansible_does(name: str, args: Any, message: str) -> None:

@@ -51,5 +51,5 @@ def test_what_pid_1_writes(text: bytes | None, code: int | None, memory: bool) -
 def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     ended = parse_exit(text)
     assert ended["exit_code"] == UNREADABLE
-    reason = "the command has ended, but what main1 says of its exit code is no number"
+    reason = "the command has ended, but the file with the exit code in main1 does not hold a number"
     assert batch_result([{**ended, "dead": []}], "keep") == BatchResult("FAILURE", reason)

@@ -54,7 +54,7 @@ def test_decide(state: str | None, launch: str | None, action: str) -> None:
 @pytest.mark.parametrize("state", ["running", "exited"])
 def test_another_spec_is_refused(state: str) -> None:
     other = listed(state, "before", **{"cluster.compute.container.spec": "other"})
-    with pytest.raises(StateError, match="main1: on agent1 it was made from another plan"):
+    with pytest.raises(StateError, match="main1: on agent1 the container was created from another plan"):
         required_action(PLAN.main, other, "now", "agent1")
 
 
@@ -113,7 +113,7 @@ def test_containers_that_run_are_told_by_the_list_alone(bootstrap: str, paths: i
     ("ends", "why"),
     [
         ({"ExitCode": 3}, "ended with exit code 3"),
-        ({"ExitCode": 137, "OOMKilled": True}, "was killed for lack of memory"),
+        ({"ExitCode": 137, "OOMKilled": True}, "was killed because memory ran out"),
     ],
 )
 def test_why_one_ended_is_told_also_without_its_log(ends: dict[str, Any], why: str) -> None:
@@ -121,7 +121,7 @@ def test_why_one_ended_is_told_also_without_its_log(ends: dict[str, Any], why: s
     with pytest.raises(EngineError) as caught:
         launched(engine).started()
     assert caught.value.message == (
-        f"sub1: on agent1 it {why} right after its start; its last lines: they cannot be read (the driver keeps none)."
+        f"sub1: on agent1 the container {why} right after its start; its last lines: they cannot be read (the driver keeps none)."
     )
     assert engine.states == {}
 
@@ -151,14 +151,14 @@ class Stubborn:
             raise self.error
 
 
-def test_persist_until_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_call_is_repeated_until_it_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)
     call = Stubborn(3, EngineError("busy"))
     persist(call, deadline_in(60))
     assert call.calls == 4
 
 
-def test_persist_ends_with_the_last_error() -> None:
+def test_a_refused_call_raises_its_last_error_at_the_deadline() -> None:
     call = Stubborn(100, EngineError("busy"))
     with pytest.raises(EngineError, match="busy"):
         persist(call, deadline_in(0))

@@ -21,9 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
 )
 
 
-def body(shape: Shape | None = None, rank: int = 0, ground: AgentSettings | None = None) -> dict[str, Any]:
+def body(shape: Shape | None = None, rank: int = 0, settings: AgentSettings | None = None) -> dict[str, Any]:
     plan = (shape or Shape()).plan()
-    return container_body(plan, plan.containers[rank], ground or AgentSettings())
+    return container_body(plan, plan.containers[rank], settings or AgentSettings())
 
 
 def test_who_it_is_and_what_runs() -> None:
@@ -61,7 +61,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("environment", "image", "path"), PATHS)
 def test_path(environment: dict[str, str], image: str, path: str) -> None:
-    made = body(Shape(environment=environment), ground=AgentSettings(image_path=image))
+    made = body(Shape(environment=environment), settings=AgentSettings(image_path=image))
     assert [text for text in made["Env"] if text.startswith("PATH=")] == [f"PATH={path}:/opt/cluster-compute/bin"]
 
 
@@ -102,7 +102,7 @@ LIMITS = [
 
 @pytest.mark.parametrize(("limits", "expected"), LIMITS)
 def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
-    assert body(ground=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
+    assert body(settings=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
 
 
 def test_ports_on_main_only() -> None:

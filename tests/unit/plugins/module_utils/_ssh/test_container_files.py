@@ -25,8 +25,8 @@ def entries(made: Plan, rank: int) -> dict[str, Entry]:
     """The files of one container, by path."""
     hosts = {one.hostname: HostIdentity("key", "certificate") for one in made.containers}
     bundle = Bundle("authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts)
-    ground = ImageContents(Tree(lambda _path: None))
-    listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, ground)
+    contents = ImageContents(Tree(lambda _path: None))
+    listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
     return {one.path: one for one in listed}
 
 

@@ -1,8 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-"""The controller's half of ``logs``: it says so when the host is lost on the way."""
+"""Run ``image_load`` on the task's host, and report a lost host as a failure."""
 
 from __future__ import annotations
 
@@ -10,4 +9,4 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Rem
 
 
 class ActionModule(RemoteAction):
-    """All the work is the module's."""
+    """Run the module and nothing else."""

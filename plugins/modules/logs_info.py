@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: logs
-short_description: Read the logs of a session's containers on one agent
+module: logs_info
+short_description: Get the logs of a session's containers on one agent
 description:
-  - Returns what each container of a session on this agent has written, running or not; of a log that is longer than 4 MiB
-    its end.
-  - A log that cannot be read, as with a logging driver that keeps none, is a text that says so; the module does not fail.
+  - Returns the log of each container of a session on this agent, whether it runs or not. Of a log that is longer than 4 MiB,
+    only the end is returned.
+  - A log that cannot be read, for example because of its logging driver, does not fail the module. RV(logs) then holds
+    the reason as its text.
 options:
   session:
     description:
@@ -20,17 +21,17 @@ options:
     required: true
   containers:
     description:
-      - Hostnames such as V(main1) to read, instead of all.
+      - Hostnames of the containers, such as V(main1). If empty, the logs of all containers are returned.
     type: list
     elements: str
     default: []
   tail:
     description:
-      - How many of the last lines to read; by default all.
+      - The number of lines to return from the end of each log. If not set, all lines are returned.
     type: int
   since:
     description:
-      - Only what was written since this time, in seconds since the epoch.
+      - Return only lines written since this time, in seconds since the epoch.
     type: int
     default: 0
   timestamps:
@@ -55,16 +56,17 @@ author:
 """
 
 EXAMPLES = r"""
-- name: The last 20 lines of main1
-  cluster.compute.logs:
+- name: Get the last 20 lines of main1
+  cluster.compute.logs_info:
     session: 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
     containers: [main1]
     tail: 20
+  register: main_log
 """
 
 RETURN = r"""
 logs:
-  description: One entry per container, in rank order.
+  description: One entry for each container, in rank order.
   returned: success
   type: list
   elements: dict
@@ -75,20 +77,20 @@ logs:
       returned: always
       sample: main1
     name:
-      description: The engine's name of the container.
+      description: The container's name in the engine.
       type: str
       returned: always
     rank:
-      description: Its rank in the session.
+      description: The container's rank in the session.
       type: int
       returned: always
     state:
-      description: Its state.
+      description: The container's state.
       type: str
       returned: always
       sample: running
     text:
-      description: What it has written, to standard output and standard error, as it came.
+      description: What the container wrote to standard output and standard error, in the order of its writing.
       type: str
       returned: always
 duration:
@@ -102,11 +104,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
-    default_parallelism,
-    first_error,
-    map_bounded,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
@@ -126,22 +124,19 @@ RULES = {"supports_check_mode": True}
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, tail=0, since=0, timeout=1)
     engine = Engine(params["docker_host"], params["timeout"])
-    entries = [container_entry(one) for one in engine.containers(session=params["session"])]
-    chosen = [one for one in entries if not params["containers"] or one["hostname"] in params["containers"]]
-    ranked = sorted(chosen, key=lambda one: one["rank"])
+    entries = [container_entry(listed) for listed in engine.containers(session=params["session"])]
+    chosen = [entry for entry in entries if not params["containers"] or entry["hostname"] in params["containers"]]
+    ranked = sorted(chosen, key=lambda entry: entry["rank"])
 
     def read(entry: Json) -> str:
-        """A log that cannot be read is told in its place: it keeps nobody from reading the rest, or from ending it all."""
+        """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
         try:
             return engine.logs(entry["engine_id"], params["tail"], params["since"], params["timestamps"])
         except EngineError as error:
             return "(its log cannot be read: %s)\n" % error.message.rstrip(".")
 
-    outcomes = map_bounded(read, ranked, default_parallelism())
-    error = first_error(outcomes)
-    if error is not None:
-        raise error
-    return {"logs": [_shown(one.item, one.value or "") for one in outcomes]}
+    texts = run_all(read, ranked, default_parallelism())
+    return {"logs": [_shown(entry, text) for entry, text in zip(ranked, texts)]}
 
 
 def _shown(entry: Json, text: str) -> Json:

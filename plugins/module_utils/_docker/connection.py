@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A connection to a Docker Engine: clients with a timeout, and one sentence for each request that fails."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean
+
+HTTP_CONFLICT = 409
+DEFAULT_ADVICE = "check the log of that engine"
+
+
+class AbsentError(EngineError):
+    """The engine has no such container, image, network or volume."""
+
+    code = "absent"
+
+
+class UnreachableError(EngineError):
+    """The engine does not answer."""
+
+    code = "unreachable"
+
+
+class Connection:
+    """A connection that threads may share: each request borrows a client, and returns it for the next request.
+
+    ``agent`` is the name that error messages use. The engine is not contacted before the first request.
+    """
+
+    def __init__(self, sdk: Any, docker_host: str, timeout: int, agent: str) -> None:
+        self.agent = agent
+        self.where = "the engine of %s" % agent if agent else "the engine"
+        self._host = docker_host
+        self._timeout = timeout
+        self._sdk = sdk
+        self._version = "auto"
+        self._idle: List[Any] = []
+        self._lock = threading.Lock()
+
+    def _or_none(self, call: Any, *arguments: Any, **options: Any) -> Any:
+        """The call's answer, or None if the engine has no such object."""
+        try:
+            return call(*arguments, **options)
+        except self._sdk.errors.NotFound:
+            return None
+
+    @contextmanager
+    def _asking(self, what: str, subject: str = "") -> Iterator[Any]:
+        """Lend a client, and turn its error into one sentence: what failed, for which container, and why."""
+        errors = self._sdk.errors
+        try:
+            client = self._borrow()
+            yield client
+        except errors.NotFound as error:
+            raise AbsentError(self._sentence(what, subject, error), self.agent) from error
+        except errors.APIError as error:
+            kind = ConflictError if error.status_code == HTTP_CONFLICT else EngineError
+            raise kind(self._sentence(what, subject, error), self.agent) from error
+        except (errors.DockerException, OSError) as error:  # requests' own errors are OSErrors
+            raise UnreachableError(self._silence(subject, error), self.agent) from error
+        # A client is not used again after an error: its connection may be in any state.
+        with self._lock:
+            self._idle.append(client)
+
+    def _borrow(self) -> Any:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        client = self._sdk.APIClient(base_url=self._host, version=self._version, timeout=self._timeout, max_pool_size=1)
+        self._version = client.api_version
+        return client
+
+    def _sentence(self, what: str, subject: str, error: Any) -> str:
+        text = error.explanation or str(error)
+        reason = clean(text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text))
+        return "%s could not %s: %s; %s." % (self._speaker(subject), what, reason, advice(reason, DEFAULT_ADVICE))
+
+    def _silence(self, subject: str, error: Exception) -> str:
+        reason = _root(error) or clean(str(error))
+        advised = advice(reason, DEFAULT_ADVICE)
+        return "%s does not answer at %s: %s; %s." % (self._speaker(subject), self._host, reason, advised)
+
+    def _speaker(self, subject: str) -> str:
+        return "%s: %s" % (subject, self.where) if subject else self.where[:1].upper() + self.where[1:]
+
+
+def _root(error: BaseException | None) -> str:
+    """The operating system's message at the bottom of a chain of errors."""
+    words = ""
+    while error is not None:
+        words = getattr(error, "strerror", None) or words
+        if isinstance(error, TimeoutError):
+            words = "timed out"
+        error = error.__cause__ or error.__context__
+    return words
+
+
+def label_filter(session: str = "") -> Dict[str, Sequence[str]]:
+    """The engine's filter for what belongs to a session, or to any session."""
+    return {"label": [LABEL_SESSION + "=" + session if session else LABEL_SESSION]}

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine's requests for containers: their state, their logs and their files."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import posixpath
+import tarfile
+from typing import List
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import Connection, label_filter
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import is_ours
+from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed
+
+MOST_LINKS = 8
+HTTP_NOT_FOUND = 404
+CHUNK = 1 << 16
+# No more is read of a file, whatever an image or a container's user has put in its place.
+LONGEST_FILE = MIB
+# No more is read of a log: an agent holds several logs at once and returns them as JSON, and the head keeps them.
+LONGEST_LOG = 4 * MIB
+
+
+class ContainerRequests(Connection):
+    """Requests for containers in any state."""
+
+    def containers(self, session: str = "", everyone: bool = False) -> List[Json]:
+        """The engine's list of containers in any state: those of one session, of all sessions, or all containers."""
+        filters = {} if everyone else label_filter(session)
+        with self._asking("list its containers") as client:
+            listed = client.containers(all=True, filters=filters)
+        return [one for one in listed if everyone or is_ours(one)]
+
+    def inspect(self, identity: str, subject: str = "") -> Json | None:
+        with self._asking("inspect it", subject) as client:
+            found: Json | None = self._or_none(client.inspect_container, identity)
+            return found
+
+    def create(self, name: str, body: Json, subject: str = "") -> str:
+        """Create a container from the body of the engine's request, and return its ID in the engine."""
+        with self._asking("create it", subject or name) as client:
+            return str(client.create_container_from_config(body, name)["Id"])
+
+    def start(self, identity: str, subject: str = "") -> None:
+        with self._asking("start it", subject) as client:
+            client.start(identity)
+
+    def unpause(self, identity: str, subject: str = "") -> None:
+        with self._asking("resume it", subject) as client:
+            client.unpause(identity)
+
+    def stop(self, identity: str, grace: int, subject: str = "") -> None:
+        with self._asking("stop it", subject) as client:
+            client.stop(identity, timeout=grace)
+
+    def remove(self, identity: str, subject: str = "") -> None:
+        """Remove a container, running or not, with its anonymous volumes. A container that is gone is no error."""
+        with self._asking("remove it", subject) as client:
+            self._or_none(client.remove_container, identity, v=True, force=True)
+
+    def logs(self, identity: str, tail: int | None = None, since: int = 0, timestamps: bool = False) -> str:
+        """Both output streams in the order of writing; only the end of a log longer than LONGEST_LOG."""
+        params = {"stdout": 1, "stderr": 1, "timestamps": int(timestamps), "since": since}
+        params["tail"] = "all" if tail is None else tail  # type: ignore[assignment]
+        with self._asking("read its logs") as client:
+            # The SDK's own call holds the whole log in memory, or waits without a deadline.
+            answer = client._get(client._url("/containers/{0}/logs", identity), params=params, stream=True)
+            client._raise_for_status(answer)
+            return last(unframed(answer.iter_content(CHUNK)), LONGEST_LOG).decode("utf-8", "replace")
+
+    def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
+        """Unpack a tar archive below an existing folder of the container."""
+        with self._asking("take files below %s" % path, subject) as client:
+            client.put_archive(identity, path, archive)
+
+    def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
+        """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
+        with self._asking("look for %s" % path, subject) as client:
+            url = client._url("/containers/{0}/archive", identity)
+            answer = client.head(url, params={"path": path}, timeout=self._timeout)
+            if answer.status_code == HTTP_NOT_FOUND:
+                return None
+            client._raise_for_status(answer)
+            header = answer.headers.get("x-docker-container-path-stat", "")
+            return dict(self._sdk.utils.decode_json_header(header))
+
+    def has_path(self, identity: str, path: str, subject: str = "") -> bool:
+        return self.path_stat(identity, path, subject) is not None
+
+    def read_file(self, identity: str, path: str, subject: str = "", most: int = LONGEST_FILE) -> bytes | None:
+        """A file's first bytes, with symlinks followed inside the container; b"" if it is not a file, None if nothing is there."""
+        for _hop in range(MOST_LINKS):
+            member, content = self._member(identity, path, subject, most)
+            if member is None or not member.issym():
+                return content
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
+        return b""
+
+    def _member(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
+        with self._asking("read %s" % path, subject) as client:
+            found = self._or_none(client.get_archive, identity, path)
+            if found is None:
+                return None, None
+            pieces = Pieces(found[0])
+            with tarfile.open(fileobj=pieces, mode="r|") as archive:  # type: ignore[call-overload]
+                member = archive.next()
+                file = archive.extractfile(member) if member is not None and member.isfile() else None
+                content = file.read(most) if file is not None else b""
+            # A connection can be used again after the answer is read completely. For a folder or a long file, it is dropped.
+            if member is not None and not member.isdir() and member.size <= most:
+                pieces.drain()
+            return member, content

@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A launch that fails leaves nothing behind, and containers of others alone."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from containers_lab import Launcher, create_and_start, engine_client, launches, ours, stranger
+from engine_lab import (
+    AGENT,
+    IMAGE,
+    MIB,
+    Shape,
+    relaunched,
+    run_module,
+    with_container,
+)
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Gpu,
+    Mount,
+    Port,
+    Resources,
+)
+
+
+@pytest.fixture(scope="module")
+def client(engine_host: str) -> Iterator[Any]:
+    with engine_client(engine_host) as sdk:
+        yield sdk
+
+
+@pytest.fixture
+def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
+    with launches(engine_host, client) as launch:
+        yield launch
+
+
+def test_another_spec_is_refused(launcher: Launcher) -> None:
+    launch = launcher(Shape(size=1).plan())
+    launch.created()
+    labels = {**launch.plan.main.labels, "cluster.compute.container.spec": "other"}
+    other = replace(launch, plan=with_container(launch.plan, 0, labels=labels))
+    with pytest.raises(StateError, match="main1: on agent1 the container was created from another plan"):
+        other.created()
+
+
+def test_foreign_name(launcher: Launcher, client: Any) -> None:
+    plan = Shape().plan()
+    with stranger(client, plan.containers[2].name) as identity:
+        with pytest.raises(ConflictError) as caught:
+            launcher(plan).created()
+        assert caught.value.message == (
+            f"sub2: on agent1 the name {plan.containers[2].name} is used by container {identity[:12]}, "
+            "which does not belong to this session; remove or rename it."
+        )
+        assert client.inspect_container(identity)["State"]["Running"]
+        assert ours(client, plan) == []
+
+
+def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Launcher, client: Any) -> None:
+    """As whatever is run from an image that was made of a session's container."""
+    launch = launcher(Shape(size=1).plan())
+    create_and_start(launch)
+    labels = dict(launch.plan.main.labels)
+    made = client.create_container(IMAGE, ["sleep", "600"], labels=labels, entrypoint=["/bin/busybox"])
+    try:
+        client.start(made["Id"])
+        session = launch.plan.session.id
+        report = run_module("agent_info", name=AGENT)["agent"]
+        assert [one["engine_name"] for one in report["containers"] if one["session"] == session] == [
+            launch.plan.main.name
+        ]
+        gone = run_module("containers", state="absent", agent=AGENT, sessions=[session])
+        assert gone["changed_names"] == [launch.plan.main.name]
+        assert [one["Id"] for one in ours(client, launch.plan)] == [made["Id"]]
+    finally:
+        client.remove_container(made["Id"], force=True)
+
+
+def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any) -> None:
+    launch = launcher(Shape(size=2).plan())
+    launch.created()
+    plan = launch.plan
+    client.remove_container(plan.main.name, force=True)
+    without = client.create_host_config(log_config={"Type": "none"}, network_mode=plan.network.name)
+    labels, ends = dict(plan.main.labels), ["-c", "exit 3"]
+    client.create_container(
+        IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
+    )
+    main, sub = run_module("logs_info", session=plan.session.id)["logs"]
+    assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
+    assert sub["text"] == ""
+    with pytest.raises(EngineError, match=r"main1: on agent1 the container ended with exit code 3 .* they cannot be read \("):
+        launch.started()
+
+
+FAILURES = {
+    "image": (
+        Shape(image="cluster-compute-test/none:1"),
+        r"Agent agent1 does not have image cluster-compute-test/none:1",
+    ),
+    "folder": (
+        Shape(mounts=(Mount("/nowhere/at/all", "/data"),)),
+        r"bind source path does not exist.*; create that folder",
+    ),
+    "device": (
+        Shape(resources=Resources(500, 64 * MIB, 0, (Gpu("GPU-none"),))),
+        r"(main1|sub\d): the engine of agent1 could not start it: could not select device driver.*toolkit",
+    ),
+    "cpus": (
+        Shape(resources=Resources(900_000, 64 * MIB)),
+        r"the engine of agent1 could not create it: .*ask for fewer CPUs",
+    ),
+    "ends": (
+        Shape(environment={"BEHAVIOUR": "end"}),
+        r"ended with exit code 3 right after its start.*cannot go on",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
+    shape, message = FAILURES[case]
+    launch = launcher(shape.plan())
+    with pytest.raises(EngineError, match=message) as caught:
+        create_and_start(launch)
+    print(caught.value.message)
+    assert ours(client, launch.plan) == []
+
+
+def test_port_in_use(launcher: Launcher, client: Any) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        launch = launcher(Shape(ports=(Port("ssh", 22, "127.0.0.1", port),)).plan())
+        with pytest.raises(EngineError, match=r"main1: .*address already in use; free that port") as caught:
+            create_and_start(launch)
+        print(caught.value.message)
+    assert ours(client, launch.plan) == []
+
+
+def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -> None:
+    launch = launcher(Shape(size=2).plan())
+    create_and_start(launch)
+    client.remove_container(launch.plan.containers[1].name, force=True)
+    broken = with_container(relaunched(launch.plan), 1, environment={"BEHAVIOUR": "end"})
+    with pytest.raises(EngineError, match="sub1: on agent1 the container ended"):
+        create_and_start(replace(launch, plan=broken))
+    left = ours(client, launch.plan)
+    assert [one["Names"][0][1:] for one in left] == [launch.plan.main.name]
+    assert left[0]["State"] == "running"
+
+
+def test_started_needs_created(launcher: Launcher) -> None:
+    with pytest.raises(StateError, match="main1: agent agent1 does not have this container"):
+        launcher(Shape(size=1).plan()).started()

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Volumes of sessions are removed with the last session that mounts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from containers_lab import Launcher, actions, create_and_start, engine_client, launches, ours
+from engine_lab import (
+    IMAGE,
+    Shape,
+)
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Mount,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    remove_volumes,
+    removed,
+)
+
+
+@pytest.fixture(scope="module")
+def client(engine_host: str) -> Iterator[Any]:
+    with engine_client(engine_host) as sdk:
+        yield sdk
+
+
+@pytest.fixture
+def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
+    with launches(engine_host, client) as launch:
+        yield launch
+
+
+def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client: Any) -> None:
+    name = "cluster-compute-test-scratch"
+    options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
+    launch = launcher(Shape(size=2, mounts=(Mount(name, "/scratch", "volume", "rw", options),)).plan())
+    create_and_start(launch)
+    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == launch.plan.session.id
+    result = removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
+    assert {"name": name, "action": "volume removed"} in result.actions
+    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
+    assert ours(client, launch.plan) == []
+
+
+def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, client: Any) -> None:
+    name = "cluster-compute-test-shared"
+    options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
+    pair = [
+        launcher(Shape(size=1, subnet=subnet, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+        for subnet in (77, 78)
+    ]
+    for launch in pair:
+        create_and_start(launch)
+    first, second = ([launch.plan.session.id] for launch in pair)
+    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
+    engine = pair[0].engine
+    assert removed(engine, first, "", 4, deadline_in(60), check=True).left == [name]
+    gone = removed(engine, first, "", 4, deadline_in(60), check=False)
+    assert (actions(gone), gone.left) == (["removed"], [name])
+    assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
+    _networks.absent(engine, first, deadline_in(20), check=False)
+    gone = removed(engine, second, "", 4, deadline_in(60), check=False)
+    assert {"name": name, "action": "volume removed"} in gone.actions
+    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
+    assert not removed(engine, [*first, *second], "", 4, deadline_in(60), check=False).actions
+
+
+def test_a_volume_that_is_gone_or_mounted_by_now(launcher: Launcher, client: Any) -> None:
+    """As when two controllers end sessions at once, or somebody takes the volume on the way."""
+    engine = launcher(Shape(size=1).plan(), network=False).engine
+    client.create_volume("cluster-compute-test-taken")
+    made = client.create_container(
+        IMAGE, ["true"], host_config=client.create_host_config(binds=["cluster-compute-test-taken:/data"])
+    )
+    try:
+        names = ["cluster-compute-test-none", "cluster-compute-test-taken"]
+        assert remove_volumes(engine, names, deadline_in(60)) == ["cluster-compute-test-taken"]
+    finally:
+        client.remove_container(made["Id"], force=True)
+        client.remove_volume("cluster-compute-test-taken")
+
+
+def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, client: Any) -> None:
+    """It is mounted when something is put into the container, which needs a server: this stops before."""
+    name = "cluster-compute-test-nfs"
+    options = {"type": "nfs", "o": "addr=192.0.2.10,rw,nfsvers=4", "device": ":/export/data"}
+    launch = launcher(Shape(size=2, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+    launch.created()
+    found = client.inspect_volume(name)
+    assert (found["Driver"], found["Options"]) == ("local", options)
+    removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
+    assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
