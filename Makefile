@@ -94,6 +94,10 @@ molecule: .venv/.tested  ## Run the molecule scenarios on agents made for the ru
 
 ## House
 
+.PHONY: variables
+variables: .venv/.tested  ## Write the role's argument specification from the declaration of its variables
+	@python tests/tools/variables.py
+
 help:  ## Show this
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 

@@ -7,28 +7,22 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: batch
-short_description: Start a session's batch command, and see how it ends
+short_description: Start a session's batch command
 description:
-  - The command lies in C(main1) since before its start; PID 1 there runs it as the session's user when it is told to, writes
-    what it prints to the container's log, and keeps its exit code.
+  - Starts the command that lies in C(main1) since the container's creation. PID 1 of C(main1) runs it as the session's user,
+    writes its output to the container's log, and keeps its exit code.
 options:
   state:
     description:
-      - V(started) lets the command begin; to say it twice changes nothing.
-      - V(waited) returns when the command has ended, when a container of this agent has died, or after O(wait).
+      - V(started) starts the command. A command that runs or has ended is not started again.
     type: str
-    choices: [started, waited]
-    required: true
+    choices: [started]
+    default: started
   agent:
     description:
-      - The name that the plan has for this host.
+      - The name of the agent that holds C(main1), as in the plan.
     type: str
     required: true
-  wait:
-    description:
-      - Seconds to wait at most, for O(state=waited); 0 just looks.
-    type: float
-    default: 0
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.attributes
@@ -45,47 +39,69 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.logs
+  - module: cluster.compute.batch_info
+  - module: cluster.compute.logs_info
 """
 
 EXAMPLES = r"""
-- name: Begin
+- name: Start the batch command
   cluster.compute.batch:
     state: started
     plan: "{{ scheduled.plan }}"
     agent: "{{ inventory_hostname }}"
-
-- name: Wait a minute for the end
-  cluster.compute.batch:
-    state: waited
-    plan: "{{ scheduled.plan }}"
-    agent: "{{ inventory_hostname }}"
-    wait: 60
-  register: batch
 """
 
 RETURN = r"""
 exit_code:
-  description: The command's exit code; 124 when it took longer than its timeout, 255 when nobody can tell; null while it runs.
+  description:
+    - The command's exit code; V(124) after a timeout, V(255) if its exit code is unknown.
+    - Null while the command runs, and on agents that do not hold C(main1).
   type: int
   returned: success
+  sample: 0
 oom_killed:
-  description: Whether memory ran out while it ran.
+  description: Whether the kernel killed a process of the command because memory ran out.
   type: bool
   returned: success
 reason:
-  description: Why nobody can tell the exit code, where that is so.
+  description: Why the exit code is unknown; otherwise empty.
   type: str
   returned: success
 dead:
-  description: The session's containers of this agent that do not run, each with how it ended.
+  description: The session's containers on this agent that do not run.
   type: list
   elements: dict
   returned: success
+  contains:
+    hostname:
+      description: The container's hostname.
+      type: str
+      returned: always
+      sample: sub1
+    agent:
+      description: The container's agent.
+      type: str
+      returned: always
+      sample: agent1
+    state:
+      description: The container's state in the engine, or V(missing).
+      type: str
+      returned: always
+      sample: exited
+    exit_code:
+      description: The container's exit code; null if the container is missing.
+      type: int
+      returned: always
+      sample: 137
+    oom_killed:
+      description: Whether the kernel killed the container because memory ran out.
+      type: bool
+      returned: always
 duration:
   description: Seconds that the call took.
   type: float
   returned: always
+  sample: 0.03
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -96,10 +112,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["started", "waited"], "required": True},
+    "state": {"type": "str", "choices": ["started"], "default": "started"},
     "plan": {"type": "dict", "required": True},
     "agent": {"type": "str", "required": True},
-    "wait": {"type": "float", "default": 0},
     **engine_options(),
 }
 
@@ -107,12 +122,9 @@ RULES = {"supports_check_mode": True}
 
 
 def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, timeout=1, wait=0)
+    at_least(params, timeout=1)
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    command = Batch(engine, read_plan(params["plan"]), params["agent"])
-    if params["state"] == "started":
-        return command.start(check=check_mode)
-    return command.wait(params["wait"])
+    return Batch(engine, read_plan(params["plan"]), params["agent"]).start(check=check_mode)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the action halves share: errors become results, and who the controller is."""
+"""The base of all action plugins: errors become results, modules run where the task runs, the controller has a name."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import getpass
 import os
 import socket
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -23,12 +23,12 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_cal
 
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
-    ("agent_check", "agent_info", "batch", "containers", "image", "logs", "network", "ssh", "swarm")
+    ("agent_check", "agent_info", "batch", "batch_info", "containers", "image", "logs", "network", "ssh", "swarm")
 )
 
 
 class ComputeAction(ActionBase):
-    """An action whose errors are one sentence, as a module's are. Subclasses say what it does in ``act``."""
+    """An action whose errors are one sentence, as a module's are. Subclasses do the work in ``act``."""
 
     _supports_async = False
 
@@ -52,6 +52,18 @@ class ComputeAction(ActionBase):
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:
         """The work: the result, or a ComputeError."""
+
+    def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
+        """What each host of the play has registered as ``variable``, by host, in the order of the play.
+
+        Every host of ``ansible_play_hosts_all`` is there, lost ones too; one that has not registered it has ``{}``.
+        """
+        hostvars = task_vars.get("hostvars") or {}
+        results = {}
+        for host in task_vars.get("ansible_play_hosts_all") or []:
+            found = hostvars[host].get(variable) if host in hostvars else None
+            results[str(host)] = dict(found) if isinstance(found, Mapping) else {}
+        return results
 
     def module(self, name: str, args: Json, task_vars: Json) -> Json:
         """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""

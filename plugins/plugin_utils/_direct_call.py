@@ -21,7 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._module import result_of
 
 # The modules that a launch and an end wait for. The others start processes that outlive them, or are called seldom.
-MODULES = frozenset(("agent_info", "containers", "logs", "network", "schedule", "session", "session_info", "ssh"))
+MODULES = frozenset(
+    ("agent_info", "batch_info", "containers", "logs", "network", "schedule", "session", "session_info", "ssh")
+)
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 

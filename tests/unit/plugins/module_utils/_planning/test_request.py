@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App, check_count
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
@@ -409,17 +409,6 @@ def test_a_request_that_was_stored_without_how_it_is_launched_has_the_defaults()
     for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
         del document[name]
     assert Request.from_json(document) == check_request(BASE)
-
-
-@pytest.mark.parametrize(("value", "count"), [(1, 1), ("100", 100)])
-def test_a_count(value: object, count: int) -> None:
-    assert check_count(value) == count
-
-
-@pytest.mark.parametrize("value", [0, -1, 101, "many", None, 1.5])
-def test_other_counts_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match=r"^session_count: .*it is a whole number from 1 to 100\.$"):
-        check_count(value)
 
 
 def test_a_session_that_no_pool_can_hold_is_refused() -> None:

@@ -1,0 +1,134 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: batch_info
+short_description: Get the result of a session's batch command
+description:
+  - Returns the exit code of the command, and the session's containers on this agent that do not run.
+options:
+  agent:
+    description:
+      - The agent's name, as in the plan.
+    type: str
+    required: true
+  wait:
+    description:
+      - Seconds to wait until the command has ended or a container on this agent has died. V(0) does not wait.
+    type: float
+    default: 0
+extends_documentation_fragment:
+  - cluster.compute.plan
+  - cluster.compute.attributes.info
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.engine
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: N/A
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.batch
+  - module: cluster.compute.logs_info
+"""
+
+EXAMPLES = r"""
+- name: Wait up to a minute for the end of the batch command
+  cluster.compute.batch_info:
+    plan: "{{ scheduled.plan }}"
+    agent: "{{ inventory_hostname }}"
+    wait: 60
+  register: batch
+"""
+
+RETURN = r"""
+exit_code:
+  description:
+    - The command's exit code; V(124) after a timeout, V(255) if its exit code is unknown.
+    - Null while the command runs, and on agents that do not hold C(main1).
+  type: int
+  returned: success
+  sample: 0
+oom_killed:
+  description: Whether the kernel killed a process of the command because memory ran out.
+  type: bool
+  returned: success
+reason:
+  description: Why the exit code is unknown; otherwise empty.
+  type: str
+  returned: success
+dead:
+  description: The session's containers on this agent that do not run.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    hostname:
+      description: The container's hostname.
+      type: str
+      returned: always
+      sample: sub1
+    agent:
+      description: The container's agent.
+      type: str
+      returned: always
+      sample: agent1
+    state:
+      description: The container's state in the engine, or V(missing).
+      type: str
+      returned: always
+      sample: exited
+    exit_code:
+      description: The container's exit code; null if the container is missing.
+      type: int
+      returned: always
+      sample: 137
+    oom_killed:
+      description: Whether the kernel killed the container because memory ran out.
+      type: bool
+      returned: always
+duration:
+  description: Seconds that the call took.
+  type: float
+  returned: always
+  sample: 0.03
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+
+ARGUMENT_SPEC = {
+    "plan": {"type": "dict", "required": True},
+    "agent": {"type": "str", "required": True},
+    "wait": {"type": "float", "default": 0},
+    **engine_options(),
+}
+
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, timeout=1, wait=0)
+    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
+    return Batch(engine, read_plan(params["plan"]), params["agent"]).wait(params["wait"])
+
+
+def main() -> None:
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+
+
+if __name__ == "__main__":
+    main()
