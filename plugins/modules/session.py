@@ -198,7 +198,8 @@ from typing import Callable, List, Tuple
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import removable, show_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store

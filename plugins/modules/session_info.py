@@ -100,7 +100,8 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import kept_logs, state_dir

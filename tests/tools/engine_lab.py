@@ -81,6 +81,7 @@ class Shape:
             size=self.size,
             image=self.image,
             request="0123456789abcdef",
+            mounts=self.mounts,
         )
         base = f"10.213.{self.subnet}"
         labels = {
@@ -118,7 +119,6 @@ class Shape:
             resources=self.resources,
             ports=() if rank else self.ports,
             environment={"BACKENDAI_CLUSTER_HOST": f"{role}{index}", **self.environment},
-            mounts=self.mounts,
             labels={**labels, **own},
         )
 

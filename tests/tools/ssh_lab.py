@@ -86,7 +86,6 @@ def make_plan(
                 resources=Resources(millicpus=2000, memory=256 << 20, shm=16 << 20),
                 ports=() if rank else (Port("ssh", 22, "127.0.0.1", free_port()),),
                 environment={"BACKENDAI_CLUSTER_HOST": hostname, **(environment or {})},
-                mounts=tuple(mounts),
                 labels={
                     **labels,
                     LABEL_CONTAINER: identity,
@@ -96,7 +95,9 @@ def make_plan(
             )
         )
     return Plan(
-        session=Session(identities[0], name, "lab", "default", "launch", "single-node", size, image, "digest"),
+        session=Session(
+            identities[0], name, "lab", "default", "launch", "single-node", size, image, "digest", mounts=tuple(mounts)
+        ),
         network=Network(PREFIX + name, "bridge", str(subnet), str(subnet[1]), str(subnet[16]) + "/28", labels=labels),
         containers=tuple(containers),
     )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 
 INIT = "init"
 JOIN = "join"

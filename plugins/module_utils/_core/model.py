@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documents that flow through everything: resources, agent reports, containers, the plan.
+"""The plan and its parts: the session, its network, its containers and their resources.
 
 Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. docs/contracts.md shows each document.
 """
@@ -115,7 +115,8 @@ class User:
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of what was asked.
 
-    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit).
+    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
+    those of every container.
     """
 
     id: str
@@ -133,11 +134,13 @@ class Session:
     command_timeout: int = 0
     on_failure: str = "keep"
     terminate_when_done: bool = False
+    mounts: Tuple[Mount, ...] = ()
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
-        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key != "user"}
-        return cls(user=User.from_json(data.get("user") or {}), **values)
+        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in ("user", "mounts")}
+        mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
+        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, **values)
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,6 @@ class Container:
     resources: Resources
     ports: Tuple[Port, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    mounts: Tuple[Mount, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -184,7 +186,6 @@ class Container:
             resources=Resources.from_json(data["resources"]),
             ports=tuple(Port.from_json(port) for port in data.get("ports") or ()),
             environment=dict(data.get("environment") or {}),
-            mounts=tuple(Mount.from_json(mount) for mount in data.get("mounts") or ()),
             labels=dict(data.get("labels") or {}),
             **{key: data[key] for key in plain},
         )
@@ -200,8 +201,12 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Json) -> Plan:
+        session = data["session"]
+        if "mounts" not in session:
+            # In a plan of release 1.0.0 every container has the mounts of the session.
+            session = {**session, "mounts": data["containers"][0].get("mounts") or ()}
         return cls(
-            session=Session.from_json(data["session"]),
+            session=Session.from_json(session),
             network=Network.from_json(data["network"]),
             containers=tuple(Container.from_json(container) for container in data["containers"]),
         )
@@ -227,84 +232,4 @@ class Plan:
     def with_environments(self, environments: Sequence[Mapping[str, str]]) -> Plan:
         """The same plan with each container's environment replaced, in rank order."""
         pairs = zip(self.containers, environments)
-        return replace(self, containers=tuple(replace(one, environment=dict(env)) for one, env in pairs))
-
-
-@dataclass(frozen=True)
-class ObservedContainer:
-    """A labelled container as its engine reports it."""
-
-    id: str
-    session: str
-    hostname: str
-    state: str
-    resources: Resources
-    data: Json = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def from_json(cls, data: Json) -> ObservedContainer:
-        return cls(
-            id=str(data["id"]),
-            session=str(data["session"]),
-            hostname=str(data.get("hostname", "")),
-            state=str(data.get("state", "")),
-            resources=Resources.from_json(data.get("resources") or {}),
-            data=data,
-        )
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports."""
-
-    name: str
-    millicpus: int
-    memory: int
-    gpus: Tuple[Gpu, ...] = ()
-    cpu_ids: Tuple[int, ...] = ()
-    group: str = "default"
-    schedulable: bool = True
-    reachable: bool = True
-    reason: str = ""
-    architecture: str = ""
-    publish: str = "127.0.0.1"
-    mtu: int = 1500
-    swarm: str = ""
-    node: str = ""
-    managers: Tuple[str, ...] = ()
-    routes: Tuple[str, ...] = ()
-    subnets: Tuple[str, ...] = ()
-    ports: Tuple[int, ...] = ()
-    containers: Tuple[ObservedContainer, ...] = ()
-    network_sessions: Tuple[str, ...] = ()
-    image_architecture: str = ""
-    paths: Mapping[str, bool] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, data: Json) -> Agent:
-        capacity = data.get("capacity") or {}
-        swarm = (data.get("engine") or {}).get("swarm") or {}
-        return cls(
-            name=str(data["name"]),
-            millicpus=int(capacity.get("millicpus", 0)),
-            memory=int(capacity.get("memory", 0)),
-            gpus=tuple(Gpu.from_json(gpu) for gpu in capacity.get("gpus") or ()),
-            cpu_ids=tuple(capacity.get("cpu_ids") or ()),
-            group=str(data.get("group", "default")),
-            schedulable=bool(data.get("schedulable", True)),
-            reachable=bool(data.get("reachable", True)),
-            reason=str(data.get("reason") or ""),
-            architecture=str(data.get("architecture") or ""),
-            publish=str(data.get("publish") or "127.0.0.1"),
-            mtu=int(data.get("mtu") or 1500),
-            swarm=str(swarm.get("cluster_id") or "") if swarm.get("state") == "active" else "",
-            node=str(swarm.get("node_id") or ""),
-            managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
-            routes=tuple(data.get("routes") or ()),
-            subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
-            ports=tuple(data.get("ports") or ()),
-            containers=tuple(ObservedContainer.from_json(one) for one in data.get("containers") or ()),
-            network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
-            image_architecture=str((data.get("image") or {}).get("architecture") or ""),
-            paths=dict(data.get("paths") or {}),
-        )
+        return replace(self, containers=tuple(replace(container, environment=dict(env)) for container, env in pairs))

@@ -125,7 +125,7 @@ def _host_config(plan: Plan, container: Container, ground: AgentSettings) -> Jso
         "NetworkMode": plan.network.name,
         "ExtraHosts": ["%s:%s" % (one.hostname, one.address) for one in plan.containers],
         "PortBindings": bindings,
-        "Mounts": [_runtime_mount(ground.runtime)] + [_mount(plan, mount) for mount in container.mounts],
+        "Mounts": [_runtime_mount(ground.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
         "Ulimits": _ulimits(ground.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,

@@ -13,13 +13,8 @@ from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Agent,
-    ObservedContainer,
-    Plan,
-    Port,
-    Resources,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import subnet_layout

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states as _states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 

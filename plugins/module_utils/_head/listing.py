@@ -11,13 +11,8 @@ from typing import Dict, Iterable, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Agent,
-    Json,
-    ObservedContainer,
-    Plan,
-    Resources,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store

@@ -20,7 +20,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     ConflictError,
     InputError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store

@@ -15,11 +15,8 @@ from typing import Callable, Dict, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Agent,
-    Json,
-    Plan,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, adopt, launch_of
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store

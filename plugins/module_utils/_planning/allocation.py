@@ -11,7 +11,8 @@ from typing import Iterable, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SSH_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import (
     Subnet,
     choose_port,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
 _TINY = 1e-9

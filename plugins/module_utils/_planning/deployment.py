@@ -111,8 +111,8 @@ def deployment(
     """
     agents = tuple(plan.agents)
     lost = lost_agents(statuses, failed_removals)
-    writable = {mount.source for mount in plan.main.mounts if mount.type == "bind" and mount.mode == "rw"}
-    folders = tuple(dict.fromkeys(mount.source for mount in plan.main.mounts if mount.type == "bind"))
+    writable = {mount.source for mount in plan.session.mounts if mount.type == "bind" and mount.mode == "rw"}
+    folders = tuple(dict.fromkeys(mount.source for mount in plan.session.mounts if mount.type == "bind"))
     return Deployment(
         agents=agents,
         main_agent=plan.main.agent,

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
 
 _SHOWN = 8

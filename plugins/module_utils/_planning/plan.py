@@ -29,7 +29,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     VXLAN_OVERHEAD,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Agent,
     Container,
     Mount,
     Network,
@@ -39,6 +38,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     digest,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name, network_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
@@ -79,13 +79,11 @@ def build_plan(request: Request, ground: PlanInputs) -> Plan:
         on_failure=request.on_failure,
         terminate_when_done=request.terminate_when_done,
     )
+    session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, ground)
     network = _network(session, ground, labels, request.network_encrypted)
     ranks = local_ranks(ground.placed.agents)
-    mounts = tuple(_engine_mount(mount, session) for mount in request.mounts)
-    containers = [
-        _container(session, ground, member, ranks[member.rank], mounts, labels) for member in members(request.size)
-    ]
+    containers = [_container(session, ground, member, ranks[member.rank], labels) for member in members(request.size)]
     environments = [standard_environment(session, network, containers, one) for one in containers]
     plan = Plan(session, network, tuple(containers)).with_environments(environments)
     return replace(plan, containers=tuple(_with_spec(plan, one) for one in plan.containers))
@@ -160,7 +158,6 @@ def _container(
     ground: PlanInputs,
     member: Member,
     local_rank: int,
-    mounts: Tuple[Mount, ...],
     labels: Mapping[str, str],
 ) -> Container:
     identity = container_id(session.id, member.hostname)
@@ -189,7 +186,6 @@ def _container(
         address=ground.subnet.addresses[member.rank],
         resources=resources,
         ports=ground.ports if member.rank == 0 else (),
-        mounts=mounts,
         labels={**labels, **own},
     )
 
@@ -200,6 +196,8 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
     document["session"].pop("launch")
     document["network"].pop("labels")
+    # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
+    document["containers"][0]["mounts"] = document["session"].pop("mounts")
     return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterable, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Demand,

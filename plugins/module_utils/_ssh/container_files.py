@@ -107,7 +107,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
 
     Also what is empty is written: the image may have been made of another session's container, with that one's scripts.
     """
-    volumes = [one.target + "\n" for one in container.mounts if one.type == "volume" and one.mode == "rw"]
+    volumes = [one.target + "\n" for one in session.mounts if one.type == "volume" and one.mode == "rw"]
     is_main = container.rank == 0
     texts = {
         "bootstrap": session.bootstrap,

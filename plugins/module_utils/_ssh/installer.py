@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Container,
     Json,
     Plan,
-    User,
+    Session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
     default_parallelism,
@@ -50,8 +50,8 @@ class Target:
 
     @property
     def ground_key(self) -> Tuple[str, ...]:
-        """Containers of one image with the same mounts stand on the same ground."""
-        return (self.image, *sorted(mount.target for mount in self.container.mounts))
+        """Containers of one image stand on the same ground: all of a session have the same mounts."""
+        return (self.image,)
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,9 @@ class FileInstaller:
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
         grounds: Dict[Tuple[str, ...], ImageContents] = {}
-        user = self.plan.session.user
         made = []
         for target in targets:
-            ground = grounds.get(target.ground_key) or survey(self.engine, target, user)
+            ground = grounds.get(target.ground_key) or survey(self.engine, target, self.plan.session)
             grounds[target.ground_key] = ground
             wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, ground)
             made.append(ground.tree.place(wanted))
@@ -138,7 +137,7 @@ class FileInstaller:
         _raise_first(first_error(map_bounded(put, list(zip(targets, entries)), default_parallelism())))
 
 
-def survey(engine: Engine, target: Target, user: User) -> ImageContents:
+def survey(engine: Engine, target: Target, session: Session) -> ImageContents:
     """One look at an image, through a container made from it: the engine takes its time for each file."""
     subject = target.container.hostname
 
@@ -154,16 +153,16 @@ def survey(engine: Engine, target: Target, user: User) -> ImageContents:
     return ImageContents(
         tree=Tree(
             stat=lambda path: engine.path_stat(target.engine_id, path, subject),
-            mounts=[mount.target for mount in target.container.mounts],
+            mounts=[mount.target for mount in session.mounts],
         ),
         passwd=passwd,
         group=group,
         # Nobody has a password there without an account.
-        shadow=read("/etc/shadow") if "\n%s:" % user.name in "\n" + passwd else "",
+        shadow=read("/etc/shadow") if "\n%s:" % session.user.name in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
-        has_profile=has(user.home + "/.profile"),
+        has_profile=has(session.user.home + "/.profile"),
     )
 
 

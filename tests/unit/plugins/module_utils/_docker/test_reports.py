@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from engine_lab import Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,
     engine_entry,

@@ -18,7 +18,8 @@ from samples import GIB, agent, carried_out, context, exactly, request
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import (

@@ -16,7 +16,8 @@ from samples import agent, carried_out, context, exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Agent, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change

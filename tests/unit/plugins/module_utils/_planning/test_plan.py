@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,12 +35,34 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 SPEC = LABEL_CONTAINER + ".spec"
+# A plan as the store of release 1.0.0 holds it.
+OLD_PLAN = Path(__file__).parent / "plan_of_1_0_0.json"
 THREE = request(cluster_size=3, cluster_mode="multi-node")
 
 
 def test_main1_alone_says_that_it_has_a_command() -> None:
     made = plan(request(cluster_size=3, command="train"))
     assert [one.labels[LABEL_BATCH] for one in made.containers] == ["true", "", ""]
+
+
+def test_a_plan_of_release_1_0_0_is_read_and_made_again_with_equal_digests() -> None:
+    """A session that release 1.0.0 launched can be repaired: its containers are still the right ones."""
+    document = json.loads(OLD_PLAN.read_text())
+    asked = request(
+        cluster_size=2,
+        cluster_mode="multi-node",
+        gpus=0.5,
+        command="train",
+        environment={"A": "1"},
+        mounts=[
+            {"source": "/data", "target": "/data"},
+            {"source": "nas:/export", "target": "/nas", "type": "nfs", "mode": "ro", "options": {"o": "soft"}},
+        ],
+    )
+    made = plan(asked, "ab")
+    assert specs(made) == ["c64fd0023c0200fc", "faed90153a0c3aca"]
+    assert Plan.from_json(document) == made
+    assert with_user_environment(Plan.from_json(document), [{}, {}]) == made
 
 
 def specs(made: Plan) -> list[str]:
@@ -172,7 +195,7 @@ def test_an_nfs_folder_is_a_volume_of_the_session() -> None:
         {"source": "/scratch", "target": "/scratch"},
         {"source": "cache", "target": "/cache"},
     ]
-    nfs, bind, volume = plan(request(mounts=mounts)).main.mounts
+    nfs, bind, volume = plan(request(mounts=mounts)).session.mounts
     assert (nfs.type, nfs.target, nfs.mode) == ("volume", "/data", "ro")
     assert nfs.options == {"type": "nfs", "o": "addr=nas,ro,nolock,soft", "device": ":/export"}
     assert nfs.source.startswith("alice.train.")
@@ -181,7 +204,7 @@ def test_an_nfs_folder_is_a_volume_of_the_session() -> None:
 
 def test_an_nfs_server_may_have_an_ipv6_address() -> None:
     mounts = [{"source": "2001:db8::1:/export", "target": "/data", "type": "nfs"}]
-    (nfs,) = plan(request(mounts=mounts)).main.mounts
+    (nfs,) = plan(request(mounts=mounts)).session.mounts
     assert nfs.options == {"type": "nfs", "o": "addr=2001:db8::1,rw", "device": ":/export"}
 
 

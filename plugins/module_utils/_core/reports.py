@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the agents report, as far as decisions need it: their capacity, and the containers that their engines hold."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json, Resources
+
+
+@dataclass(frozen=True)
+class ObservedContainer:
+    """A labelled container as its engine reports it."""
+
+    id: str
+    session: str
+    hostname: str
+    state: str
+    resources: Resources
+    data: Json = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_json(cls, data: Json) -> ObservedContainer:
+        return cls(
+            id=str(data["id"]),
+            session=str(data["session"]),
+            hostname=str(data.get("hostname", "")),
+            state=str(data.get("state", "")),
+            resources=Resources.from_json(data.get("resources") or {}),
+            data=data,
+        )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports."""
+
+    name: str
+    millicpus: int
+    memory: int
+    gpus: Tuple[Gpu, ...] = ()
+    cpu_ids: Tuple[int, ...] = ()
+    group: str = "default"
+    schedulable: bool = True
+    reachable: bool = True
+    reason: str = ""
+    architecture: str = ""
+    publish: str = "127.0.0.1"
+    mtu: int = 1500
+    swarm: str = ""
+    node: str = ""
+    managers: Tuple[str, ...] = ()
+    routes: Tuple[str, ...] = ()
+    subnets: Tuple[str, ...] = ()
+    ports: Tuple[int, ...] = ()
+    containers: Tuple[ObservedContainer, ...] = ()
+    network_sessions: Tuple[str, ...] = ()
+    image_architecture: str = ""
+    paths: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Json) -> Agent:
+        capacity = data.get("capacity") or {}
+        swarm = (data.get("engine") or {}).get("swarm") or {}
+        return cls(
+            name=str(data["name"]),
+            millicpus=int(capacity.get("millicpus", 0)),
+            memory=int(capacity.get("memory", 0)),
+            gpus=tuple(Gpu.from_json(gpu) for gpu in capacity.get("gpus") or ()),
+            cpu_ids=tuple(capacity.get("cpu_ids") or ()),
+            group=str(data.get("group", "default")),
+            schedulable=bool(data.get("schedulable", True)),
+            reachable=bool(data.get("reachable", True)),
+            reason=str(data.get("reason") or ""),
+            architecture=str(data.get("architecture") or ""),
+            publish=str(data.get("publish") or "127.0.0.1"),
+            mtu=int(data.get("mtu") or 1500),
+            swarm=str(swarm.get("cluster_id") or "") if swarm.get("state") == "active" else "",
+            node=str(swarm.get("node_id") or ""),
+            managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
+            routes=tuple(data.get("routes") or ()),
+            subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
+            ports=tuple(data.get("ports") or ()),
+            containers=tuple(ObservedContainer.from_json(one) for one in data.get("containers") or ()),
+            network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
+            image_architecture=str((data.get("image") or {}).get("architecture") or ""),
+            paths=dict(data.get("paths") or {}),
+        )
