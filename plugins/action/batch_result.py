@@ -25,7 +25,7 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_plan(args.get("plan"))
+        plan = read_plan(args.get("plan") or {})
         if self._task.check_mode:
             return {"skipped": True, "changed": False, "msg": "No command runs in check mode."}
         begun = time.monotonic()

@@ -19,7 +19,7 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_plan(args.get("plan"))
+        plan = read_plan(args.get("plan") or {})
         removals = self.results_of_hosts(reports.REMOVED, task_vars)
         statuses = reports.agent_statuses(reports.agent_reports(self, None, task_vars))
         lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])

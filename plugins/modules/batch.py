@@ -40,7 +40,7 @@ author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.batch_info
-  - module: cluster.compute.logs_info
+  - module: cluster.compute.logs
 """
 
 EXAMPLES = r"""

@@ -38,7 +38,7 @@ author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.batch
-  - module: cluster.compute.logs_info
+  - module: cluster.compute.logs
 """
 
 EXAMPLES = r"""

@@ -29,6 +29,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
 _ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST)
 _WEEK = 7 * 86400
 _MOST = 2**31 - 1
+_LEASE = (
+    "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "
+    "pull the image."
+)
 
 SETTINGS: Tuple[Variable, ...] = (
     Variable(
@@ -52,10 +56,10 @@ SETTINGS: Tuple[Variable, ...] = (
         "int",
         600,
         "Seconds for which a launch or a termination belongs to this controller, at least 1; then another run may take "
-        "it over. A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and "
-        "O(session_pull_timeout) if an agent may pull the image.",
+        "it over.",
         rules.within(1, _MOST),
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
+        notes={LAUNCH: _LEASE, SCHEDULE: _LEASE},
     ),
     flag(
         "wait_result",

@@ -78,7 +78,7 @@ def flag(name: str, description: str, **more: Any) -> Variable:
 
 
 # Suboptions.
-MOUNT = {
+MOUNT: Dict[str, Documentation] = {
     "source": {"type": "str", "required": True, "description": "The folder, the volume, or V(server:/path)."},
     "target": {"type": "str", "required": True, "description": "The absolute path in the containers."},
     "type": {
@@ -89,13 +89,13 @@ MOUNT = {
     "mode": {"type": "str", "choices": ["rw", "ro"], "default": "rw", "description": "Whether containers may write."},
     "options": {"type": "dict", "description": "Options of the volume driver; not for V(bind)."},
 }
-APP = {
+APP: Dict[str, Documentation] = {
     "name": {"type": "str", "required": True, "description": "Lower-case letters, digits and C(-); not V(ssh)."},
     "port": {"type": "int", "required": True, "description": "The port in C(main1); not 22."},
     "preferred_port": {"type": "int", "default": 0, "description": "The port of the agent to try first."},
     "public": {"type": "bool", "default": False, "description": "Publish it beyond the agent's loopback interface."},
 }
-USER = {
+USER: Dict[str, Documentation] = {
     "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},
     "gid": {"type": "int", "description": "The group ID, at least 1; the user ID by default."},
 }
