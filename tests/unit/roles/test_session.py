@@ -29,7 +29,7 @@ DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Set by the role for those who use it.
 RESULTS = {"session_listed"}
 # No variables: playbooks, files, modules and the group of a session in an inventory.
-NAMES = {"session_logs", "session_json", "session_info", "session_request", "session_train"}
+NAMES = {"session_logs", "session_json", "session_info", "session_request", "session_failure", "session_train"}
 
 
 def test_the_argument_specification_is_the_generated_one() -> None:
