@@ -10,7 +10,6 @@ module: session
 short_description: Record the state of a session
 description:
   - Changes the state of a session in the store on the head, and the artifacts of the session on the controller.
-  - The role C(session) does what leads to the state, and records it with this module.
 options:
   state:
     description:
@@ -37,7 +36,7 @@ options:
     type: str
   reason:
     description:
-      - The reason of the change, for the history.
+      - The reason, for the history.
     type: str
     default: ''
   result:
