@@ -11,7 +11,7 @@ from typing import List
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import EVERYBODY
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
@@ -24,7 +24,7 @@ class ActionModule(ComputeAction):
         given_owner = args.pop("owner", None)
         owner = given_owner or login()
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        result = self.module("session_info", args if owner == EVERYBODY else dict(args, owner=owner), task_vars)
+        result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):
             return result
         result["queue"] = queue_order(result["sessions"])

@@ -31,11 +31,11 @@ class FilterModule:
     def filters(self) -> Dict[str, Callable[..., Any]]:
         return {
             "session_summary": views.summary,
-            "session_end": views.ending,
+            "session_end": views.termination_summary,
             "sessions_table": views.sessions_table,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
-            "sessions_to_end": views.to_end,
+            "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
             "logs_of_hosts": logs_of_hosts,
             "needs_provisioning": needs_provisioning,

@@ -2,26 +2,30 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a session shows to people and programs: ``session.json``, the summary, the tables. Docs: docs/session_json.md."""
+"""What people and programs read about a session: ``session.json``, summaries and tables. Docs: docs/session_json.md."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import time
-from typing import Any, List, Mapping, Sequence
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
     describe_command_exit,
     describe_container_exit,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
 
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
-    """The stable result of a launch. ``timings`` are seconds per phase; ``address`` is where main1's agent is reached."""
+    """The stable result of a launch.
+
+    ``session`` is its row in the store, ``timings`` are seconds per phase, and ``address`` is where the controller reaches
+    the agent of main1.
+    """
     main, user = plan.main, plan.session.user
     return {
         "schema": SCHEMA,
@@ -47,15 +51,15 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
         },
         "containers": [
             {
-                "id": one.id,
-                "hostname": one.hostname,
-                "agent": one.agent,
-                "rank": one.rank,
-                "local_rank": one.local_rank,
-                "address": one.address,
-                "gpus": [gpu.id for gpu in one.resources.gpus],
+                "id": container.id,
+                "hostname": container.hostname,
+                "agent": container.agent,
+                "rank": container.rank,
+                "local_rank": container.local_rank,
+                "address": container.address,
+                "gpus": [gpu.id for gpu in container.resources.gpus],
             }
-            for one in plan.containers
+            for container in plan.containers
         ],
         "apps": [
             {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
@@ -66,19 +70,19 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
 
 
 def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
-    """What a launch ends with, a line each."""
+    """The report of a launch, as lines. ``scheduled`` is the result of the module ``schedule``."""
     session, outcome = scheduled["session"], scheduled["outcome"]
     if outcome == "pending":
         return ["Session %s is PENDING: %s." % (session["name"], scheduled["reason"])]
     plan = Plan.from_json(scheduled["plan"])
     kind = "compute session" if plan.session.size == 1 else "cluster session, %s" % plan.session.mode
-    each = plan.main.resources
+    resources = plan.main.resources
     lines = [
         "Session %s: %s (%s)" % (session["name"], _state(scheduled, check_mode), kind),
-        "Each container: %s CPUs, %s memory, %s shared memory" % _amounts(each.millicpus, each.memory, each.shm),
+        "Each container: %s CPUs, %s memory, %s shared memory" % _amounts(resources),
         "Network %s (%s)" % (plan.network.subnet, plan.network.driver),
     ]
-    rows = [(one.hostname, one.agent, one.address) for one in plan.containers[:16]]
+    rows = [(container.hostname, container.agent, container.address) for container in plan.containers[:16]]
     lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
     if plan.session.size > 16:
         lines.append("  … and %d more" % (plan.session.size - 16))
@@ -114,12 +118,12 @@ def _state(scheduled: Json, check_mode: bool) -> str:
     return "would be launched" if check_mode else "RUNNING"
 
 
-def _amounts(millicpus: int, memory: int, shm: int) -> Any:
-    return show_cpus(millicpus), show_bytes(memory), show_bytes(shm)
+def _amounts(resources: Resources) -> Tuple[str, str, str]:
+    return show_cpus(resources.millicpus), show_bytes(resources.memory), show_bytes(resources.shm)
 
 
 def _reachable(host_ip: str, address: str) -> str:
-    """Where a published port is found: on loopback from the agent itself, else at the agent's address."""
+    """The address of a published port: loopback, for a reader on the agent itself, or the agent's address."""
     return host_ip if host_ip.startswith("127.") else address
 
 
@@ -127,61 +131,63 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
     """A line for every session."""
     rows = [
         (
-            one["name"],
-            one["owner"],
-            one["state"] + (" (degraded: %s)" % ", ".join(one["degraded"]) if one.get("degraded") else ""),
-            one["size"],
-            one["mode"],
-            _each(one),
-            one["image"] or "-",
-            show_time(one["created"]),
-            ", ".join(one["agents"]) or "-",
-            what_happened(one),
+            session["name"],
+            session["owner"],
+            session["state"] + (" (degraded: %s)" % ", ".join(session["degraded"]) if session.get("degraded") else ""),
+            session["size"],
+            session["mode"],
+            _resources_of(session),
+            session["image"] or "-",
+            show_time(session["created"]),
+            ", ".join(session["agents"]) or "-",
+            what_happened(session),
         )
-        for one in sessions
+        for session in sessions
     ]
     return table(("session", "owner", "state", "size", "mode", "each", "image", "created", "agents", "reason"), rows)
 
 
-def _each(session: Json) -> str:
-    """What each container holds; GPUs where there are any."""
+def _resources_of(session: Json) -> str:
+    """The resources of each container; GPUs only if it has any."""
     gpus = ", %g GPUs" % session["gpus"] if session["gpus"] else ""
     return "%s CPUs, %s%s" % (show_cpus(session["each"]["millicpus"]), show_bytes(session["each"]["memory"]), gpus)
 
 
 def show_time(seconds: float) -> str:
-    """A time as the reader's own clock shows it, to the minute."""
+    """A time, in seconds since the epoch, in the reader's time zone, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 def what_happened(session: Json) -> str:
-    """The reason of the state; of a running session rather how its containers and its command ended, if they did."""
-    told = [describe_container_exit(one) for one in session["containers"] if one["state"] != "running"]
+    """The reason of a session's state. For a running session: how its command and containers ended, if they did."""
+    ends = [
+        describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
+    ]
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
-        told.append(describe_command_exit(command))
-    return "; ".join(told) if session["state"] == "RUNNING" and told else session["reason"]
+        ends.append(describe_command_exit(command))
+    return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
 
 
 def agents_table(agents: Sequence[Json]) -> List[str]:
-    """A line for every agent: what is used of what there is."""
+    """A line for every agent: how much of its capacity is used."""
     rows = [
         (
-            one["name"],
-            one["group"],
-            "up" if one["reachable"] else "lost: %s" % one["reason"],
-            "%s of %s" % (show_cpus(one["used"]["millicpus"]), show_cpus(one["capacity"]["millicpus"])),
-            "%s of %s" % (show_bytes(one["used"]["memory"]), show_bytes(one["capacity"]["memory"])),
-            "%g of %d" % (one["used"]["gpus"], one["capacity"]["gpus"]),
+            agent["name"],
+            agent["group"],
+            "up" if agent["reachable"] else "lost: %s" % agent["reason"],
+            "%s of %s" % (show_cpus(agent["used"]["millicpus"]), show_cpus(agent["capacity"]["millicpus"])),
+            "%s of %s" % (show_bytes(agent["used"]["memory"]), show_bytes(agent["capacity"]["memory"])),
+            "%g of %d" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
         )
-        for one in agents
+        for agent in agents
     ]
     return table(("agent", "group", "state", "cpus", "memory", "gpus"), rows)
 
 
-def ending(ended: Json, name: str) -> str:
-    """What the end of a session is told with."""
-    session = ended.get("session") or {}
+def termination_summary(result: Json, name: str) -> str:
+    """The report of a termination. ``result`` is the last result of the module ``session``."""
+    session = result.get("session") or {}
     if not session:
         return "There is no live session %s: nothing to end." % name
     return "Session %s: %s (%s)" % (session["name"], session["state"], session["reason"])
@@ -197,16 +203,19 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
     return lines
 
 
-def to_end(sessions: Sequence[Json]) -> List[Json]:
-    """The sessions that asked to be ended: their command is done, or it or a container failed, and their policy says so."""
-    return [one for one in sessions if one["state"] == "RUNNING" and _is_to_end(one)]
+def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml terminates.
+
+    Their command has ended and terminate_when_done is set, or the command or a container failed and on_failure is
+    terminate.
+    """
+    return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
 
 
-def _is_to_end(session: Json) -> bool:
+def _is_finished(session: Json) -> bool:
     command = session.get("command") or {}
     is_done = session["terminate_when_done"] and command.get("exit_code") is not None
-    # An agent out of reach may come back with its containers: only a death that was seen ends a session.
-    failed = any(one["state"] not in ("running", "unknown") for one in session["containers"]) or command.get(
-        "exit_code"
-    )
-    return bool(is_done or (session["on_failure"] == "terminate" and failed))
+    # An agent that is out of reach may come back with its containers: only an end that is seen counts.
+    has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
+    has_failed = has_dead or bool(command.get("exit_code"))
+    return bool(is_done or (session["on_failure"] == "terminate" and has_failed))

@@ -202,7 +202,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, launch, show_session
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -236,24 +236,23 @@ def work(params: Json, check_mode: bool) -> Json:
         lease=float(params["lease"]),
         takeover=params["takeover"],
         kept=params["kept"],
-        check=check_mode,
     )
     store = Store(state_dir(params["state_dir"]), read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
-            outcome = launch(store, Request.from_json(params["request"]), context)
+            decision = launch(store, Request.from_json(params["request"]), context)
     finally:
         store.close()
-    failure = {"failed": True, "msg": outcome.reason} if outcome.outcome == "failed" else {}
+    failure = {"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}
     return {
         **failure,
-        "changed": outcome.outcome in ("placed", "repair", "failed") or outcome.is_new,
-        "outcome": outcome.outcome,
-        "session": show_session(outcome.session),
-        "plan": outcome.plan.to_json() if outcome.plan else None,
-        "reason": outcome.reason,
-        "missing": list(outcome.missing),
-        "remove": list(outcome.remove),
+        "changed": decision.verdict in ("placed", "repair", "failed") or decision.is_new,
+        "outcome": decision.verdict,
+        "session": decision.session.to_json(),
+        "plan": decision.plan.to_json() if decision.plan else None,
+        "reason": decision.reason,
+        "missing": list(decision.missing),
+        "remove": list(decision.remove),
     }
 
 

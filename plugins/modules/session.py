@@ -199,10 +199,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import removable, show_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 
 ARGUMENT_SPEC = {
@@ -268,8 +268,8 @@ def work(params: Json, check_mode: bool) -> Json:
     return {
         "warnings": warnings,
         "changed": before != after,
-        "session": show_session(row) if row else {},
-        "plan": row.plan if row else None,
+        "session": row.to_json() if row else {},
+        "plan": row.plan.to_json() if row and row.plan else None,
         "remove": [one for one in remove if not row or one != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }

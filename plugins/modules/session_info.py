@@ -103,9 +103,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import kept_logs, state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
 
 ARGUMENT_SPEC = {
@@ -129,7 +129,7 @@ def work(params: Json, check_mode: bool) -> Json:
     try:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):
-            adopt(store, Context(agents, {}, 0.0))
+            adopt(store, agents, now=0.0)
             rows = store.select(params["name"], params["owner"], params["ended"])
             sessions = list_sessions(rows, agents)
             for session in sessions:

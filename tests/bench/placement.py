@@ -61,13 +61,13 @@ def cluster() -> tuple[list[Agent], dict[str, list[Resources]]]:
 
 
 def measure(demand: Demand, agents: list[Agent], booked: dict[str, list[Resources]]) -> tuple[float, str]:
-    """Seconds of CPU (it waits for nothing) from reports and bookings to the answer, and the answer in short."""
+    """Seconds of CPU from reports and bookings to the answer, and the answer in short."""
     begun = time.process_time()
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
     answer = place(demand, agents, free)
     seconds = time.process_time() - begun
-    told = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placement) else "does not fit"
-    return seconds, told
+    answered = "on %d agents" % len(set(answer.agents)) if isinstance(answer, Placement) else "does not fit"
+    return seconds, answered
 
 
 def main() -> int:
@@ -76,9 +76,9 @@ def main() -> int:
     print("%d agents, %d sessions of %d containers running; budget %g s" % (AGENTS, SESSIONS, held, BUDGET))
     worst = 0.0
     for name, demand in DEMANDS.items():
-        seconds, told = min(measure(demand, agents, booked) for _round in range(3))
+        seconds, answered = min(measure(demand, agents, booked) for _round in range(3))
         worst = max(worst, seconds)
-        print("  %-40s %6.3f s  %5.2f of the budget  (%s)" % (name, seconds, seconds / BUDGET, told))
+        print("  %-40s %6.3f s  %5.2f of the budget  (%s)" % (name, seconds, seconds / BUDGET, answered))
     return int(worst > BUDGET)
 
 

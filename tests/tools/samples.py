@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documents for tests: agents, requests, decisions, and what engines would report of a plan that is carried out."""
+"""Documents for tests: agents, requests, plans, and what engines report of containers that a plan describes."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: An
     """An agent of one Swarm, big enough for a few small containers."""
     fields.setdefault("swarm", "swarm1")
     fields.setdefault("cpu_ids", tuple(range(int(cpus))))
-    gpus = tuple(one if isinstance(one, Gpu) else Gpu(one) for one in fields.pop("gpus", ()))
+    gpus = tuple(gpu if isinstance(gpu, Gpu) else Gpu(gpu) for gpu in fields.pop("gpus", ()))
     return Agent(name, int(cpus * 1000), memory, gpus=gpus, **fields)
 
 
 def frees(*agents: Agent) -> dict[str, FreeCapacity]:
-    """What is free on agents of which nothing is booked."""
-    return {one.name: free_of(one, []) for one in agents}
+    """The free capacity of agents that hold nothing."""
+    return {empty.name: free_of(empty, []) for empty in agents}
 
 
 def request(**variables: Any) -> Request:
-    """A checked request; variables as the role has them, without their prefix."""
+    """A checked request from the variables of the role, without their prefix."""
     return check_request({"name": "train", "owner": "alice", "image": "reference", **variables})
 
 
 def context(*agents: Agent, now: float = 1000.0, holder: Json | None = None, **fields: Any) -> Context:
-    """A decision's ground; the clock stands where the test puts it."""
-    who = holder or {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
-    return Context(agents=tuple(agents), holder=who, now=now, **fields)
+    """The context of a decision of alice at the time ``now``."""
+    asking = holder or {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
+    return Context(agents=tuple(agents), holder=asking, now=now, **fields)
 
 
 def plan(asked: Request, placement: str = "") -> Plan:
@@ -60,20 +60,20 @@ def plan(asked: Request, placement: str = "") -> Plan:
     names = tuple(placement or "a" * asked.size)
     gpus = {name: [Gpu("%s-GPU-%d" % (name, number), 4.0) for number in range(8)] for name in names}
     agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
-    left = frees(*agents.values())
+    free = frees(*agents.values())
     mode = SINGLE_NODE if len(agents) == 1 else MULTI_NODE
-    ground = PlanInputs(
+    inputs = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,
-        placed=Placement(names, tuple(left[name].take(asked.demand().each) for name in names), mode),
+        placement=Placement(names, tuple(free[name].take(asked.demand().per_container) for name in names), mode),
         subnet=choose_subnet(asked.size, asked.network_pool, ()),
         ports=(Port("ssh", 22, "127.0.0.1", 30000),),
         mtu=mtu_for(mode, list(agents.values()), names),
     )
-    return build_plan(asked, ground)
+    return build_plan(asked, inputs)
 
 
-def live(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:
+def observed(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:
     """What an engine reports of a container of a plan."""
     return ObservedContainer.from_json(
         {
@@ -96,27 +96,28 @@ def live(container: Container, session: str, state: str = "running", created: fl
 
 
 def carried_out(agents: Iterable[Agent], *plans: Plan, states: Mapping[str, str] | None = None) -> tuple[Agent, ...]:
-    """The agents with the plans' containers on them; ``states`` by hostname, and ``gone`` for one that is removed."""
-    return tuple(_with_plans(one, plans, states or {}) for one in agents)
+    """The agents with the plans' containers on them; ``states`` by hostname, and ``gone`` for a removed container."""
+    return tuple(_with_plans(bare, plans, states or {}) for bare in agents)
 
 
-def _with_plans(one: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -> Agent:
-    lives, subnets, networks, ports = (
-        list(one.containers),
-        list(one.subnets),
-        list(one.network_sessions),
-        list(one.ports),
-    )
-    for each in plans:
-        mine = [here for here in each.on(one.name) if states.get(here.hostname) != "gone"]
-        lives += [live(here, each.session.id, states.get(here.hostname, "running")) for here in mine]
-        if one.name in each.agents:
-            subnets.append(each.network.subnet)
-            networks.append(each.session.id)
-        running = [here for here in mine if states.get(here.hostname, "running") == "running"]
-        ports += [port.host_port for here in running for port in here.ports]
+def _with_plans(bare: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -> Agent:
+    found, ports = list(bare.containers), list(bare.ports)
+    subnets, networks = list(bare.subnets), list(bare.network_sessions)
+    for made in plans:
+        present = [container for container in made.on(bare.name) if states.get(container.hostname) != "gone"]
+        for container in present:
+            state = states.get(container.hostname, "running")
+            found.append(observed(container, made.session.id, state))
+            ports += [port.host_port for port in container.ports if state == "running"]
+        if bare.name in made.agents:
+            subnets.append(made.network.subnet)
+            networks.append(made.session.id)
     return replace(
-        one, containers=tuple(lives), subnets=tuple(subnets), network_sessions=tuple(networks), ports=tuple(ports)
+        bare,
+        containers=tuple(found),
+        subnets=tuple(subnets),
+        network_sessions=tuple(networks),
+        ports=tuple(ports),
     )
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every error that a user may meet, as one sentence each: what, where, why, what to do."""
+"""The errors that users see, each one sentence: what, where, why, what to do."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class User:
 
 @dataclass(frozen=True)
 class Session:
-    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of what was asked.
+    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
     those of every container.
@@ -163,7 +163,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Container:
-    """One member of a session, with everything an agent needs to make it."""
+    """A member of a session, with everything that an agent needs to create it."""
 
     id: str
     name: str

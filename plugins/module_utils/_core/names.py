@@ -19,7 +19,7 @@ _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED_PREFIX = "BACKENDAI_"
 # Instead of an owner, where lists are asked for.
-EVERYBODY = "all"
+ALL_OWNERS = "all"
 
 
 _ADJECTIVES = (
@@ -33,37 +33,39 @@ _NOUNS = (
 
 
 def check_session_name(name: object) -> str:
-    """A session's name, or an error that tells the rule. YAML reads one of digits alone as a number."""
+    """A session's name. Raises InputError with the rule. YAML reads a name of digits alone as a number."""
     if isinstance(name, int) and not isinstance(name, bool):
         name = str(name)
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
-        rule = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
+        rule = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
         raise InputError("session_name", name, rule)
     return name
 
 
 def check_owner(owner: object) -> str:
-    """An owner's name, or an error that tells the rule."""
+    """An owner's name. Raises InputError with the rule."""
     if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
-        rule = "an owner has 1 to 32 letters, digits, '-' or '_', and starts and ends with a letter or digit"
+        rule = "must have 1 to 32 letters, digits, '-' or '_', and must start and end with a letter or digit"
         raise InputError("session_owner", owner, rule)
-    if owner == EVERYBODY:
-        raise InputError("session_owner", owner, "in lists it stands for everybody, so that nobody has this name")
+    if owner == ALL_OWNERS:
+        raise InputError("session_owner", owner, "is reserved: it stands for all owners in lists")
     return owner
 
 
 def owner_from_login(login: str) -> str:
-    """The owner that a login name stands for: what the rule does not allow becomes ``-``."""
+    """The owner for a login name: characters that the rule does not allow become ``-``."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", login).strip("-_")[:32].strip("-_") or "user"
 
 
 def check_variable_name(name: object) -> str:
-    """The name of a user's environment variable, or an error that tells the rule."""
+    """The name of a user's environment variable. Raises InputError with the rule."""
     if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-        rule = "the name of a variable has letters, digits and '_', and does not start with a digit"
+        rule = "must have letters, digits and '_' only, and must not start with a digit"
         raise InputError("session_environment", name, rule)
     if name.startswith(RESERVED_PREFIX):
-        raise InputError("session_environment", name, "%s* variables belong to the session" % RESERVED_PREFIX)
+        raise InputError(
+            "session_environment", name, "must not start with %s: the session sets these variables" % RESERVED_PREFIX
+        )
     return name
 
 
@@ -79,8 +81,9 @@ def container_name(owner: str, session: str, hostname: str) -> str:
 
 
 def run_folder(container: str) -> str:
-    """Where a container's PID 1 keeps what it has done, by the container's ID: an image that was made of another one
-    brings that one's files along.
+    """Where PID 1 of a container records what it has done.
+
+    The folder has the ID of the container in its name, because the image may have been made from another container.
 
     >>> run_folder("3614fdf3-0e04-4a4b")
     '/etc/cluster-compute/run/3614fdf3-0e04-4a4b'
@@ -89,9 +92,9 @@ def run_folder(container: str) -> str:
 
 
 def network_name(owner: str, session: str, session_id: str) -> str:
-    """The engine's name of a network: never used twice, because a Swarm worker may still list the last one.
+    """The engine's name of a network. It is never used again, because a Swarm worker may still list the old network.
 
-    A Swarm takes a label of the DNS alone: no dot, 63 characters at most
+    A Swarm accepts only a DNS label: no dot, at most 63 characters
     (https://github.com/moby/swarmkit/blob/master/manager/controlapi/common.go).
 
     >>> network_name("alice", "my.train", "3614fdf3-0e04-4a4b")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Bounded threads: many like pieces of work, results in order, the first failure stops the rest."""
+"""Bounded threads: one function for many items, results in order; the first failure stops the rest."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 @dataclass
 class Outcome(Generic[Item, Value]):
-    """What became of one item: a value, an error, or neither where a failure came before its turn."""
+    """The outcome of an item: a value, an error, or neither if another item failed before its turn."""
 
     item: Item
     value: Optional[Value] = None

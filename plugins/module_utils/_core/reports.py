@@ -66,6 +66,7 @@ class Agent:
     @classmethod
     def from_json(cls, data: Json) -> Agent:
         capacity = data.get("capacity") or {}
+        networks = data.get("networks") or ()
         swarm = (data.get("engine") or {}).get("swarm") or {}
         return cls(
             name=str(data["name"]),
@@ -84,10 +85,10 @@ class Agent:
             node=str(swarm.get("node_id") or ""),
             managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
             routes=tuple(data.get("routes") or ()),
-            subnets=tuple(net for one in data.get("networks") or () for net in one.get("subnets") or ()),
+            subnets=tuple(subnet for network in networks for subnet in network.get("subnets") or ()),
             ports=tuple(data.get("ports") or ()),
-            containers=tuple(ObservedContainer.from_json(one) for one in data.get("containers") or ()),
-            network_sessions=tuple(one["session"] for one in data.get("networks") or () if one.get("session")),
+            containers=tuple(ObservedContainer.from_json(container) for container in data.get("containers") or ()),
+            network_sessions=tuple(network["session"] for network in networks if network.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
             paths=dict(data.get("paths") or {}),
         )

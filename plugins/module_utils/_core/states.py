@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The states of a session, and which may follow which: the one table that every change is checked against."""
+"""The states of a session, and the table of allowed changes."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ERROR = "ERROR"
 CANCELLED = "CANCELLED"
 
 FOLLOWS: Dict[str, FrozenSet[str]] = {
-    # RUNNING straight from nothing: a session adopted from its labels after the store was lost.
+    # A session that is adopted from its labels, after the store was lost, begins as RUNNING.
     "": frozenset({PENDING, RUNNING}),
     PENDING: frozenset({SCHEDULED, CANCELLED, ERROR}),
     SCHEDULED: frozenset({PREPARING, TERMINATING, ERROR}),
@@ -34,13 +34,13 @@ FOLLOWS: Dict[str, FrozenSet[str]] = {
 }
 ENDED = frozenset(state for state, after in FOLLOWS.items() if not after)
 LIVE = frozenset(FOLLOWS) - ENDED - {""}
-# Being launched by a controller, which holds a lease on what was placed.
+# A controller launches the session and holds a lease.
 LAUNCHING = frozenset({SCHEDULED, PREPARING})
-# Holds what it was placed on.
+# The session holds the resources that it was placed on.
 HOLDING = frozenset({SCHEDULED, PREPARING, RUNNING, TERMINATING})
 
 
 def check_change(name: str, before: str, after: str) -> None:
-    """Refuses a change that the table does not have."""
+    """Raise StateError for a change that the table does not allow."""
     if after not in FOLLOWS[before]:
         raise StateError("Session %s is %s and cannot become %s." % (name, before or "new", after), name)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is who in a session: roles, indexes, hostnames, ranks and local ranks."""
+"""The members of a session: roles, indexes, hostnames, ranks and local ranks."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def members(size: int) -> List[Member]:
 
 
 def rank_of(hostname: str) -> int:
-    """The rank that a hostname stands for: the inverse of ``members``.
+    """The rank of a hostname: the inverse of ``members``.
 
     >>> rank_of("main1"), rank_of("sub10")
     (0, 10)
@@ -46,7 +46,7 @@ def rank_of(hostname: str) -> int:
 
 
 def replicas(roles: Sequence[str]) -> str:
-    """How many containers each role has, in the order the roles appear.
+    """The number of containers of each role, in the order in which the roles appear.
 
     >>> replicas(["main", "sub", "sub"])
     'main:1,sub:2'

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Amounts as people write them, to the integers the documents hold, and back."""
+"""Conversion of amounts between what people write and the integers of the documents."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ def parse_bytes(value: object, variable: str = "memory") -> int:
     """
     match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
     if match is None:
-        raise InputError(
-            variable, value, "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
-        )
+        raise InputError(variable, value, "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g")
     return int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()])
 
 
@@ -41,12 +39,12 @@ def parse_cpus(value: object, variable: str = "cpus") -> int:
     text = "" if isinstance(value, bool) else str(value).strip()
     millicpus = Decimal(text) * 1000 if _CPUS.fullmatch(text) else Decimal("0.5")
     if millicpus != int(millicpus):
-        raise InputError(variable, value, "CPUs are a number with at most three decimals, as in 4 or 0.5")
+        raise InputError(variable, value, "must be a number with at most three decimals, as in 4 or 0.5")
     return int(millicpus)
 
 
 def show_bytes(amount: int) -> str:
-    """The shortest exact-enough form: ``16g``, ``512m``, ``1.5g``; rounded down, so that nothing looks like more.
+    """An amount with one decimal at most: ``16g``, ``512m``, ``1.5g``. It is rounded down, so that free memory is never overstated.
 
     >>> show_bytes(1610612736)
     '1.5g'

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sessions known only from their labels: rows for the store, and the plan made again from a request and the labels."""
+"""Sessions that are known from their labels alone: their rows, and their plans, rebuilt from a request and the labels."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import free_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
-    PerContainer,
     free_of,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
@@ -33,32 +32,32 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
-_TOLD = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
-# A launch in progress has containers that are created: it is its own store's.
+_NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
+# A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "restarting", "paused", "exited", "dead")
-OR_ELSE = "end it with terminate.yml, or take another name"
 
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
-    """A row for every session that has run and is not ``known``, oldest first; the labels must tell its plan.
+    """A row for every session that has run, is not ``known`` and has all labels that a plan needs; oldest first.
 
-    One of which all containers have stopped (their host was rebooted) is there to be repaired or ended, too.
+    A session whose containers have all stopped, because their host was restarted, is among them: it can be repaired or
+    ended.
     """
     found: Dict[str, ObservedContainer] = {}
     for agent in agents:
-        for live in agent.containers:
-            if live.session not in known and live.state in _HAS_RUN and all(_label(live, name) for name in _TOLD):
-                found.setdefault(live.session, live)
+        for container in agent.containers:
+            if container.session not in known and _is_adoptable(container):
+                found.setdefault(container.session, container)
     rows = [
         Row(
             id=session,
-            name=_label(live, "session.name"),
-            owner=_label(live, "session.owner"),
-            resource_group=_label(live, "session.group"),
+            name=_label(container, "session.name"),
+            owner=_label(container, "session.owner"),
+            resource_group=_label(container, "session.group"),
             state=states.RUNNING,
-            created=float(live.data.get("created") or 0.0),
+            created=float(container.data.get("created") or 0.0),
         )
-        for session, live in found.items()
+        for session, container in found.items()
     ]
     return sorted(rows, key=lambda row: (row.created, row.id))
 
@@ -70,54 +69,67 @@ def rebuilt_plan(
     booked: Mapping[str, Sequence[Resources]],
     plans: Sequence[Plan],
 ) -> Plan:
-    """The plan of an adopted session; the request must be the one that the labels carry the digest of.
+    """The plan of an adopted session, from the request whose digest its labels have.
 
-    ``booked`` and ``plans`` are what others hold: what a lost container had is chosen again beside it.
+    ``booked`` and ``plans`` are what other sessions hold: devices and ports of a lost container are chosen beside it.
+
+    Raises InputError for another request, and ConflictError if no container of the session is seen or a lost container
+    has no room any more.
     """
-    lives = {live.hostname: live for agent in agents for live in agent.containers if live.session == row.id}
-    some = next(iter(lives.values()), None)
-    if some is None:
+    observed = {
+        container.hostname: container
+        for agent in agents
+        for container in agent.containers
+        if container.session == row.id
+    }
+    example = next(iter(observed.values()), None)
+    if example is None:
         raise ConflictError(
             "Session %s is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml." % row.name, row.name)  # fmt: skip
-    if _label(some, "session.request") != request.digest:
-        rule = "the name is in use by a running session with other settings: %s" % OR_ELSE
+    if _label(example, "session.request") != request.digest:
+        rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
-    placement = read_placement(_label(some, "session.placement"))
+    placed_on = read_placement(_label(example, "session.placement"))
+    mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     hostnames = [member.hostname for member in members(request.size)]
     resources = tuple(
-        lives[hostname].resources if hostname in lives else _again(hostname, request, free.get(agent))
-        for hostname, agent in zip(hostnames, placement)
+        observed[hostname].resources if hostname in observed else _chosen_again(hostname, request, free.get(agent))
+        for hostname, agent in zip(hostnames, placed_on)
     )
-    ground = PlanInputs(
+    inputs = PlanInputs(
         session_id=row.id,
-        launch=_label(some, "launch"),
-        placed=Placement(placement, resources, _label(some, "session.mode")),
-        subnet=subnet_layout(_label(some, "session.subnet"), request.size),
-        ports=_ports(lives) or free_ports(request, placement[0], plans, agents),
-        mtu=mtu_for(_label(some, "session.mode"), agents, placement),
+        launch=_label(example, "launch"),
+        placement=Placement(placed_on, resources, mode),
+        subnet=subnet_layout(_label(example, "session.subnet"), request.size),
+        ports=_ports(observed) or free_ports(request, placed_on[0], plans, agents),
+        mtu=mtu_for(mode, agents, placed_on),
     )
-    return build_plan(request, ground)
+    return build_plan(request, inputs)
 
 
-def _label(live: ObservedContainer, name: str) -> str:
-    return str(live.data["labels"].get(LABEL + name, ""))
+def _is_adoptable(container: ObservedContainer) -> bool:
+    return container.state in _HAS_RUN and all(_label(container, name) for name in _NEEDED_LABELS)
 
 
-def _ports(lives: Dict[str, ObservedContainer]) -> Tuple[Port, ...]:
-    """What main1 publishes; without main1 nothing is known."""
-    text = _label(lives["main1"], "container.ports") if "main1" in lives else ""
+def _label(container: ObservedContainer, name: str) -> str:
+    return str(container.data["labels"].get(LABEL + name, ""))
+
+
+def _ports(observed: Mapping[str, ObservedContainer]) -> Tuple[Port, ...]:
+    """The ports that main1 publishes, from its label; none if main1 is gone."""
+    text = _label(observed["main1"], "container.ports") if "main1" in observed else ""
     return tuple(Port.from_json(port) for port in json.loads(text or "[]"))
 
 
-def _again(hostname: str, request: Request, free: FreeCapacity | None) -> Resources:
-    """What a container that is gone held: the same amounts; its devices and CPUs from what is free where it was."""
-    each: PerContainer = request.demand().each
+def _chosen_again(hostname: str, request: Request, free: FreeCapacity | None) -> Resources:
+    """The resources of a lost container: the same amounts, with devices and CPUs that are free on its agent."""
+    per_container = request.demand().per_container
     if free is None:
-        return Resources(each.millicpus, each.memory, each.shm)
-    if not free.room(each):
+        return Resources(per_container.millicpus, per_container.memory, per_container.shm)
+    if not free.room(per_container):
         raise ConflictError(
-            "Session %s has lost %s, and %s has no room for it any more (%s): make room, or end the session with "
-            "terminate.yml." % (request.name, hostname, free.agent, free.shortfall(each, 1)), free.agent)  # fmt: skip
-    return free.take(each)
+            "Session %s has lost %s, and %s has no room for it any more (%s): free some room, or end the session with "
+            "terminate.yml." % (request.name, hostname, free.agent, free.shortfall(per_container, 1)), free.agent)  # fmt: skip
+    return free.take(per_container)

@@ -18,7 +18,7 @@ SYSTEM_DIR = "/var/lib/cluster-compute"
 
 
 def state_dir(wanted: str | None) -> str:
-    """Where the store is: as told, else the system's folder for root and the user's own for anybody else."""
+    """The folder of the store: the given path, else the system's folder for root and the user's own for other users."""
     if wanted:
         return os.path.expanduser(wanted)
     if os.geteuid() == 0:
@@ -27,15 +27,15 @@ def state_dir(wanted: str | None) -> str:
 
 
 def make_private(folder: str, path: str) -> None:
-    """A file 0600 in a folder of ours, neither of them a link: root must not be led to write elsewhere.
+    """Create a file of mode 0600 in a folder of this user. Neither may be a link, which could lead root to write elsewhere.
 
-    A folder that was there keeps its mode: it may be one that others live in (``/tmp``, ``/srv``).
+    An existing folder keeps its mode, because other users may need it (``/tmp``, ``/srv``).
     """
     _make_folder(folder)
     if stat.S_IMODE(os.lstat(folder).st_mode) & 0o077 and not _is_ours(path):
         raise StateError(
-            "The state folder %s is there already and open to others, and the store must be private: set one that is "
-            "missing, or that nobody else may read (mode 0700)." % folder, folder)  # fmt: skip
+            "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
+            "not exist, or that only you can read (mode 0700)." % folder, folder)  # fmt: skip
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -46,14 +46,14 @@ def make_private(folder: str, path: str) -> None:
 
 
 def keep_logs(folder: str, results: Sequence[Json]) -> None:
-    """One file per container, in a folder of the session's own: what it wrote outlives it."""
+    """Keep the log of each container as a file in the folder of its session."""
     _make_folder(folder)
     try:
         for result in results:
             for log in result.get("logs") or []:
                 _keep_log(folder, log)
     except OSError as error:
-        message = "Not all logs could be kept in %s: %s; make room there." % (folder, error.strerror)
+        message = "Not all logs could be kept in %s: %s; free some space there." % (folder, error.strerror)
         raise StateError(message, folder) from error
 
 
@@ -65,7 +65,7 @@ def _keep_log(folder: str, log: Json) -> None:
 
 
 def kept_logs(folder: str) -> List[Json]:
-    """What ``keep_logs`` kept, by hostname; nothing where there is nothing."""
+    """The logs that ``keep_logs`` kept, by hostname; empty if there are none."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     logs = []
     for name in names:
@@ -76,7 +76,7 @@ def kept_logs(folder: str) -> List[Json]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a store of ours is there: its folder was chosen before."""
+    """Whether this user's store is there already, so that its folder was accepted before."""
     try:
         entry = os.lstat(path)
     except OSError:
@@ -85,15 +85,16 @@ def _is_ours(path: str) -> bool:
 
 
 def _make_folder(folder: str) -> None:
-    """A folder of ours: 0700 if it is made here; what was there is left as it is, and refused if it is not ours."""
+    """Create a folder of mode 0700. An existing folder is not changed, and refused if it is not this user's."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except FileExistsError:
         pass
     except OSError as error:
-        raise StateError("The state folder %s cannot be made: %s." % (folder, error.strerror), folder) from error
+        raise StateError("The state folder %s cannot be created: %s." % (folder, error.strerror), folder) from error
     entry = os.lstat(folder)
     if not stat.S_ISDIR(entry.st_mode) or entry.st_uid != os.geteuid():
         raise StateError(
-            "The state folder %s is a link or another user's: remove it, or set another one." % folder, folder
+            "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder,
+            folder,
         )

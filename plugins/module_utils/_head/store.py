@@ -4,7 +4,7 @@
 
 """The session store on the head: the queue, the history and the leases. The only file that imports sqlite3.
 
-What runs is told by the engines' labels, never by this file; it holds what they cannot.
+The labels of the containers are the record of what runs. The store holds what they cannot.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -15,16 +15,24 @@ import os
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states as _states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import (
+    ENDED,
+    LAUNCHING,
+    LIVE,
+    RUNNING,
+    TERMINATING,
+    check_change,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import make_private
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 _FILE = "sessions.db"
-# How long a second operator waits for the first one's transaction, in seconds.
-_PATIENCE = 30.0
+# Seconds that a second operator waits for the transaction of the first.
+_BUSY_TIMEOUT = 30.0
 
 _SCHEMA = """
 BEGIN IMMEDIATE;
@@ -48,12 +56,16 @@ _COLUMNS = (
     "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
     "request", "plan", "holder", "lease", "created", "changed",
 )  # fmt: skip
-_DOCUMENTS = ("request", "plan", "holder")
+_PARSERS: Dict[str, Callable[[Json], Any]] = {"request": Request.from_json, "plan": Plan.from_json, "holder": dict}
 
 
 @dataclass
 class Row:
-    """A session as the store holds it. ``lease`` is until when its controller may launch or end it."""
+    """A session as the store holds it.
+
+    ``lease`` is the time, in seconds since the epoch, until which the controller in ``holder`` may launch, repair or end
+    the session. A session that is known from its labels alone has neither ``request`` nor ``plan``.
+    """
 
     id: str
     name: str
@@ -63,13 +75,35 @@ class Row:
     result: str = ""
     reason: str = ""
     priority: int = 0
-    request: Any = None
-    plan: Any = None
-    holder: Any = None
+    request: Request | None = None
+    plan: Plan | None = None
+    holder: Json | None = None
     lease: float = 0.0
     created: float = 0.0
     changed: float = 0.0
     history: List[Json] = field(default_factory=list)
+
+    @property
+    def launch(self) -> str:
+        """The ID of its last launch; of a session that is known from its labels alone, its own."""
+        return self.plan.session.launch if self.plan else self.id
+
+    def to_json(self) -> Json:
+        """The session as results show it; the request and the plan are documents of their own."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "owner": self.owner,
+            "group": self.resource_group,
+            "state": self.state,
+            "result": self.result,
+            "reason": self.reason,
+            "priority": self.priority,
+            "launch": self.launch,
+            "holder": self.holder,
+            "created": self.created,
+            "changed": self.changed,
+        }
 
 
 class Store:
@@ -83,7 +117,7 @@ class Store:
             path = ":memory:"
         self._path = path
         with self._errors():
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
             if not read_only or path == ":memory:":
                 self._db.executescript(_SCHEMA)
 
@@ -92,9 +126,9 @@ class Store:
 
     @contextmanager
     def transaction(self, keep: bool = True) -> Iterator[Store]:
-        """One immediate transaction: no other writer comes between. ``keep=False`` computes and changes nothing.
+        """One immediate transaction: no other writer comes between. With ``keep=False`` nothing is changed at the end.
 
-        That one is immediate, too: SQLite does not wait for a reader's turn to write, it refuses.
+        That transaction is immediate as well: SQLite refuses a reader that begins to write, it does not let it wait.
         """
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
@@ -108,7 +142,7 @@ class Store:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """What the file itself suffers from: locked too long, a full disk, not a database."""
+        """Errors of the file itself: locked for too long, a full disk, not a database."""
         try:
             yield
         except sqlite3.IntegrityError:
@@ -117,35 +151,35 @@ class Store:
             raise StateError("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
 
     def add(self, row: Row, now: float, reason: str) -> None:
-        """A new session, in the state it starts with."""
-        _states.check_change(row.name, "", row.state)
+        """Record a new session in its first state."""
+        check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
         marks = ", ".join("?" * len(_COLUMNS))
         self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(_COLUMNS), marks), _values(row))
         self._note(row.id, now, "", row.state, reason)
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
-        """Move a session to another state, with its time and reason; whatever else ``row`` holds is saved with it."""
-        _states.check_change(row.name, row.state, state)
+        """Move a session to another state, with its time and reason; all of ``row`` is saved."""
+        check_change(row.name, row.state, state)
         self._note(row.id, now, row.state, state, reason)
         row.state, row.reason, row.changed = state, reason, now
-        if state not in _states.LAUNCHING and state != _states.TERMINATING:
+        if state not in LAUNCHING and state != TERMINATING:
             row.holder, row.lease = None, 0.0
         self.save(row)
 
     def note(self, row: Row, now: float, reason: str) -> None:
-        """Something worth its line in the history that does not change the state."""
+        """Record a reason in the history without a change of state."""
         self._note(row.id, now, row.state, row.state, reason)
         row.reason, row.changed = reason, now
         self.save(row)
 
     def save(self, row: Row) -> None:
-        """Save what has changed beside the state."""
+        """Save the row as it is, without an entry in the history."""
         pairs = ", ".join("%s = ?" % name for name in _COLUMNS)
         self._db.execute("UPDATE session SET %s WHERE id = ?" % pairs, (*_values(row), row.id))
 
     def forget(self, row: Row) -> None:
-        """Drop a session with its history, as if it had never been known."""
+        """Delete a session and its history."""
         self._db.execute("DELETE FROM history WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
 
@@ -164,21 +198,21 @@ class Store:
             raise NotFoundError("There is no session %s in the store." % session_id, session_id)
         return row
 
-    def live(self, states: Iterable[str] = _states.LIVE) -> List[Row]:
-        """The sessions in these states, which is all that have not ended; oldest first."""
+    def live(self, states: Iterable[str] = LIVE) -> List[Row]:
+        """The sessions in these states, by default all that have not ended; oldest first."""
         wanted = tuple(states)
         return self._select("state IN (%s)" % ", ".join("?" * len(wanted)), wanted)
 
     def adopted(self) -> List[Row]:
-        """Running sessions of which nothing is known but their labels."""
-        return self._select("state = ? AND request = 'null'", (_states.RUNNING,))
+        """Running sessions that are known from their labels alone."""
+        return self._select("state = ? AND request = 'null'", (RUNNING,))
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
         return dict(self._db.execute("SELECT id, state FROM session").fetchall())
 
     def select(self, name: str | None, owner: str | None, ended: bool) -> List[Row]:
-        """Sessions by name and owner, with their history; ``ended`` adds those that are over."""
+        """Sessions by name and owner, with their history; ``ended`` adds those that have ended."""
         wheres, values = ["1 = 1"], []
         for column, value in (("name", name), ("owner", owner)):
             if value:
@@ -193,7 +227,8 @@ class Store:
 
     def history(self, session_id: str) -> List[Json]:
         query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"
-        return [dict(zip(("time", "before", "after", "reason"), one)) for one in self._db.execute(query, (session_id,))]
+        names = ("time", "before", "after", "reason")
+        return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 
     def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
@@ -203,23 +238,28 @@ class Store:
         return [_row(values) for values in self._db.execute(query, values)]
 
 
-_LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(_states.ENDED))
+_LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(ENDED))
 
 
 def _values(row: Row) -> Any:
+    documents = {
+        "request": row.request.to_json() if row.request else None,
+        "plan": row.plan.to_json() if row.plan else None,
+        "holder": row.holder,
+    }
     return tuple(
-        json.dumps(getattr(row, name), sort_keys=True) if name in _DOCUMENTS else getattr(row, name)
-        for name in _COLUMNS
+        json.dumps(documents[name], sort_keys=True) if name in documents else getattr(row, name) for name in _COLUMNS
     )
 
 
 def _row(values: Any) -> Row:
     pairs = dict(zip(_COLUMNS, values))
-    for name in _DOCUMENTS:
-        pairs[name] = json.loads(pairs[name])
+    for name, parse in _PARSERS.items():
+        document = json.loads(pairs[name])
+        pairs[name] = None if document is None else parse(document)
     return Row(**pairs)
 
 
 def _is_filled(path: str) -> bool:
-    """Whether there is a store with its tables: a process may have ended right after it made the file."""
+    """Whether there is a store with its tables: a process may have ended right after it created the file."""
     return os.path.exists(path) and os.path.getsize(path) > 0

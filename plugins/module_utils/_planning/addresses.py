@@ -14,8 +14,8 @@ from typing import Iterable, List, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 
-_SMALLEST = 27
-_POOL_RULE = "an address pool is an IPv4 network of at least /%d, as in 10.201.0.0/16" % _SMALLEST
+_LONGEST_PREFIX = 27
+_POOL_RULE = "must be an IPv4 network of at least /%d, as in 10.201.0.0/16" % _LONGEST_PREFIX
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Subnet:
 
 
 def prefix_for(size: int) -> int:
-    """The longest prefix whose halves hold ``size`` containers and the gateway, or as many endpoints of the engines."""
-    prefix = _SMALLEST
+    """The longest prefix of which each half can hold ``size`` containers and the gateway."""
+    prefix = _LONGEST_PREFIX
     while (1 << (31 - prefix)) < size + 2:
         prefix -= 1
     return prefix
 
 
 def is_in_pools(size: int, pools: Sequence[str]) -> bool:
-    """Whether a pool is large enough for the subnet of so many containers, with nothing else in it."""
+    """Whether a pool that holds nothing else is large enough for the subnet of ``size`` containers."""
     return any(_pool(pool).prefixlen <= prefix_for(size) for pool in pools)
 
 
 def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subnet:
-    """The first subnet of the pools that touches nothing taken (routes, networks and other sessions' subnets)."""
+    """The first subnet of the pools that overlaps with none of ``taken``: routes, networks and subnets of other sessions."""
     prefix = prefix_for(size)
     blocked = _merged(taken)
     for pool in pools:
@@ -56,13 +56,13 @@ def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subn
             if found is not None:
                 return _layout(found, size)
     raise ConflictError(
-        "No free /%d is left in the address pool %s: end sessions, or widen session_network_pool."
+        "No free /%d is left in the address pool %s: end sessions, or enlarge session_network_pool."
         % (prefix, ", ".join(pools))
     )
 
 
 def subnet_layout(subnet: str, size: int) -> Subnet:
-    """The layout of a subnet that was chosen before: the same subnet and size give the same addresses."""
+    """The addresses in a subnet that was chosen before: the same subnet and size give the same addresses."""
     return _layout(ipaddress.IPv4Network(subnet), size)
 
 
@@ -73,7 +73,7 @@ def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -
     for port in range(first, last + 1):
         if port not in taken:
             return port
-    raise ConflictError("No port is free in %d-%d: end sessions, or widen session_port_range." % (first, last))
+    raise ConflictError("No port is free in %d-%d: end sessions, or enlarge session_port_range." % (first, last))
 
 
 def parse_port_range(text: object) -> Tuple[int, int]:
@@ -85,11 +85,11 @@ def parse_port_range(text: object) -> Tuple[int, int]:
     first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
     if 1024 <= first <= last <= 65535:
         return first, last
-    raise InputError("session_port_range", text, "a range is FIRST-LAST with ports from 1024 to 65535")
+    raise InputError("session_port_range", text, "must be FIRST-LAST with ports from 1024 to 65535")
 
 
 def check_pools(pools: Sequence[object]) -> List[str]:
-    """The address pools, each with room for the smallest session."""
+    """The address pools in their normal form. Raises InputError for a pool that is too small for any session."""
     if not pools:
         raise InputError("session_network_pool", pools, _POOL_RULE)
     return [str(_pool(str(pool))) for pool in pools]
@@ -100,20 +100,22 @@ def _pool(text: str) -> ipaddress.IPv4Network:
         network = ipaddress.IPv4Network(text)
     except ValueError:
         raise InputError("session_network_pool", text, _POOL_RULE) from None
-    if network.prefixlen > _SMALLEST:
+    if network.prefixlen > _LONGEST_PREFIX:
         raise InputError("session_network_pool", text, _POOL_RULE)
     return network
 
 
 def _merged(taken: Iterable[str]) -> List[ipaddress.IPv4Network]:
     networks = (ipaddress.ip_network(text, strict=False) for text in set(taken))
-    return sorted(ipaddress.collapse_addresses(one for one in networks if isinstance(one, ipaddress.IPv4Network)))
+    return sorted(
+        ipaddress.collapse_addresses(network for network in networks if isinstance(network, ipaddress.IPv4Network))
+    )
 
 
 def _first_free(
     pool: ipaddress.IPv4Network, prefix: int, blocked: Sequence[ipaddress.IPv4Network]
 ) -> ipaddress.IPv4Network | None:
-    """Walks the pool over what is blocked, which is sorted and disjoint: one pass, however large the pool is."""
+    """The first free subnet, in one pass over ``blocked``, which is sorted and disjoint, however large the pool is."""
     step = 1 << (32 - prefix)
     start, end = int(pool.network_address), int(pool.broadcast_address)
     for network in blocked:

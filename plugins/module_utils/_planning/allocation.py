@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a plan stands on once the placement is known: folders that are there, a free subnet, free ports."""
+"""What a plan needs besides the placement: data folders that exist, a free subnet, free ports."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 LOOPBACK = "127.0.0.1"
-EVERYWHERE = "0.0.0.0"
+ALL_ADDRESSES = "0.0.0.0"
 
 
-def check_folders(request: Request, placed: Placement, agents: Iterable[Agent]) -> None:
-    """A data folder is there already: the engine would make an empty one of root's in its place."""
-    used = [agent for agent in agents if agent.name in placed.agents]
+def check_folders(request: Request, placement: Placement, agents: Iterable[Agent]) -> None:
+    """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place."""
+    used = [agent for agent in agents if agent.name in placement.agents]
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:
-            rule = "the folder must be there; it is not on %s" % ", ".join(lacking)
+            rule = "must exist on every agent of the session; it does not exist on %s" % ", ".join(lacking)
             raise InputError("session_mounts", mount.source, rule)
 
 
-def can_allocate(request: Request, placed: Placement, plans: Sequence[Plan], agents: Sequence[Agent]) -> bool:
-    """Whether a session that was placed there could be launched."""
+def can_allocate(request: Request, placement: Placement, plans: Sequence[Plan], agents: Sequence[Agent]) -> bool:
+    """Whether a session with this placement can be launched."""
     try:
-        check_folders(request, placed, agents)
+        check_folders(request, placement, agents)
         free_subnet(request, plans, agents)
-        free_ports(request, placed.agents[0], plans, agents)
+        free_ports(request, placement.agents[0], plans, agents)
     except ComputeError:
         return False
     return True
 
 
 def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:
-    """A subnet that touches no other session's, and no route or network of any agent."""
+    """A subnet that overlaps with no other session's, and with no route or network of any agent."""
     taken = {plan.network.subnet for plan in plans}
     for agent in agents:
         taken.update(agent.routes)
@@ -57,18 +57,20 @@ def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]
 
 
 def free_ports(request: Request, name: str, plans: Iterable[Plan], agents: Sequence[Agent]) -> Tuple[Port, ...]:
-    """Where ``main1``'s ssh and apps are published on its agent; nowhere if that is gone from the inventory."""
-    agent = next((one for one in agents if one.name == name), None)
+    """Where SSH and the apps of ``main1`` are published on its agent; nowhere if the inventory lacks the agent."""
+    agent = next((agent for agent in agents if agent.name == name), None)
     if agent is None:
         return ()
     taken: Set[int] = set(agent.ports)
-    # A main1 that is down listens on nothing, and comes back to its ports.
-    taken.update(port for live in agent.containers for port in live.data.get("ports") or ())
+    # A main1 that has stopped listens on no port and keeps its ports.
+    taken.update(port for container in agent.containers for port in container.data.get("ports") or ())
     taken.update(port.host_port for plan in plans if plan.main.agent == name for port in plan.main.ports)
     first, last = parse_port_range(request.port_range)
     ports = []
     wanted = [("ssh", SSH_PORT, 0, agent.publish)]
-    wanted += [(app.name, app.port, app.preferred_port, EVERYWHERE if app.public else LOOPBACK) for app in request.apps]
+    wanted += [
+        (app.name, app.port, app.preferred_port, ALL_ADDRESSES if app.public else LOOPBACK) for app in request.apps
+    ]
     for label, container_port, preferred, host_ip in wanted:
         host_port = choose_port(preferred, first, last, taken)
         taken.add(host_port)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is free on an agent: how many containers of a kind it can hold, and taking their share of it."""
+"""What is free on an agent: how many containers of a session it can hold, and the booking of their resources."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
-_TINY = 1e-9
-# How far a fraction may be from the share that it means, and what sums of shares are off by.
-_NEAR = 0.02
-_ROUNDED = 1e-4
+# Sums of fractions of a device are off by less than this.
+_WHOLE_TOLERANCE = 1e-9
+_SUM_TOLERANCE = 1e-4
+# How far a fraction may be from the number of shares that it means: 0.33 is one of three.
+_SHARE_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
 class PerContainer:
-    """What every container of a session asks for. ``gpus`` is a whole number, or a fraction below one."""
+    """The resources that every container of a session asks for. ``gpus`` is a whole number, or a fraction below one."""
 
     millicpus: int
     memory: int
@@ -33,7 +34,7 @@ class PerContainer:
 
 @dataclass
 class FreeCapacity:
-    """What an agent has left. ``gpus`` maps each device to its free part and its declared number of shares."""
+    """The resources that are free on an agent. ``gpus`` maps each device to its free part and its declared number of shares."""
 
     agent: str
     millicpus: int
@@ -42,50 +43,60 @@ class FreeCapacity:
     cpu_ids: List[int] = field(default_factory=list)
 
     def copy(self) -> FreeCapacity:
-        """The same again, to book on without a trace."""
+        """A copy, to book on without a change of the original."""
         return FreeCapacity(self.agent, self.millicpus, self.memory, dict(self.gpus), list(self.cpu_ids))
 
-    def room(self, each: PerContainer) -> int:
-        """How many such containers fit."""
-        return max(0, min(self._rooms(each).values()))
+    def room(self, per_container: PerContainer) -> int:
+        """How many of these containers fit."""
+        return max(0, min(self._rooms(per_container).values()))
 
-    def shortfall(self, each: PerContainer, count: int) -> str:
-        """The first slot that cannot hold ``count`` containers, in the user's words: ``needs 4 CPUs, 1 free``."""
-        for slot, room in self._rooms(each).items():
+    def shortfall(self, per_container: PerContainer, count: int) -> str:
+        """The first resource that does not suffice for ``count`` containers, for people: ``needs 4 CPUs, 1 free``."""
+        for slot, room in self._rooms(per_container).items():
             if room < count:
-                return "needs %s %s, %s free" % self._needs(slot, each, count)
+                return "needs %s %s, %s free" % self._needs(slot, per_container, count)
         return ""
 
-    def take(self, each: PerContainer) -> Resources:
+    def take(self, per_container: PerContainer) -> Resources:
         """Book one container; the caller has checked that there is room."""
-        self.millicpus -= each.millicpus
-        self.memory -= each.memory
+        self.millicpus -= per_container.millicpus
+        self.memory -= per_container.memory
         cpuset = ""
-        if each.pinned:
-            count = each.millicpus // 1000
+        if per_container.pinned:
+            count = per_container.millicpus // 1000
             cpuset = ",".join(str(cpu) for cpu in self.cpu_ids[:count])
             del self.cpu_ids[:count]
-        return Resources(each.millicpus, each.memory, each.shm, tuple(self._take_gpus(each.gpus)), cpuset)
+        return Resources(
+            per_container.millicpus,
+            per_container.memory,
+            per_container.shm,
+            tuple(self._take_gpus(per_container.gpus)),
+            cpuset,
+        )
 
-    def _rooms(self, each: PerContainer) -> Dict[str, int]:
-        """Every slot that is asked for, and how many containers it allows."""
-        rooms = {"CPUs": self.millicpus // each.millicpus, "memory": self.memory // each.memory}
-        if each.pinned:
-            rooms["unpinned CPUs"] = len(self.cpu_ids) * 1000 // each.millicpus
-        if each.gpus:
-            rooms["GPUs"] = self._gpu_room(each.gpus)
+    def _rooms(self, per_container: PerContainer) -> Dict[str, int]:
+        """The resources that are asked for by name, and for how many containers each suffices."""
+        rooms = {"CPUs": self.millicpus // per_container.millicpus, "memory": self.memory // per_container.memory}
+        if per_container.pinned:
+            rooms["unpinned CPUs"] = len(self.cpu_ids) * 1000 // per_container.millicpus
+        if per_container.gpus:
+            rooms["GPUs"] = self._gpu_room(per_container.gpus)
         return rooms
 
-    def _needs(self, slot: str, each: PerContainer, count: int) -> Tuple[str, str, str]:
-        """What ``count`` containers need of a slot, its name, and what is free of it."""
+    def _needs(self, slot: str, per_container: PerContainer, count: int) -> Tuple[str, str, str]:
+        """How much ``count`` containers need of a resource, its name, and how much of it is free."""
         if slot == "GPUs":
             # Only what this session can use counts as free: whole devices, or parts of those that are shared.
-            free = len(self._whole_gpus()) if each.gpus >= 1 else self._gpu_room(each.gpus) * each.gpus
-            return "%g" % (count * each.gpus), slot, "%g" % free
+            free = (
+                len(self._whole_gpus())
+                if per_container.gpus >= 1
+                else self._gpu_room(per_container.gpus) * per_container.gpus
+            )
+            return "%g" % (count * per_container.gpus), slot, "%g" % free
         if slot == "memory":
-            return show_bytes(count * each.memory), slot, show_bytes(max(0, self.memory))
+            return show_bytes(count * per_container.memory), slot, show_bytes(max(0, self.memory))
         free_cpus = self.millicpus if slot == "CPUs" else len(self.cpu_ids) * 1000
-        return show_cpus(count * each.millicpus), slot, show_cpus(max(0, free_cpus))
+        return show_cpus(count * per_container.millicpus), slot, show_cpus(max(0, free_cpus))
 
     def _gpu_room(self, gpus: float) -> int:
         if gpus >= 1:
@@ -93,13 +104,13 @@ class FreeCapacity:
         return sum(_times(part, gpus, shares) for part, shares in self.gpus.values())
 
     def _whole_gpus(self) -> List[str]:
-        return [device for device, (part, _shares) in self.gpus.items() if part > 1 - _TINY]
+        return [device for device, (part, _shares) in self.gpus.items() if part > 1 - _WHOLE_TOLERANCE]
 
     def _take_gpus(self, gpus: float) -> List[Gpu]:
         if gpus >= 1:
             chosen, booked = self._whole_gpus()[: int(gpus)], 1.0
         elif gpus > 0:
-            # The fullest device that still has the part: whole devices stay whole for those who need them.
+            # The most used device that still has the part: unused devices stay free for containers that need whole ones.
             fitting = [(part, device) for device, (part, shares) in self.gpus.items() if _times(part, gpus, shares)]
             chosen = [min(fitting)[1]]
             declared = self.gpus[chosen[0]][1]
@@ -113,21 +124,21 @@ class FreeCapacity:
 
 
 def _shares_of(fraction: float, shares: float) -> int:
-    """How many of the device's shares a fraction means; 0 where it is not near any number of them, or the device is whole.
+    """How many shares of the device a fraction means; 0 if it is near no number of shares, or the device has none.
 
-    Nobody writes a third exactly.
+    A third cannot be written exactly, so a fraction is rounded to whole shares.
 
     >>> [_shares_of(fraction, 3) for fraction in (0.33, 0.3333, 0.67, 0.5)]
     [1, 1, 2, 0]
     """
     count = round(fraction * shares)
-    return count if shares > 1 and abs(fraction - count / shares) <= _NEAR else 0
+    return count if shares > 1 and abs(fraction - count / shares) <= _SHARE_TOLERANCE else 0
 
 
 def _times(part: float, fraction: float, shares: float) -> int:
     """How many such fractions the free part of a device holds, counted in whole shares."""
     wanted = _shares_of(fraction, shares)
-    return int(part * shares + _ROUNDED) // wanted if wanted else 0
+    return int(part * shares + _SUM_TOLERANCE) // wanted if wanted else 0
 
 
 def parse_cpuset(text: str) -> Set[int]:
@@ -143,14 +154,14 @@ def parse_cpuset(text: str) -> Set[int]:
 
 
 def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
-    """An agent's capacity without what is booked on it."""
+    """The capacity of an agent that is not booked."""
     free = FreeCapacity(agent.name, agent.millicpus, agent.memory, {gpu.id: (1.0, gpu.shares) for gpu in agent.gpus})
     pinned: Set[int] = set()
-    for booked in bookings:
-        free.millicpus -= booked.millicpus
-        free.memory -= booked.memory
-        pinned |= parse_cpuset(booked.cpuset)
-        for gpu in booked.gpus:
+    for resources in bookings:
+        free.millicpus -= resources.millicpus
+        free.memory -= resources.memory
+        pinned |= parse_cpuset(resources.cpuset)
+        for gpu in resources.gpus:
             part, shares = free.gpus.get(gpu.id, (0.0, 1.0))
             free.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)
     free.cpu_ids = [cpu for cpu in agent.cpu_ids if cpu not in pinned]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables that a container is given: docs/architecture.md §6 has the table."""
+"""The environment variables of a container: docs/architecture.md §6 has the table."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Session
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import replicas
 
-# The engine names the first network's interface eth0; a second one (docker_gwbridge, which every overlay container
-# has) is eth1. Naming it keeps NCCL, Gloo and UCX off the gateway, where no other container answers.
+# The engine names the interface of the first network eth0, and that of docker_gwbridge, which every container on an overlay
+# has, eth1. The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.
 INTERFACE = "eth0"
 
 
 def standard_environment(
     session: Session, network: Network, containers: Sequence[Container], container: Container
 ) -> Dict[str, str]:
-    """Everything the session itself sets for one container. ``containers`` are all of them, in rank order."""
+    """The variables that the session sets for one container. ``containers`` are all of the session, in rank order."""
     main = containers[0].hostname
     return {
         "BACKENDAI_CLUSTER_SIZE": str(session.size),
-        "BACKENDAI_CLUSTER_HOSTS": ",".join(one.hostname for one in containers),
-        "BACKENDAI_CLUSTER_REPLICAS": replicas([one.role for one in containers]),
+        "BACKENDAI_CLUSTER_HOSTS": ",".join(member.hostname for member in containers),
+        "BACKENDAI_CLUSTER_REPLICAS": replicas([member.role for member in containers]),
         "BACKENDAI_CLUSTER_HOST": container.hostname,
         "BACKENDAI_CLUSTER_IDX": str(container.index),
         "BACKENDAI_CLUSTER_ROLE": container.role,
@@ -50,12 +50,12 @@ def standard_environment(
 
 def _tf_config(containers: Sequence[Container], container: Container) -> str:
     """https://www.tensorflow.org/guide/distributed_training#TF_CONFIG"""
-    workers = ["%s:%d" % (one.hostname, MASTER_PORT) for one in containers]
+    workers = ["%s:%d" % (member.hostname, MASTER_PORT) for member in containers]
     return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": container.rank}})
 
 
 def _interfaces(network: Network) -> Dict[str, str]:
-    """What makes the usual libraries use the session's network: by name where they want one, else by its subnet."""
+    """Variables that make the usual libraries use the session's network, by the name of its interface or by its subnet."""
     return {
         # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact name)
         "NCCL_SOCKET_IFNAME": "=" + INTERFACE,
@@ -69,7 +69,7 @@ def _interfaces(network: Network) -> Dict[str, str]:
         "OMPI_MCA_oob_tcp_if_include": network.subnet,
         "OMPI_MCA_orte_default_hostfile": MPI_HOSTFILE,
         # The engine's seccomp profile denies process_vm_readv: ranks of one container exchange through shared memory
-        # instead. Open MPI 5 finds that out by itself, 4 complains at every big message.
+        # instead. Open MPI 5 detects that, Open MPI 4 warns at every large message.
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         # Open MPI 5 starts its processes through PRRTE: https://docs.open-mpi.org/en/v5.0.x/launching-apps/
         "PRTE_MCA_prte_if_include": network.subnet,

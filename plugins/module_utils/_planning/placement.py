@@ -4,8 +4,8 @@
 
 """Which agent gets which container: docs/architecture.md §5, as one pure function.
 
-The same input gives the same answer; an agent is never given more than it has free; it is all or nothing; and more
-capacity never turns a fit into a PENDING.
+The same input gives the same answer. An agent is never given more than it has free. Either all containers are placed or
+none. More capacity never makes a session wait that would be placed without it.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -19,15 +19,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
 
-_SHOWN = 8
+_SHOWN_REASONS = 8
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a session asks of the placement."""
+    """What a session asks for. ``agents`` are the designated ones, and ``policy`` says how strictly they are meant."""
 
     size: int
-    each: PerContainer
+    per_container: PerContainer
     mode: str = SINGLE_NODE
     group: str = "default"
     strategy: str = "pack"
@@ -37,7 +37,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Placement:
-    """The agent of every rank, what each was given, and the effective mode."""
+    """The agent and the resources of every rank, and the effective mode."""
 
     agents: Tuple[str, ...]
     resources: Tuple[Resources, ...]
@@ -46,18 +46,18 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why nothing was placed, in the user's words."""
+    """Why nothing was placed, for people."""
 
     reason: str
 
 
 def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
-    """Place all containers of a session, or say what is missing. Books nothing: ``free`` is left as it was."""
-    refused = {agent.name: why for agent in agents for why in [_refusal(agent, demand)] if why}
+    """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
+    refused = {agent.name: reason for agent in agents for reason in [_refusal(agent, demand)] if reason}
     eligible = [agent for agent in agents if agent.name not in refused]
     if not eligible:
-        return Shortfall(_nobody(refused))
-    room = {agent.name: free[agent.name].room(demand.each) for agent in eligible}
+        return Shortfall(_no_agent(refused))
+    room = {agent.name: free[agent.name].room(demand.per_container) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
     if counts is None:
         return Shortfall(_shortfall(demand, eligible, room, free, refused))
@@ -65,7 +65,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 
 def _refusal(agent: Agent, demand: Demand) -> str:
-    """Why an agent may not hold any container of this session; empty if it may."""
+    """Why an agent can hold no container of this session; empty if it can."""
     if agent.group != demand.group:
         return "is in resource group %s" % agent.group
     if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
@@ -75,20 +75,20 @@ def _refusal(agent: Agent, demand: Demand) -> str:
     if not agent.schedulable:
         return "is not schedulable"
     if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
-        return "is %s, the image is for %s" % (agent.architecture, agent.image_architecture)
+        return "is %s, and the image is for %s" % (agent.architecture, agent.image_architecture)
     return ""
 
 
 def _choose(
     demand: Demand, eligible: Sequence[Agent], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
 ) -> Dict[str, int] | None:
-    """How many containers each agent gets, first the agent of main1; None when they do not fit."""
+    """How many containers each agent gets, the agent of main1 first; None if they do not fit."""
     designated = [agent for agent in eligible if agent.name in demand.agents]
     pools = [pool for pool in (designated, list(eligible)) if pool]
     for pool in pools:
-        whole = [agent.name for agent in pool if room[agent.name] >= demand.size]
-        if whole:
-            return {min(whole, key=lambda name: _tightness(free[name], room[name])): demand.size}
+        sufficient = [agent.name for agent in pool if room[agent.name] >= demand.size]
+        if sufficient:
+            return {min(sufficient, key=lambda name: _tightness(free[name], room[name])): demand.size}
     if demand.mode == SINGLE_NODE:
         return None
     for pool in pools:
@@ -99,13 +99,13 @@ def _choose(
 
 
 def _tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
-    """Sorts the agent that would be left with the least first; GPUs weigh most, then room for more of the same."""
+    """A key that sorts the agent with the least left first: GPUs count most, then room for more of these containers."""
     gpus = sum(part for part, _shares in free.gpus.values())
     return gpus, room, free.millicpus, free.memory, free.agent
 
 
 def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> Dict[str, int] | None:
-    """Over several agents of one Swarm: an overlay does not cross two."""
+    """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two."""
     options = []
     for swarm in sorted({agent.swarm for agent in pool if agent.swarm}):
         names = [agent.name for agent in pool if agent.swarm == swarm and room[agent.name] > 0]
@@ -118,7 +118,7 @@ def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> D
 
 
 def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
-    """The fewest agents: the roomiest first, and for the rest the tightest that holds it."""
+    """The fewest agents: those with the most room first, and for the remainder the agent with the least sufficient room."""
     counts: Dict[str, int] = {}
     left = size
     for name in sorted(names, key=lambda name: (-room[name], name)):
@@ -132,7 +132,7 @@ def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str,
 
 
 def _spread(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
-    """As even as the room allows: the level that every agent is filled to rises until all are placed."""
+    """As even as the room allows: the level that every agent is filled to rises until all containers are placed."""
     level = 0
     while sum(min(room[name], level) for name in names) < size:
         level += 1
@@ -146,19 +146,19 @@ def _spread(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[st
 
 
 def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCapacity]) -> Placement:
-    """Ranks in order, an agent's ranks side by side, each with its own GPUs and CPUs."""
+    """The ranks in order, those of an agent together, each with its own GPUs and CPUs."""
     agents: List[str] = []
     resources: List[Resources] = []
     for name, count in counts.items():
         left = free[name].copy()
         agents.extend([name] * count)
-        resources.extend(left.take(demand.each) for dummy in range(count))
+        resources.extend(left.take(demand.per_container) for dummy in range(count))
     return Placement(tuple(agents), tuple(resources), SINGLE_NODE if len(counts) == 1 else MULTI_NODE)
 
 
-def _nobody(refused: Mapping[str, str]) -> str:
+def _no_agent(refused: Mapping[str, str]) -> str:
     lines = ["%s %s" % pair for pair in sorted(refused.items())]
-    return "no agent may hold it: %s" % _listed(lines) if lines else "there is no agent in the inventory"
+    return "no agent can hold it: %s" % _listed(lines) if lines else "the inventory has no agent"
 
 
 def _shortfall(
@@ -169,21 +169,23 @@ def _shortfall(
     refused: Mapping[str, str],
 ) -> str:
     roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
-    lines = ["%s: %s" % (agent.name, free[agent.name].shortfall(demand.each, demand.size)) for agent in roomiest]
+    lines = [
+        "%s: %s" % (agent.name, free[agent.name].shortfall(demand.per_container, demand.size)) for agent in roomiest
+    ]
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
         if total >= demand.size:
             useful = [agent for agent in eligible if room[agent.name]]
             swarms = {agent.swarm for agent in useful}
             apart = sorted(agent.name for agent in useful if not agent.swarm)
-            why = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
-            return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % why
+            found = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
+            return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % found
         lines.append("together they hold %d of %d containers" % (total, demand.size))
-    # An agent of the group that is lost is part of the reason; other groups are not.
-    lines += ["%s %s" % (name, why) for name, why in sorted(refused.items()) if "resource group" not in why]
+    # A refused agent of this resource group is part of the reason; agents of other groups are not.
+    lines += ["%s %s" % (name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
     return _listed(lines)
 
 
 def _listed(lines: Sequence[str]) -> str:
-    more = len(lines) - _SHOWN
-    return "; ".join(lines[:_SHOWN]) + ("; and %d more" % more if more > 0 else "")
+    more = len(lines) - _SHOWN_REASONS
+    return "; ".join(lines[:_SHOWN_REASONS]) + ("; and %d more" % more if more > 0 else "")

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan: request, placement and addresses joined into the one document that everything after it reads.
+"""The plan: request, placement and addresses in the one document that all later steps read.
 
-Every identifier is derived from the session's, so the same plan can be made again from a request and a container's labels.
+Every ID is derived from the session's, so that a request and the labels of a container give the same plan again.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -45,30 +45,28 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.environm
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
-# What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
-
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What a plan stands on beside the request: who the session is, where it goes, and its addresses."""
+    """What a plan is made from besides the request: the IDs, the placement and the addresses."""
 
     session_id: str
     launch: str
-    placed: Placement
+    placement: Placement
     subnet: Subnet
     ports: Tuple[Port, ...]
     mtu: int | None = None
 
 
-def build_plan(request: Request, ground: PlanInputs) -> Plan:
-    """The whole plan, environment of the session included; the user's own variables come with ``with_user_environment``."""
+def build_plan(request: Request, inputs: PlanInputs) -> Plan:
+    """The whole plan with the session's own environment; ``with_user_environment`` adds the user's variables."""
     session = Session(
-        id=ground.session_id,
+        id=inputs.session_id,
         name=request.name,
         owner=request.owner,
         group=request.group,
-        launch=ground.launch,
-        mode=ground.placed.mode,
+        launch=inputs.launch,
+        mode=inputs.placement.mode,
         size=request.size,
         image=request.image,
         request=request.digest,
@@ -80,23 +78,24 @@ def build_plan(request: Request, ground: PlanInputs) -> Plan:
         terminate_when_done=request.terminate_when_done,
     )
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
-    labels = _session_labels(session, ground)
-    network = _network(session, ground, labels, request.network_encrypted)
-    ranks = local_ranks(ground.placed.agents)
-    containers = [_container(session, ground, member, ranks[member.rank], labels) for member in members(request.size)]
-    environments = [standard_environment(session, network, containers, one) for one in containers]
+    labels = _session_labels(session, inputs)
+    network = _network(session, inputs, labels, request.network_encrypted)
+    ranks = local_ranks(inputs.placement.agents)
+    containers = [_container(session, inputs, member, ranks[member.rank], labels) for member in members(request.size)]
+    environments = [standard_environment(session, network, containers, container) for container in containers]
     plan = Plan(session, network, tuple(containers)).with_environments(environments)
-    return replace(plan, containers=tuple(_with_spec(plan, one) for one in plan.containers))
+    return replace(plan, containers=tuple(_with_spec(plan, container) for container in plan.containers))
 
 
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:
-    """The plan with the user's variables, already rendered for each rank, laid over the session's."""
-    merged = plan.with_environments([{**one.environment, **mine} for one, mine in zip(plan.containers, rendered)])
-    return replace(merged, containers=tuple(_with_spec(merged, one) for one in merged.containers))
+    """The plan with the user's variables, already rendered for each rank, which override those of the session."""
+    pairs = zip(plan.containers, rendered)
+    merged = plan.with_environments([{**container.environment, **variables} for container, variables in pairs])
+    return replace(merged, containers=tuple(_with_spec(merged, container) for container in merged.containers))
 
 
 def container_id(session_id: str, hostname: str) -> str:
-    """main1's is the session's own; a sub's follows from it, so one that comes back has the same.
+    """The ID of a container: main1 has the session's own, and that of a sub is derived from it.
 
     >>> container_id("3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "main1")
     '3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11'
@@ -105,7 +104,7 @@ def container_id(session_id: str, hostname: str) -> str:
 
 
 def show_placement(agents: Sequence[str]) -> str:
-    """The agent of every rank, runs counted; a label that a plan can be made from again."""
+    """The label with the agent of every rank; equal neighbours are counted."""
     return json.dumps([[agent, len(list(run))] for agent, run in groupby(agents)], separators=(",", ":"))
 
 
@@ -118,13 +117,13 @@ def read_placement(text: str) -> Tuple[str, ...]:
 
 
 def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | None:
-    """The overlay's MTU: the smallest underlay of its agents without what VXLAN adds; a bridge keeps the engine's."""
+    """The MTU of an overlay: the smallest of its agents' underlays without the VXLAN overhead. A bridge has the engine's own."""
     if mode != MULTI_NODE:
         return None
     return min(agent.mtu for agent in agents if agent.name in set(used)) - VXLAN_OVERHEAD
 
 
-def _session_labels(session: Session, ground: PlanInputs) -> Dict[str, str]:
+def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
     return {
         LABEL + "schema": str(SCHEMA),
         LABEL_SESSION: session.id,
@@ -133,21 +132,21 @@ def _session_labels(session: Session, ground: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".group": session.group,
         LABEL_SESSION + ".mode": session.mode,
         LABEL_SESSION + ".size": str(session.size),
-        LABEL_SESSION + ".placement": show_placement(ground.placed.agents),
-        LABEL_SESSION + ".subnet": ground.subnet.subnet,
+        LABEL_SESSION + ".placement": show_placement(inputs.placement.agents),
+        LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
         LABEL_LAUNCH: session.launch,
     }
 
 
-def _network(session: Session, ground: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
+def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
     return Network(
         name=network_name(session.owner, session.name, session.id),
         driver="overlay" if session.mode == MULTI_NODE else "bridge",
-        subnet=ground.subnet.subnet,
-        gateway=ground.subnet.gateway,
-        ip_range=ground.subnet.ip_range,
-        mtu=ground.mtu,
+        subnet=inputs.subnet.subnet,
+        gateway=inputs.subnet.gateway,
+        ip_range=inputs.subnet.ip_range,
+        mtu=inputs.mtu,
         encrypted=encrypted and session.mode == MULTI_NODE,
         labels=labels,
     )
@@ -155,13 +154,13 @@ def _network(session: Session, ground: PlanInputs, labels: Mapping[str, str], en
 
 def _container(
     session: Session,
-    ground: PlanInputs,
+    inputs: PlanInputs,
     member: Member,
     local_rank: int,
     labels: Mapping[str, str],
 ) -> Container:
     identity = container_id(session.id, member.hostname)
-    resources = ground.placed.resources[member.rank]
+    resources = inputs.placement.resources[member.rank]
     own: Dict[str, str] = {
         LABEL_CONTAINER: identity,
         LABEL_CONTAINER + ".role": member.role,
@@ -170,9 +169,9 @@ def _container(
         LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
     }
     is_main = member.rank == 0
-    # Empty where they say nothing: an image that was made of a session's main1 has that one's.
+    # Empty labels hide those of the image, which may have been made from the main1 of another session.
     own[LABEL_BATCH] = "true" if is_main and session.command else ""
-    ports = [asdict(port) for port in ground.ports]
+    ports = [asdict(port) for port in inputs.ports]
     own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
     return Container(
         id=identity,
@@ -182,16 +181,16 @@ def _container(
         index=member.index,
         rank=member.rank,
         local_rank=local_rank,
-        agent=ground.placed.agents[member.rank],
-        address=ground.subnet.addresses[member.rank],
+        agent=inputs.placement.agents[member.rank],
+        address=inputs.subnet.addresses[member.rank],
         resources=resources,
-        ports=ground.ports if member.rank == 0 else (),
+        ports=inputs.ports if member.rank == 0 else (),
         labels={**labels, **own},
     )
 
 
 def _with_spec(plan: Plan, container: Container) -> Container:
-    """The container with the digest of all it is made from: what tells one that is right from one that is not."""
+    """The container with the digest of all that it is made from: a container with another digest is not the right one."""
     labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, LABEL_SPEC)}
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
     document["session"].pop("launch")
@@ -202,13 +201,13 @@ def _with_spec(plan: Plan, container: Container) -> Container:
 
 
 def _engine_mount(mount: Mount, session: Session) -> Mount:
-    """An NFS folder as the engine's local driver wants it: a volume of this session's own, gone with the session.
+    """An NFS folder as a volume of this session, in the form of the engine's local driver; it is removed with the session.
 
     https://docs.docker.com/engine/storage/volumes/#create-a-service-which-creates-an-nfs-volume
     """
     if mount.type != "nfs":
         return mount
-    # An IPv6 address has colons of its own, but no slash.
+    # An IPv6 address contains colons, but no slash.
     server, _colon, path = mount.source.partition(":/")
     extra: List[str] = [text for text in (mount.options.get("o", ""),) if text]
     options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":/" + path}

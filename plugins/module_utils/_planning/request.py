@@ -2,10 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks for: every variable of the role ``session`` checked, and brought into one normal form.
+"""A request: the checked variables of the role ``session`` in one normal form.
 
-The normal form is stored with the session and compared with the next request of the same name: the same command twice
-is the same document twice.
+The normal form is stored with the session and compared with the next request of the same name: the same command gives
+the same document.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 
 # How it is launched. Two requests that differ in nothing else ask for the same session.
-_MANNER = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
+_LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Json) -> Request:
-        values = {one.name: data[one.name] for one in fields(cls) if one.name in data}
+        values = {known.name: data[known.name] for known in fields(cls) if known.name in data}
         for name in ("agents", "network_pool"):
             values[name] = tuple(values.get(name) or ())
         values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
@@ -85,21 +85,22 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Of all that makes the session what it is."""
-        return digest({name: value for name, value in self.to_json().items() if name not in _MANNER})
+        """The digest of all settings that make the session what it is."""
+        return digest({name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS})
 
     def differences(self, other: Request) -> List[str]:
-        """The variables in which two requests differ, as ``cpus`` or ``environment``; empty if they ask the same."""
+        """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""
         mine, theirs = self.to_json(), other.to_json()
-        return [name for name in mine if mine[name] != theirs[name] and name not in _MANNER]
+        return [name for name in mine if mine[name] != theirs[name] and name not in _LAUNCH_SETTINGS]
 
     def demand(self) -> Demand:
-        each = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
-        return Demand(self.size, each, self.mode, self.group, self.strategy, self.agents, self.agents_policy)
+        """What the placement needs to know."""
+        per_container = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
+        return Demand(self.size, per_container, self.mode, self.group, self.strategy, self.agents, self.agents_policy)
 
 
 def check_request(variables: Mapping[str, Any]) -> Request:
-    """A request from the role's variables without their ``session_`` prefix; the first broken rule is raised.
+    """A request from the role's variables without their ``session_`` prefix. Raises InputError for the first broken rule.
 
     >>> check_request({"name": "train", "owner": "alice", "cluster_size": 2}).size
     2
@@ -111,7 +112,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
             values[variable.field] = variable.check(variable.full_name, value)
     for name in ("name", "owner"):
         if name not in values:
-            raise InputError("session_" + name, variables.get(name), "it must be given")
+            raise InputError("session_" + name, variables.get(name), "must be set")
     request = Request(**values)
     _check_together(request)
     return request
@@ -120,30 +121,30 @@ def check_request(variables: Mapping[str, Any]) -> Request:
 def _check_together(request: Request) -> None:
     _check_pools(request)
     if request.shm > request.memory:
-        rule = "shared memory is part of the memory, %s here" % show_bytes(request.memory)
+        rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
         raise InputError("session_shm", show_bytes(request.shm), rule)
     if request.cpu_pinning and request.millicpus % 1000:
-        raise InputError("session_cpus", request.millicpus / 1000, "pinned CPUs are whole CPUs")
+        raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
     for variable, value in (
         ("command_timeout", request.command_timeout),
         ("terminate_when_done", request.terminate_when_done),
     ):
         if value and not request.command:
-            raise InputError("session_" + variable, value, "it needs a session_command")
+            raise InputError("session_" + variable, value, "needs a session_command")
     if request.agents_policy == "strict" and not request.agents:
-        raise InputError("session_agents_policy", "strict", "it needs session_agents")
+        raise InputError("session_agents_policy", "strict", "needs session_agents")
     targets = [mount.target for mount in request.mounts]
     for target in targets:
         if targets.count(target) > 1:
-            raise InputError("session_mounts", target, "two folders cannot have the same target")
+            raise InputError("session_mounts", target, "must be the target of one mount only")
     names = [app.name for app in request.apps]
     for name in names:
         if names.count(name) > 1:
-            raise InputError("session_apps", name, "two apps cannot have the same name")
+            raise InputError("session_apps", name, "must be the name of one app only")
 
 
 def _check_pools(request: Request) -> None:
     if not is_in_pools(request.size, request.network_pool):
-        rule = "so many containers need a /%d, and session_network_pool has none (%s)"
+        rule = "needs a /%d, which no pool of session_network_pool can hold (%s)"
         pools = ", ".join(request.network_pool)
         raise InputError("session_cluster_size", request.size, rule % (prefix_for(request.size), pools))

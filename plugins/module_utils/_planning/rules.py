@@ -48,7 +48,7 @@ def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
         number = int(value)
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        raise InputError(variable, value, "it is a whole number from %d to %d" % (least, most))
+        raise InputError(variable, value, "must be a whole number from %d to %d" % (least, most))
     return number
 
 
@@ -65,7 +65,7 @@ def seconds_up_to(most: int) -> Callable[[str, Any], float]:
         except ValueError:
             seconds = -1.0
         if not 0 <= seconds <= most:
-            raise InputError(variable, value, "it is a number of seconds from 0 to %d" % most)
+            raise InputError(variable, value, "must be a number of seconds from 0 to %d" % most)
         return seconds
 
     return check
@@ -74,7 +74,7 @@ def seconds_up_to(most: int) -> Callable[[str, Any], float]:
 def one_of(*choices: str) -> Callable[[str, Any], str]:
     def check(variable: str, value: Any) -> str:
         if value not in choices:
-            raise InputError(variable, value, "it is one of: %s" % ", ".join(choices))
+            raise InputError(variable, value, "must be one of: %s" % ", ".join(choices))
         return str(value)
 
     return check
@@ -83,19 +83,19 @@ def one_of(*choices: str) -> Callable[[str, Any], str]:
 def check_boolean(variable: str, value: Any) -> bool:
     known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
     if str(value).lower() not in known:
-        raise InputError(variable, value, "it is true or false")
+        raise InputError(variable, value, "must be true or false")
     return known[str(value).lower()]
 
 
 def check_text(variable: str, value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise InputError(variable, value, "it is a text")
+        raise InputError(variable, value, "must be a string")
     return value
 
 
 def check_image(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][^\s]*", value):
-        raise InputError(variable, value, "it is the reference of an image, as in registry/name:tag or name@sha256:…")
+        raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
     return value
 
 
@@ -103,26 +103,26 @@ def check_cpus(variable: str, value: Any) -> int:
     millicpus = parse_cpus(value, variable)
     # The engine refuses less than 0.01 CPU.
     if millicpus < 10:
-        raise InputError(variable, value, "a container needs at least 0.01 CPU")
+        raise InputError(variable, value, "must be at least 0.01")
     return millicpus
 
 
 def check_memory(variable: str, value: Any) -> int:
     memory = parse_bytes(value, variable)
     if memory < LEAST_MEMORY:
-        raise InputError(variable, value, "a container needs at least %s" % show_bytes(LEAST_MEMORY))
+        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_MEMORY))
     return memory
 
 
 def check_shm(variable: str, value: Any) -> int:
     shm = parse_bytes(value, variable)
     if shm < 1:
-        raise InputError(variable, value, "/dev/shm needs a size above 0")
+        raise InputError(variable, value, "must be greater than 0")
     return shm
 
 
 def check_gpus(variable: str, value: Any) -> float:
-    rule = "it is a whole number, or a fraction below one where the agents declare shares"
+    rule = "must be a whole number, or a fraction below 1 where the agents declare shares"
     try:
         gpus = float(value)
     except (TypeError, ValueError):
@@ -134,13 +134,13 @@ def check_gpus(variable: str, value: Any) -> float:
 
 def check_group(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not _GROUP.fullmatch(value):
-        raise InputError(variable, value, "a group has 1 to 64 letters, digits, '-', '_' or '.'")
+        raise InputError(variable, value, "must have 1 to 64 letters, digits, '-', '_' or '.'")
     return value
 
 
 def _list(variable: str, value: Any) -> Sequence[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise InputError(variable, value, "it is a list")
+        raise InputError(variable, value, "must be a list")
     return value
 
 
@@ -150,15 +150,15 @@ def check_agents(variable: str, value: Any) -> Tuple[str, ...]:
 
 def check_environment(variable: str, value: Any) -> Dict[str, str]:
     if not isinstance(value, Mapping):
-        raise InputError(variable, value, "it maps names to values")
+        raise InputError(variable, value, "must be a dictionary of names and values")
     environment = {}
     for name, text in value.items():
         check_variable_name(name)
         if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-            raise InputError("%s: %s" % (variable, name), text, "a value is a text or a number; put it in quotes")
+            raise InputError("%s: %s" % (variable, name), text, "must be a string or a number: put it in quotes")
         # A login's environment is set by sshd, whose configuration has one line per value.
         if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
-            raise InputError("%s: %s" % (variable, name), str(text), "a value has no newline or control character")
+            raise InputError("%s: %s" % (variable, name), str(text), "must not contain newlines or control characters")
         environment[str(name)] = str(text)
     return environment
 
@@ -166,7 +166,11 @@ def check_environment(variable: str, value: Any) -> Dict[str, str]:
 def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
         more = ", ".join(name for name in known if name not in needed)
-        rule = "an entry has %s, and may have %s" % (" and ".join(needed), more) if needed else "it may have %s" % more
+        rule = (
+            "must be a dictionary with %s, and optionally %s" % (" and ".join(needed), more)
+            if needed
+            else "must be a dictionary that has only %s" % more
+        )
         raise InputError(variable, value, rule)
     return value
 
@@ -182,26 +186,26 @@ def _mount(variable: str, value: Any) -> Mount:
     mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):
-        raise InputError("%s: options" % variable, options, "it maps names to values")
+        raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")
     target = target.rstrip("/")
     parts = target.split("/")
     if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
-        rule = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
+        rule = "must be an absolute path without '.' and '..' that the session does not use itself"
         raise InputError(variable, entry["target"], rule)
     if kind == "bind" and not source.startswith("/"):
-        raise InputError(variable, source, "a folder of the host is an absolute path")
+        raise InputError(variable, source, "must be an absolute path, because it is a folder of the host")
     if kind == "bind" and options:
-        raise InputError(variable, options, "a folder of the host takes no options; volumes and NFS folders do")
+        raise InputError(variable, options, "must be empty: only volumes and NFS folders have options")
     if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
-        raise InputError(variable, source, "an NFS source is server:/path")
+        raise InputError(variable, source, "must be server:/path for an NFS folder")
     if kind == "volume" and not _VOLUME.fullmatch(source):
-        raise InputError(variable, source, "a volume's name has letters, digits, '-', '_' or '.'")
+        raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
     return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
 
 
 def _path(variable: str, value: Any) -> str:
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
-        raise InputError(variable, value, "a path is a text without control characters")
+        raise InputError(variable, value, "must be a path without control characters")
     return value
 
 
@@ -218,10 +222,10 @@ def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
         entry = _entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
         name = check_text(variable, entry["name"])
         if not _APP.fullmatch(name) or name == "ssh":
-            raise InputError(variable, name, "an app's name has lower-case letters, digits and '-', and is not ssh")
+            raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
         port = check_whole("%s: port" % variable, entry["port"], 1, 65535)
         if port == 22:
-            raise InputError("%s: port" % variable, port, "port 22 is the session's own SSH")
+            raise InputError("%s: port" % variable, port, "must not be 22, which is the session's SSH port")
         preferred = check_whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, 65535)
         apps.append(App(name, port, preferred, check_boolean("%s: public" % variable, entry.get("public", False))))
     return tuple(apps)

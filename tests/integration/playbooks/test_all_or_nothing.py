@@ -86,7 +86,7 @@ def test_port_pool_exhausted(controller: Controller) -> None:
         port = listener.getsockname()[1]
         failed = controller.launch("portless", session_port_range=f"{port}-{port}")
     assert failed.code == 2
-    assert failed.message == f"No port is free in {port}-{port}: end sessions, or widen session_port_range."
+    assert failed.message == f"No port is free in {port}-{port}: end sessions, or enlarge session_port_range."
     assert (controller.everything(), controller.rows()) == before
 
 
@@ -97,7 +97,7 @@ def test_address_pool_exhausted(controller: Controller, neighbour: Session) -> N
     assert failed.code == 2
     assert (
         failed.message
-        == f"No free /27 is left in the address pool {pool}: end sessions, or widen session_network_pool."
+        == f"No free /27 is left in the address pool {pool}: end sessions, or enlarge session_network_pool."
     )
     assert (controller.everything(), controller.rows()) == before
 

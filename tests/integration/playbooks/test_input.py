@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from controller import Controller, Done
 
-SIZE = "it is a whole number from 1 to 1000"
-NAME = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
-VARIABLE = "the name of a variable has letters, digits and '_', and does not start with a digit"
-TARGET = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
-AMOUNT = "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
+SIZE = "must be a whole number from 1 to 1000"
+NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
+VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
+TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
+AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
 
 # Variable, value, and what is told of it: the variable, the value as it is shown, the rule.
 CASES: list[tuple[str, Any, str]] = [
@@ -25,7 +25,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("session_cluster_size", -1, f"session_cluster_size: '-1': {SIZE}."),
     ("session_cluster_size", "three", f"session_cluster_size: 'three': {SIZE}."),
     ("session_cluster_size", 10**6, f"session_cluster_size: '1000000': {SIZE}."),
-    ("session_cluster_mode", "galaxy", "session_cluster_mode: 'galaxy': it is one of: single-node, multi-node."),
+    ("session_cluster_mode", "galaxy", "session_cluster_mode: 'galaxy': must be one of: single-node, multi-node."),
     ("session_name", "abc", f"session_name: 'abc': {NAME}."),
     ("session_name", "a" * 65, f"session_name: '{'a' * 65}': {NAME}."),
     ("session_name", "two words", f"session_name: 'two words': {NAME}."),
@@ -35,23 +35,23 @@ CASES: list[tuple[str, Any, str]] = [
     ("session_name", "break\n", f"session_name: 'break\\n': {NAME}."),
     ("session_shm", "2g", "session_shm: '2g': shared memory is part of the memory, 64m here."),
     ("session_memory", "1x", f"session_memory: '1x': {AMOUNT}."),
-    ("session_cpus", 0, "session_cpus: '0': a container needs at least 0.01 CPU."),
+    ("session_cpus", 0, "session_cpus: '0': must be at least 0.01."),
     (
         "session_environment",
         {"BACKENDAI_ME": "1"},
-        "session_environment: 'BACKENDAI_ME': BACKENDAI_* variables belong to the session.",
+        "session_environment: 'BACKENDAI_ME': must not start with BACKENDAI_: the session sets these variables.",
     ),
     ("session_environment", {"A\nB": "1"}, f"session_environment: 'A\\nB': {VARIABLE}."),
     ("session_environment", {"A=B": "1"}, f"session_environment: 'A=B': {VARIABLE}."),
     (
         "session_environment",
         {"A": "1\n2"},
-        "session_environment: A: '1\\n2': a value has no newline or control character.",
+        "session_environment: A: '1\\n2': must not contain newlines or control characters.",
     ),
     (
         "session_mounts",
         [{"source": "/nowhere/at/all", "target": "/data"}],
-        "session_mounts: '/nowhere/at/all': the folder must be there; it is not on localhost.",
+        "session_mounts: '/nowhere/at/all': must exist on every agent of the session; it does not exist on localhost.",
     ),
     ("session_mounts", [{"source": "/tmp", "target": "data"}], f"session_mounts: 'data': {TARGET}."),
     (
@@ -59,7 +59,7 @@ CASES: list[tuple[str, Any, str]] = [
         {"A": "<% rank %"},
         "session_environment: A: '<% rank %': a value between <% and %> is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails:",
     ),
-    ("session_launch_timeout", 0, "session_launch_timeout: '0': it is a whole number from 1 to 2147483647."),
+    ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),
     (
         "session_environment",
@@ -113,8 +113,8 @@ def test_a_name_in_use(controller: Controller) -> None:
     refused = controller.launch("in-use", session_cluster_size=2, session_memory="65m")
     assert refused.code == 2
     assert refused.message == (
-        "session_name: 'in-use': the name is in use by a RUNNING session with other settings (size, memory): "
-        "end it with terminate.yml, or take another name."
+        "session_name: 'in-use': is used by a RUNNING session with other settings (size, memory): "
+        "end that session with terminate.yml, or choose another name."
     )
     assert controller.everything() == before
 

@@ -81,5 +81,5 @@ def test_without_the_group(controller: Controller, user: pwd.struct_passwd) -> N
     command = controller.command("cluster_session", session_name="denied", session_provision=False, **SMALL)
     refused = as_user(user, grp.getgrgid(user.pw_gid).gr_name, controller, command)
     assert refused.code == 0
-    assert "Session denied is PENDING: no agent may hold it: localhost cannot be reached" in refused.text
+    assert "Session denied is PENDING: no agent can hold it: localhost cannot be reached" in refused.text
     assert "add the user to group docker" in refused.text

@@ -22,7 +22,6 @@ from samples import agent, context, exactly, plan, request
 from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import show_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -104,7 +103,7 @@ def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Js
 
 def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
     made = plan(request(cluster_size=2))
-    row = show_session(Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made.to_json(), changed=5.0))
+    row = Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made, changed=5.0).to_json()
     args = {
         "state": "running",
         "id": made.session.id,
@@ -137,7 +136,7 @@ ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
-    row = show_session(Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made.to_json()))
+    row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
     told = {
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
@@ -216,7 +215,7 @@ def test_check_mode_does_not_wait() -> None:
 
 @pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9])
 def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
-    with pytest.raises(InputError, match=r"^session_wait: .*it is a number of seconds from 0 to 604800\.$"):
+    with pytest.raises(InputError, match=r"^session_wait: .*must be a number of seconds from 0 to 604800\.$"):
         ask(played(schedule.ActionModule, answer("placed")), wait=wait)
 
 
@@ -379,6 +378,6 @@ def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json]
     ended = move("terminated", id=identity, logs=logs)
     assert ended["session"]["state"] == "TERMINATED"
     assert ended["warnings"] == [
-        "Not all logs could be kept in %s: Is a directory; make room there." % (folder / identity)
+        "Not all logs could be kept in %s: Is a directory; free some space there." % (folder / identity)
     ]
     (folder / identity / "sub1.log").rmdir()

@@ -64,7 +64,7 @@ def test_several_sessions_have_numbers() -> None:
     [
         ({"cluster_size": 0}, r"^session_cluster_size: 0: "),
         ({"cluster_size": "abc"}, r"^session_cluster_size: 'abc': "),
-        ({"name": "n" * 64, "count": 2}, r"^session_name: .*a name has 4 to 64 letters"),
+        ({"name": "n" * 64, "count": 2}, r"^session_name: .*must have 4 to 64 letters"),
         ({"count": 0}, r"^session_count: 0: "),
         ({"wait": "soon"}, r"^session_wait: 'soon': "),
         ({"queue_policy": "lifo"}, r"^session_queue_policy: 'lifo': "),

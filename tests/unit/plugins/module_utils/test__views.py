@@ -16,12 +16,12 @@ from samples import GIB, SESSION, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
     agents_table,
-    ending,
     logs_view,
     session_document,
     sessions_table,
     summary,
     table,
+    termination_summary,
 )
 
 ROW = {
@@ -87,7 +87,7 @@ def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "missing", "check", "told"),
+    ("outcome", "missing", "check", "expected"),
     [
         ("placed", [], False, "RUNNING"),
         ("placed", [], True, "would be launched"),
@@ -97,9 +97,9 @@ def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
         ("repair", ["sub1"], True, "RUNNING without sub1, which would be brought back"),
     ],
 )
-def test_a_summary_begins_with_how_it_stands(outcome: str, missing: list[str], check: bool, told: str) -> None:
+def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check: bool, expected: str) -> None:
     lines = summary(scheduled(outcome, missing=missing), "/home/alice/.cluster-compute/", check)
-    assert lines[0] == "Session train: %s (cluster session, multi-node)" % told
+    assert lines[0] == "Session train: %s (cluster session, multi-node)" % expected
     enter = "Enter it: ssh -F /home/alice/.cluster-compute/train/ssh_config main1"
     assert (lines[-1] == enter) == (not check)
 
@@ -179,15 +179,15 @@ def test_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"),
+    ("ended", "expected"),
     [
         ({"session": {**ROW, "state": "TERMINATED", "reason": "gone"}}, "Session train: TERMINATED (gone)"),
         ({"session": {}}, "There is no live session train: nothing to end."),
         ({}, "There is no live session train: nothing to end."),
     ],
 )
-def test_the_end_is_told(ended: Json, told: str) -> None:
-    assert ending(ended, "train") == told
+def test_the_report_of_a_termination(ended: Json, expected: str) -> None:
+    assert termination_summary(ended, "train") == expected
 
 
 def test_logs_come_in_rank_order() -> None:

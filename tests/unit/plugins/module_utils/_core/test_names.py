@@ -21,8 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
     random_name,
 )
 
-VARIABLE_RULE = "the name of a variable has letters, digits and '_', and does not start with a digit."
-NAME_RULE = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit."
+VARIABLE_RULE = "must have letters, digits and '_' only, and must not start with a digit."
+NAME_RULE = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit."
 
 
 @pytest.mark.parametrize("name", ["abcd", "a--b", "train.v1_2-x", "1234", "A" * 64])
@@ -67,12 +67,12 @@ def test_a_good_owner_is_kept(owner: str) -> None:
 
 @pytest.mark.parametrize("owner", ["", "a.b", "-a", "a_", "x" * 33, "a b", "a\n", 7, None])
 def test_a_bad_owner_is_refused(owner: object) -> None:
-    with pytest.raises(InputError, match=r"^session_owner: .*an owner has 1 to 32 letters"):
+    with pytest.raises(InputError, match=r"^session_owner: .*must have 1 to 32 letters"):
         check_owner(owner)
 
 
-def test_nobody_is_called_what_stands_for_everybody() -> None:
-    with pytest.raises(InputError, match=r"^session_owner: 'all': in lists it stands for everybody"):
+def test_the_word_for_all_owners_is_no_owner() -> None:
+    with pytest.raises(InputError, match=r"^session_owner: 'all': is reserved: it stands for all owners"):
         check_owner("all")
 
 
@@ -112,7 +112,10 @@ def test_a_good_variable_name_is_kept(name: str) -> None:
             "A\nB",
             "session_environment: 'A\\nB': " + VARIABLE_RULE,
         ),
-        ("BACKENDAI_X", "session_environment: 'BACKENDAI_X': BACKENDAI_* variables belong to the session."),
+        (
+            "BACKENDAI_X",
+            "session_environment: 'BACKENDAI_X': must not start with BACKENDAI_: the session sets these variables.",
+        ),
     ],
 )
 def test_a_bad_variable_name_is_refused(name: object, message: str) -> None:

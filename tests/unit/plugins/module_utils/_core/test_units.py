@@ -44,7 +44,7 @@ def test_bytes_are_read_as_people_write_them(text: object, expected: int) -> Non
     "text", ["1x", "", "g", "-1g", "1,5g", "1 gb x", "1gg", "1bb", "5ib", "1e9", None, True, [1], "١g", "9" * 19, "nan"]
 )
 def test_other_bytes_are_refused(text: object) -> None:
-    with pytest.raises(InputError, match="an amount is a number with an optional unit b, k, m, g or t"):
+    with pytest.raises(InputError, match="must be a number with an optional unit b, k, m, g or t"):
         parse_bytes(text)
 
 
@@ -52,7 +52,7 @@ def test_a_refused_amount_names_variable_value_and_rule() -> None:
     with pytest.raises(InputError) as refused:
         parse_bytes("1x", "session_memory")
     assert refused.value.message == (
-        "session_memory: '1x': an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g."
+        "session_memory: '1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g."
     )
 
 
@@ -96,7 +96,7 @@ def test_cpus_are_read_in_thousandths(text: object, expected: int) -> None:
     ],
 )
 def test_other_cpus_are_refused(text: object) -> None:
-    with pytest.raises(InputError, match="CPUs are a number with at most three decimals"):
+    with pytest.raises(InputError, match="must be a number with at most three decimals"):
         parse_cpus(text)
 
 

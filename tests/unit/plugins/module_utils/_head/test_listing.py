@@ -15,8 +15,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
@@ -104,7 +105,7 @@ def test_a_session_known_from_its_labels_is_listed_from_them(store: Store, tmp_p
     there = carried_out([A, B], plan)
     other = Store(str(tmp_path / "other"), read_only=True)
     with other.transaction(keep=False):
-        adopt(other, context(*there))
+        adopt(other, there, 1000.0)
         session = listed(other, *there)
         silent = listed(other, *(replace(one, reachable=False, containers=()) for one in there))
     other.close()

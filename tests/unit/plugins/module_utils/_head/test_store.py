@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import exactly
+from samples import exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 
 FORK = multiprocessing.get_context("fork")
+ASKED = request(cluster_size=2, gpus=0.5, environment={"A": "ü"}, mounts=[{"source": "/data", "target": "/data"}])
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ def test_a_folder_of_others_is_refused_and_left(folder: Path, theirs: int) -> No
     folder.mkdir()
     folder.chmod(theirs)
     message = (
-        "The state folder %s is there already and open to others, and the store must be private: set one that is "
-        "missing, or that nobody else may read (mode 0700)." % folder
+        "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
+        "not exist, or that only you can read (mode 0700)." % folder
     )
     with pytest.raises(StateError, match=exactly(message)):
         Store(str(folder))
@@ -85,7 +86,7 @@ def test_a_linked_store_does_not_open_a_folder_of_others(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o1777)
     (folder / "sessions.db").symlink_to(folder / "elsewhere")
-    with pytest.raises(StateError, match="is there already and open to others"):
+    with pytest.raises(StateError, match="exists and is open to other users"):
         Store(str(folder))
 
 
@@ -100,7 +101,7 @@ def test_a_private_folder_that_was_there_is_taken(folder: Path) -> None:
 def test_a_linked_folder_is_refused(tmp_path: Path, folder: Path, target: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / target)
-    message = "The state folder %s is a link or another user's: remove it, or set another one." % folder
+    message = "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder
     with pytest.raises(StateError, match=exactly(message)):
         Store(str(folder))
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -116,7 +117,7 @@ def test_a_linked_file_is_refused(tmp_path: Path, folder: Path) -> None:
 
 def test_a_file_in_the_place_of_the_folder_is_refused(folder: Path) -> None:
     folder.write_text("mine")
-    with pytest.raises(StateError, match="is a link or another user's"):
+    with pytest.raises(StateError, match="is a link or belongs to another user"):
         Store(str(folder))
     assert folder.read_text() == "mine"
 
@@ -130,10 +131,10 @@ def _opened(folder: Path, read_only: bool) -> None:
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_that_is_no_store_is_refused_and_kept(folder: Path, read_only: bool) -> None:
     folder.mkdir(mode=0o700)
-    (folder / "sessions.db").write_bytes(b"not a database, but somebody's" * 100)
+    (folder / "sessions.db").write_bytes(b"not a database, but a user's" * 100)
     with pytest.raises(StateError, match="cannot be used: file is not a database"):
         _opened(folder, read_only)
-    assert (folder / "sessions.db").read_bytes() == b"not a database, but somebody's" * 100
+    assert (folder / "sessions.db").read_bytes() == b"not a database, but a user's" * 100
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_the_state_folder_follows_the_user(
 
 
 def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
-    kept = row(priority=7, request={"a": [1, 2.5, "ü"]}, plan=None, holder={"pid": 1}, lease=9.5, result="SUCCESS")
+    kept = row(priority=7, request=ASKED, plan=plan(ASKED), holder={"pid": 1}, lease=9.5, result="SUCCESS")
     with store.transaction():
         store.add(kept, 100.0, "requested")
     found = store.need(kept.id)
@@ -209,7 +210,7 @@ def test_a_change_that_the_table_does_not_have_changes_nothing(store: Store) -> 
         (["CANCELLED"], False),
     ],
 )
-def test_a_lease_lasts_as_long_as_somebody_works_on_it(store: Store, path: list[str], is_held: bool) -> None:
+def test_a_lease_lasts_as_long_as_a_controller_works_on_it(store: Store, path: list[str], is_held: bool) -> None:
     one = row(holder={"pid": 1}, lease=50.0)
     store.add(one, 1.0, "")
     for state in path:
@@ -248,9 +249,9 @@ def test_lists(store: Store) -> None:
 
 
 def test_a_session_that_is_not_there(store: Store) -> None:
-    assert store.get("nobody") is None
-    with pytest.raises(NotFoundError, match=exactly("There is no session nobody in the store.")):
-        store.need("nobody")
+    assert store.get("missing") is None
+    with pytest.raises(NotFoundError, match=exactly("There is no session missing in the store.")):
+        store.need("missing")
 
 
 def test_names_are_values_and_never_part_of_a_query(store: Store) -> None:
@@ -334,9 +335,9 @@ def _die_inside(folder: str) -> None:
     store = Store(folder)
     with store.transaction():
         store.change(store.need("id-alice-train"), "CANCELLED", 2.0, "never said")
-        # Larger than SQLite keeps in memory: the file itself is half written by now.
+        # Larger than SQLite keeps in memory: the file itself is half written already.
         for number in range(300):
-            store.add(row("job-%d" % number, request={"filler": "x" * 20000}), 2.0, "")
+            store.add(row("job-%d" % number, request=request(command="x" * 20000)), 2.0, "")
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -369,7 +370,7 @@ def test_logs_are_kept_and_read_again(folder: Path) -> None:
         {"hostname": "main1", "state": "ended", "text": "again"},
         {"hostname": "sub1", "state": "ended", "text": ""},
     ]
-    assert kept_logs(str(folder / "nobody")) == []
+    assert kept_logs(str(folder / "missing")) == []
 
 
 @pytest.mark.parametrize("hostname", ["../../escape", "/tmp/escape"])

@@ -18,9 +18,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import adopt, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 # The way to every state, from PENDING on.
@@ -89,13 +90,13 @@ ERROR = "It did not answer."
 )
 def test_every_change_and_its_repetition(store: Store, what: str, before: str, after: str) -> None:
     session(store, before)
-    told, row = change(store, what, reason="because")
+    seen, row = change(store, what, reason="because")
     assert row is not None
-    assert (told, row.state, store.need("id").state) == (before, after, after)
+    assert (seen, row.state, store.need("id").state) == (before, after, after)
     notes = store.history("id")
-    told, row = change(store, what, reason="because", now=2001.0)
+    seen, row = change(store, what, reason="because", now=2001.0)
     assert row is not None
-    assert (told, row.state) == (after, after)
+    assert (seen, row.state) == (after, after)
     assert store.history("id") == notes
 
 
@@ -123,7 +124,7 @@ def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before
 @pytest.mark.parametrize("what", ["running", "error", "terminated", "completed"])
 def test_a_session_that_is_not_there(store: Store, what: str) -> None:
     with pytest.raises(NotFoundError):
-        change(store, what, id="nobody")
+        change(store, what, id="missing")
 
 
 @pytest.mark.parametrize(
@@ -175,15 +176,15 @@ def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) ->
     assert slow.plan is not None
     assert other.plan is not None
     before = store.need(first.session.id)
-    told, row = change(store, late, id=before.id, launch=slow.plan.session.launch, reason=ERROR)
-    assert (told, row) == ("RUNNING", before)
+    seen, row = change(store, late, id=before.id, launch=slow.plan.session.launch, reason=ERROR)
+    assert (seen, row) == ("RUNNING", before)
     assert store.need(before.id) == before
     assert (before.holder, before.lease) == (BOB, 3300.0)
     change(store, late, id=before.id, launch=other.plan.session.launch, reason=ERROR)
     assert (store.need(before.id).holder, store.need(before.id).lease) == (None, 0.0)
 
 
-def test_whoever_ends_a_session_takes_it_over(store: Store) -> None:
+def test_a_controller_that_ends_a_session_takes_it_over(store: Store) -> None:
     session(store, "PREPARING")
     change(store, "terminating")
     row = store.need("id")
@@ -202,12 +203,12 @@ def test_a_session_is_ended_by_name_and_owner(store: Store) -> None:
     assert row.state == "TERMINATING"
 
 
-@pytest.mark.parametrize(("told", "kept"), [("SUCCESS", "SUCCESS"), ("", "FAILURE")])
-def test_the_result_is_kept(store: Store, told: str, kept: str) -> None:
+@pytest.mark.parametrize(("reported", "kept"), [("SUCCESS", "SUCCESS"), ("", "FAILURE")])
+def test_the_result_is_kept(store: Store, reported: str, kept: str) -> None:
     row = session(store, "TERMINATING")
     row.result = "FAILURE"
     store.save(row)
-    change(store, "terminated", result=told)
+    change(store, "terminated", result=reported)
     assert store.need("id").result == kept
 
 
@@ -247,7 +248,7 @@ def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
     lost.close()
     assert isinstance(outcome.plan, Plan)
     there = carried_out([A, B], outcome.plan)
-    adopt(store, context(*there))
+    adopt(store, there, 1000.0)
     return store.need(outcome.session.id), there
 
 

@@ -96,8 +96,8 @@ def test_pools_are_tried_in_their_order() -> None:
     assert choose_subnet(20, ["10.1.0.0/27", "10.2.0.0/24", "10.3.0.0/24"], ["10.2.0.0/16"]).subnet == "10.3.0.0/26"
 
 
-def test_an_exhausted_pool_is_told() -> None:
-    message = "No free /27 is left in the address pool 10.1.0.0/26: end sessions, or widen session_network_pool."
+def test_an_exhausted_pool_is_refused() -> None:
+    message = "No free /27 is left in the address pool 10.1.0.0/26: end sessions, or enlarge session_network_pool."
     with pytest.raises(ConflictError, match=exactly(message)):
         choose_subnet(3, ["10.1.0.0/26"], ["10.1.0.0/27", "10.1.0.60/32"])
 
@@ -115,8 +115,8 @@ def test_a_preferred_port_is_tried_first(preferred: int | None, taken: set[int],
     assert choose_port(preferred, 30000, 30002, taken) == port
 
 
-def test_exhausted_ports_are_told() -> None:
-    message = "No port is free in 30000-30001: end sessions, or widen session_port_range."
+def test_exhausted_ports_are_refused() -> None:
+    message = "No port is free in 30000-30001: end sessions, or enlarge session_port_range."
     with pytest.raises(ConflictError, match=exactly(message)):
         choose_port(30001, 30000, 30001, {30000, 30001})
 
@@ -131,7 +131,7 @@ def test_a_port_range(text: str, ports: tuple[int, int]) -> None:
     ["", "30000", "30000-", "31000-30000", "80-90", "30000-70000", "a-b", None, "1-2-3", "²²²²-30000", "-1-3"],
 )
 def test_other_port_ranges_are_refused(text: object) -> None:
-    with pytest.raises(InputError, match=r"a range is FIRST-LAST with ports from 1024 to 65535\.$"):
+    with pytest.raises(InputError, match=r"must be FIRST-LAST with ports from 1024 to 65535\.$"):
         parse_port_range(text)
 
 
@@ -141,9 +141,7 @@ def test_pools_are_networks() -> None:
 
 @pytest.mark.parametrize("pool", ["10.201.0.1/16", "10.201.0.0/33", "fd00::/64", "private", "", None, "10.0.0.0/28"])
 def test_other_pools_are_refused(pool: object) -> None:
-    with pytest.raises(
-        InputError, match=r"^session_network_pool: .*an address pool is an IPv4 network of at least /27"
-    ):
+    with pytest.raises(InputError, match=r"^session_network_pool: .*must be an IPv4 network of at least /27"):
         check_pools([pool])
 
 

@@ -63,7 +63,9 @@ def test_room(free: FreeCapacity, each: PerContainer, room: int) -> None:
         (FreeCapacity("a", 4000, 16 * GIB), CPU, 4, ""),
     ],
 )
-def test_a_shortfall_is_told_in_the_users_words(free: FreeCapacity, each: PerContainer, count: int, text: str) -> None:
+def test_a_shortfall_names_what_is_needed_and_what_is_free(
+    free: FreeCapacity, each: PerContainer, count: int, text: str
+) -> None:
     assert free.shortfall(each, count) == text
 
 

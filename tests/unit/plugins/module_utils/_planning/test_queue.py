@@ -71,14 +71,14 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
             [BIG],
             4,
             Policy(STRICT),
-            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            "waits behind big, which comes first: a: needs 6 CPUs, 4 free",
             id="strict: it is not",
         ),
         pytest.param(
             [BIG],
             4,
             Policy(BACKFILL, age_bound=15),
-            "waits behind big, whose turn is first: a: needs 6 CPUs, 4 free",
+            "waits behind big, which comes first: a: needs 6 CPUs, 4 free",
             id="backfill: not past the age bound either",
         ),
         pytest.param([BIG], 4, Policy(BACKFILL, age_bound=20), "", id="just as old as the bound is not past it"),
@@ -101,19 +101,19 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
             7,
             None,
             "a: needs 2 CPUs, 1 free",
-            id="what does not fit anyway is told without those ahead",
+            id="a session that does not fit alone names no others",
         ),
         pytest.param([waiting("later", 8, since=NOW)], 0, Policy(STRICT), "", id="those behind do not matter"),
         pytest.param([waiting("elsewhere", 8, since=1, group="gpu")], 0, Policy(STRICT), "", id="nor do other groups"),
         pytest.param(
-            [waiting("never", 9, since=1)], 4, Policy(STRICT), "", id="what never fits holds nobody back: strict"
+            [waiting("never", 9, since=1)], 4, Policy(STRICT), "", id="a session that never fits blocks nothing: strict"
         ),
         pytest.param(
             [waiting("never", 9, since=1)],
             4,
             Policy(BACKFILL, age_bound=15),
             "",
-            id="what never fits holds nobody back: age",
+            id="a session that never fits blocks nothing: age",
         ),
     ],
 )
@@ -126,7 +126,7 @@ def test_whose_turn_it_is(queue: list[QueueEntry], used: int, policy: Policy | N
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3), st.integers(0, 100)), max_size=6),
     st.sampled_from([Policy(), Policy(STRICT), Policy(BACKFILL, age_bound=50)]),
 )
-def test_everyone_who_is_told_to_go_fits_at_once(numbers: list[tuple[int, int, int]], policy: Policy) -> None:
+def test_all_sessions_whose_turn_it_is_fit_at_once(numbers: list[tuple[int, int, int]], policy: Policy) -> None:
     """All those whose turn it is can be launched in any order: none takes the room of another."""
     queue = [waiting("job%d" % index, size, priority, NOW - age) for index, (size, priority, age) in enumerate(numbers)]
     going = [one for one in queue if isinstance(turn(one, *queue, policy=policy), Placement)]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every rule of every variable: what is taken, and what is refused with which words."""
+"""The normal form of a request: its defaults, its digest, and what makes two requests differ."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GIB, exactly
+from samples import GIB
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
@@ -23,204 +22,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
-NAME = "a name has 4 to 64 letters, digits, '-', '_' or '.', and starts and ends with a letter or digit"
-OWNER = "an owner has 1 to 32 letters, digits, '-' or '_', and starts and ends with a letter or digit"
-POOL = "an address pool is an IPv4 network of at least /27, as in 10.201.0.0/16"
-SIZE = "it is a whole number from 1 to 1000"
-AMOUNT = "an amount is a number with an optional unit b, k, m, g or t, as in 512m or 16g"
-CPUS = "CPUs are a number with at most three decimals, as in 4 or 0.5"
-GPUS = "it is a whole number, or a fraction below one where the agents declare shares"
-VARIABLE = "the name of a variable has letters, digits and '_', and does not start with a digit"
-IMAGE = "it is the reference of an image, as in registry/name:tag or name@sha256:…"
-TARGET = "a target is an absolute path without '.' and '..', and not one that the session itself uses"
-MOUNT = "an entry has source and target, and may have type, mode, options"
-APP_NAME = "an app's name has lower-case letters, digits and '-', and is not ssh"
-APP = "an entry has name and port, and may have preferred_port, public"
-
-
-def refusal(variables: dict[str, Any]) -> str:
-    with pytest.raises(InputError) as refused:
-        check_request({**BASE, **variables})
-    return refused.value.message
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "shown", "rule"),
-    [
-        ("name", "abc", "'abc'", NAME),
-        ("name", "n" * 65, "'%s'" % ("n" * 65), NAME),
-        ("name", "n" * 90, "'%s…" % ("n" * 78), NAME),
-        ("name", "my train", "'my train'", NAME),
-        ("name", "my/train", "'my/train'", NAME),
-        ("name", "-train", "'-train'", NAME),
-        ("name", "train\n", r"'train\n'", NAME),
-        ("name", 1.5, "1.5", NAME),
-        (
-            "owner",
-            "a.b",
-            "'a.b'",
-            OWNER,
-        ),
-        ("cluster_size", 0, "0", SIZE),
-        ("cluster_size", -1, "-1", SIZE),
-        ("cluster_size", "three", "'three'", SIZE),
-        ("cluster_size", 10**6, "1000000", SIZE),
-        ("cluster_size", "1001", "'1001'", SIZE),
-        ("cluster_size", 2.0, "2.0", SIZE),
-        ("cluster_size", True, "True", SIZE),
-        ("cluster_size", "9" * 30, "'%s'" % ("9" * 30), SIZE),
-        ("cluster_mode", "many", "'many'", "it is one of: single-node, multi-node"),
-        ("cluster_mode", ["single-node"], "['single-node']", "it is one of: single-node, multi-node"),
-        ("image", "", "''", IMAGE),
-        ("image", "-x", "'-x'", IMAGE),
-        ("image", "a b", "'a b'", IMAGE),
-        ("image", "a\n", r"'a\n'", IMAGE),
-        ("cpus", 0, "0", "a container needs at least 0.01 CPU"),
-        ("cpus", "0.001", "'0.001'", "a container needs at least 0.01 CPU"),
-        ("cpus", -1, "-1", CPUS),
-        ("cpus", "many", "'many'", CPUS),
-        ("memory", "1x", "'1x'", AMOUNT),
-        ("memory", "-1g", "'-1g'", AMOUNT),
-        ("memory", "5m", "'5m'", "a container needs at least 6m"),
-        ("memory", 0, "0", "a container needs at least 6m"),
-        ("shm", "0", "'0'", "/dev/shm needs a size above 0"),
-        ("shm", "big", "'big'", AMOUNT),
-        ("gpus", -1, "-1", GPUS),
-        ("gpus", 1.5, "1.5", GPUS),
-        ("gpus", "nan", "'nan'", GPUS),
-        ("gpus", "two", "'two'", GPUS),
-        ("gpus", True, "True", GPUS),
-        ("gpus", [1], "[1]", GPUS),
-        ("cpu_pinning", "maybe", "'maybe'", "it is true or false"),
-        ("resource_group", "a b", "'a b'", "a group has 1 to 64 letters, digits, '-', '_' or '.'"),
-        ("resource_group", 7, "7", "a group has 1 to 64 letters, digits, '-', '_' or '.'"),
-        ("agents", "a,b", "'a,b'", "it is a list"),
-        ("agents", {"a": 1}, "{'a': 1}", "it is a list"),
-        ("agents", [1], "1", "it is a text"),
-        ("agents_policy", "strict", "'strict'", "it needs session_agents"),
-        ("agents_policy", "hard", "'hard'", "it is one of: preferred, strict"),
-        ("strategy", "random", "'random'", "it is one of: pack, spread"),
-        ("pull", "sometimes", "'sometimes'", "it is one of: missing, always, never"),
-        ("bootstrap_timeout", 0, "0", "it is a whole number from 1 to 2592000"),
-        ("verify_timeout", -1, "-1", "it is a whole number from 1 to 2592000"),
-        ("pull_timeout", "1h", "'1h'", "it is a whole number from 1 to 2592000"),
-        ("priority", 101, "101", "it is a whole number from 0 to 100"),
-        ("environment", ["A=B"], "['A=B']", "it maps names to values"),
-        ("environment", {"A=B": "c"}, "'A=B'", VARIABLE),
-        ("environment", {"A\nB": "c"}, r"'A\nB'", VARIABLE),
-        ("environment", {"1A": "c"}, "'1A'", VARIABLE),
-        ("environment", {"BACKENDAI_X": "c"}, "'BACKENDAI_X'", "BACKENDAI_* variables belong to the session"),
-        ("mounts", "/data", "'/data'", "it is a list"),
-        ("mounts", ["/data:/data"], "'/data:/data'", MOUNT),
-        ("mounts", [{"source": "/data"}], "{'source': '/data'}", MOUNT),
-        ("mounts", [{**DATA, "size": 1}], "{'source': '/data', 'target': '/data', 'size': 1}", MOUNT),
-        ("mounts", [{**DATA, "target": "data"}], "'data'", TARGET),
-        ("mounts", [{**DATA, "target": "/"}], "'/'", TARGET),
-        ("mounts", [{**DATA, "target": "/a/../etc"}], "'/a/../etc'", TARGET),
-        ("mounts", [{**DATA, "target": "/./etc"}], "'/./etc'", TARGET),
-        ("mounts", [{**DATA, "target": "//etc"}], "'//etc'", TARGET),
-        ("mounts", [{**DATA, "target": "/a//b"}], "'/a//b'", TARGET),
-        ("mounts", [{**DATA, "target": "/etc/ssh"}], "'/etc/ssh'", TARGET),
-        ("mounts", [{**DATA, "target": "/opt/"}], "'/opt/'", TARGET),
-        ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", "a path is a text without control characters"),
-        ("mounts", [{**DATA, "source": 7}], "7", "a path is a text without control characters"),
-        ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", "a volume's name has letters, digits, '-', '_' or '.'"),
-        ("mounts", [{**DATA, "source": "data", "type": "bind"}], "'data'", "a folder of the host is an absolute path"),
-        (
-            "mounts",
-            [{**DATA, "options": {"o": "ro"}}],
-            "{'o': 'ro'}",
-            "a folder of the host takes no options; volumes and NFS folders do",
-        ),
-        ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "an NFS source is server:/path"),
-        ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "it is one of: bind, volume, nfs"),
-        ("mounts", [{**DATA, "mode": "rwx"}], "'rwx'", "it is one of: rw, ro"),
-        ("mounts", [DATA, {**DATA, "target": "/data/"}], "'/data'", "two folders cannot have the same target"),
-        ("apps", {"name": "x"}, "{'name': 'x'}", "it is a list"),
-        ("apps", [{"name": "web"}], "{'name': 'web'}", APP),
-        (
-            "apps",
-            [{"name": "Web", "port": 80}],
-            "'Web'",
-            APP_NAME,
-        ),
-        (
-            "apps",
-            [{"name": "ssh", "port": 80}],
-            "'ssh'",
-            APP_NAME,
-        ),
-        (
-            "apps",
-            [{"name": "web", "port": 80}] * 2,
-            "'web'",
-            "two apps cannot have the same name",
-        ),
-        ("command", ["ls"], "['ls']", "it is a text"),
-        ("command", "a\0b", r"'a\x00b'", "it is a text"),
-        ("command_timeout", 60, "60", "it needs a session_command"),
-        ("command_timeout", -1, "-1", "it is a whole number from 0 to 2592000"),
-        ("bootstrap", 5, "5", "it is a text"),
-        ("on_failure", "retry", "'retry'", "it is one of: keep, terminate"),
-        ("user", {"name": "root"}, "{'name': 'root'}", "it may have uid, gid"),
-        ("user", 1000, "1000", "it may have uid, gid"),
-        ("network_encrypted", "on", "'on'", "it is true or false"),
-        ("network_pool", "10.0.0.0/8", "'10.0.0.0/8'", "it is a list"),
-        (
-            "network_pool",
-            ["10.0.0.0/28"],
-            "'10.0.0.0/28'",
-            POOL,
-        ),
-        ("network_pool", [], "[]", POOL),
-        ("port_range", "80-90", "'80-90'", "a range is FIRST-LAST with ports from 1024 to 65535"),
-    ],
-)
-def test_bad_input_is_refused_by_variable_value_and_rule(variable: str, value: object, shown: str, rule: str) -> None:
-    assert refusal({variable: value}) == "session_%s: %s: %s." % (variable, shown, rule)
-
-
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        (
-            {"memory": "1g", "shm": "2g"},
-            "session_shm: '2g': shared memory is part of the memory, 1g here.",
-        ),
-        ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: pinned CPUs are whole CPUs."),
-        (
-            {"environment": {"DEBUG": True}},
-            "session_environment: DEBUG: True: a value is a text or a number; put it in quotes.",
-        ),
-        (
-            {"environment": {"TEXT": "a\nb"}},
-            r"session_environment: TEXT: 'a\nb': a value has no newline or control character.",
-        ),
-        (
-            {"environment": {"NOTHING": None}},
-            "session_environment: NOTHING: None: a value is a text or a number; put it in quotes.",
-        ),
-        ({"apps": [{"name": "web", "port": 0}]}, "session_apps: port: 0: it is a whole number from 1 to 65535."),
-        ({"apps": [{"name": "web", "port": 22}]}, "session_apps: port: 22: port 22 is the session's own SSH."),
-        (
-            {"apps": [{"name": "web", "port": 80, "preferred_port": 70000}]},
-            "session_apps: preferred_port: 70000: it is a whole number from 0 to 65535.",
-        ),
-        ({"apps": [{"name": "web", "port": 80, "public": "yep"}]}, "session_apps: public: 'yep': it is true or false."),
-        ({"mounts": [{**DATA, "options": "nolock"}]}, "session_mounts: options: 'nolock': it maps names to values."),
-        ({"user": {"uid": 0}}, "session_user: uid: 0: it is a whole number from 1 to 2147483647."),
-        ({"user": {"gid": "staff"}}, "session_user: gid: 'staff': it is a whole number from 1 to 2147483647."),
-    ],
-)
-def test_bad_input_inside_and_between_variables(variables: dict[str, Any], message: str) -> None:
-    assert refusal(variables) == message
-
-
-@pytest.mark.parametrize("missing", ["name", "owner"])
-def test_name_and_owner_must_be_given(missing: str) -> None:
-    given_ = {name: value for name, value in BASE.items() if name != missing}
-    with pytest.raises(InputError, match=exactly("session_%s: None: it must be given." % missing)):
-        check_request(given_)
 
 
 def test_what_is_not_said_has_the_documented_default() -> None:
@@ -409,19 +210,3 @@ def test_a_request_that_was_stored_without_how_it_is_launched_has_the_defaults()
     for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
         del document[name]
     assert Request.from_json(document) == check_request(BASE)
-
-
-def test_a_session_that_no_pool_can_hold_is_refused() -> None:
-    """At once, for it would wait for ever."""
-    pools = ["10.201.0.0/27", "10.202.0.0/26"]
-
-    def asked(**variables: Any) -> Request:
-        return check_request({"name": "train", "owner": "alice", **variables})
-
-    assert asked(cluster_size=30, network_pool=pools).size == 30
-    message = (
-        "session_cluster_size: 31: so many containers need a /25, and session_network_pool has none "
-        "(10.201.0.0/27, 10.202.0.0/26)."
-    )
-    with pytest.raises(InputError, match=exactly(message)):
-        asked(cluster_size=31, network_pool=pools)

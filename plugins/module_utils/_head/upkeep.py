@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the head does before each decision: adopt sessions, give up lost launches, and find what is to be removed.
+
+The engines' reports come in as documents; nothing here connects to an engine.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Iterable, Sequence, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+
+
+def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
+    """Record the sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
+    known = store.states()
+    _forget_unseen(store, agents)
+    for row in adopted_rows(agents, set(known)):
+        if store.find(row.name, row.owner) is None:
+            store.add(row, now, "adopted from its labels")
+
+
+def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:
+    """Forget the sessions that are known from their labels alone and are no longer seen.
+
+    Such a session may have a store of its own. It must not end in this one: ended sessions are removed from every agent.
+    """
+    seen = {container.session for agent in agents for container in agent.containers}
+    if agents and all(agent.reachable for agent in agents):
+        for row in store.adopted():
+            if row.id not in seen:
+                store.forget(row)
+
+
+def expire(store: Store, now: float, takeover: str = "") -> None:
+    """Give up the launches of lost controllers: their lease has run out, or ``takeover`` names them."""
+    for row in store.live(states.LAUNCHING | {states.TERMINATING}):
+        if not is_lost(row, now, takeover):
+            continue
+        if row.state in states.LAUNCHING:
+            store.change(row, states.ERROR, now, "its controller was lost while it was %s" % row.state)
+        else:
+            row.holder, row.lease = None, 0.0
+            store.save(row)
+
+
+def is_lost(row: Row, now: float, takeover: str = "") -> bool:
+    """Whether the controller that works on a session is lost. ``takeover`` is the launch of one that is known to be gone."""
+    return row.lease < now or (bool(takeover) and takeover == row.launch)
+
+
+def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
+    """Ended sessions that still have a container or a network on an agent."""
+    recorded = store.states()
+    seen: Set[str] = set()
+    for agent in agents:
+        seen.update(agent.network_sessions, (container.session for container in agent.containers))
+    return tuple(sorted(session for session in seen if recorded.get(session) in states.ENDED))

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sessions in a store, for tests of the head."""
+
+from __future__ import annotations
+
+from samples import context
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+
+def running(store: Store, asked: Request, *agents: Agent, now: float = 1000.0) -> Plan:
+    """The plan of a session that is launched now and RUNNING in the store."""
+    decision = launch(store, asked, context(*agents, now=now))
+    assert decision.verdict == "placed"
+    store.change(decision.session, states.RUNNING, now + 5, "every container is verified")
+    return plan_of(decision)
+
+
+def row_of(store: Store, name: str = "train", owner: str = "alice") -> Row:
+    """The live session of that name."""
+    row = store.find(name, owner)
+    assert row is not None
+    return row
+
+
+def plan_of(decision: Decision) -> Plan:
+    """The plan of a decision that has one."""
+    assert decision.plan is not None
+    return decision.plan
+
+
+def relabelled(plan: Plan, launch_id: str) -> Plan:
+    """The same plan as it would be under another launch ID."""
+    document = plan.to_json()
+    document["session"]["launch"] = launch_id
+    for labelled in [document["network"], *document["containers"]]:
+        labelled["labels"][LABEL_LAUNCH] = launch_id
+    return Plan.from_json(document)

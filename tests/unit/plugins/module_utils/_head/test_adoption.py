@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sessions of a lost store: adopted from their labels, repaired, and forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import agent, carried_out, context, exactly, request
+from store_sessions import plan_of, relabelled, row_of, running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+A, B = agent("a"), agent("b")
+TRAIN = request(cluster_size=3)
+
+
+GPUS = agent("g", cpus=8, gpus=["g-0", "g-1", "g-2", "g-3"])
+ADOPTED = [
+    pytest.param(TRAIN, (A,), id="on one agent"),
+    pytest.param(request(cluster_size=6, cluster_mode="multi-node"), (A, replace(B, mtu=1400)), id="on two"),
+    pytest.param(
+        request(cluster_size=2, gpus=1, cpus=2, cpu_pinning=True, apps=[{"name": "web", "port": 80}]),
+        (GPUS,),
+        id="with devices, pinned CPUs and an app",
+    ),
+    pytest.param(
+        request(mounts=[{"source": "nas:/x", "target": "/x", "type": "nfs"}], environment={"A": "<% rank %>"}),
+        (A,),
+        id="with folders and variables",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "agents"), ADOPTED)
+def test_a_running_session_is_adopted_with_the_very_same_plan(
+    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...]
+) -> None:
+    # Something else was there first, so that nothing is the default.
+    running(store, request(name="first", owner="bob"), agents[0])
+    plan = running(store, asked, *agents)
+    there = carried_out(agents, plan)
+    decision = launch(lost_store, asked, context(*there, now=9000.0))
+    assert decision.verdict == "running"
+    assert decision.plan == plan
+    row = row_of(lost_store)
+    assert (row.id, row.state, row.created, row.resource_group) == (plan.session.id, "RUNNING", 500.0, "default")
+    assert [note["reason"] for note in lost_store.history(row.id)] == ["adopted from its labels"]
+    assert row.plan == plan
+
+
+@pytest.mark.parametrize(("asked", "agents"), ADOPTED)
+@pytest.mark.parametrize("lost", [["main1"], ["sub1"]], ids=["main1", "sub1"])
+def test_an_adopted_session_is_repaired_to_the_same_plan(
+    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...], lost: list[str]
+) -> None:
+    if asked.size == 1:
+        return
+    plan = running(store, asked, *agents)
+    there = carried_out(agents, plan, states=dict.fromkeys(lost, "gone"))
+    decision = launch(lost_store, asked, context(*there, now=9000.0))
+    assert (decision.verdict, list(decision.missing)) == ("repair", lost)
+    assert relabelled(plan_of(decision), plan.session.launch) == plan
+
+
+def test_what_lost_containers_held_is_given_once(store: Store, lost_store: Store) -> None:
+    """Devices and CPUs of containers that are gone are chosen again: free ones, and each for one container only."""
+    asked = request(cluster_size=3, gpus=1, cpu_pinning=True)
+    plan = running(store, asked, GPUS)
+    other = running(store, request(name="other", gpus=1), *carried_out([GPUS], plan))
+    there = carried_out([GPUS], plan, other, states={"sub1": "gone", "sub2": "gone"})
+    again = plan_of(launch(lost_store, asked, context(*there, now=9000.0)))
+    gpus = [gpu.id for one in again.containers for gpu in one.resources.gpus]
+    assert sorted([*gpus, *(gpu.id for gpu in other.main.resources.gpus)]) == ["g-0", "g-1", "g-2", "g-3"]
+    cpusets = [one.resources.cpuset for one in again.containers]
+    assert len(set(cpusets)) == 3
+    assert "" not in cpusets
+
+
+def test_a_lost_container_without_room_is_refused(store: Store, lost_store: Store) -> None:
+    asked = request(cluster_size=2, gpus=0.5)
+    shared = agent("g", gpus=[replace(GPUS.gpus[0], shares=2.0)])
+    there = carried_out([shared], running(store, asked, shared), states={"sub1": "gone"})
+    smaller = replace(there[0], millicpus=1000)
+    message = (
+        "Session train has lost sub1, and g has no room for it any more (needs 1 CPUs, 0 free): free some room, or end the "
+        "session with terminate.yml."
+    )
+    with pytest.raises(ConflictError, match=exactly(message)):
+        launch(lost_store, asked, context(smaller))
+
+
+def test_an_adopted_session_of_another_request_is_refused(store: Store, lost_store: Store) -> None:
+    there = carried_out([A], running(store, TRAIN, A))
+    message = (
+        "session_name: 'train': is used by a running session with other settings: end that session with "
+        "terminate.yml, or choose another name."
+    )
+    with pytest.raises(InputError, match=exactly(message)):
+        launch(lost_store, request(cluster_size=2), context(*there))
+
+
+def test_an_adopted_session_whose_agents_are_lost_is_refused(store: Store, lost_store: Store) -> None:
+    (there,) = carried_out([A], running(store, TRAIN, A))
+    adopt(lost_store, [there], 1000.0)
+    silent = replace(there, reachable=False, containers=())
+    with pytest.raises(ConflictError, match="is known from its labels alone, and no agent that answers has"):
+        launch(lost_store, TRAIN, context(silent))
+
+
+def test_adopting_again_changes_nothing(store: Store, lost_store: Store) -> None:
+    there = carried_out([A], running(store, TRAIN, A))
+    adopt(lost_store, there, 1000.0)
+    before = lost_store.select(None, None, ended=True)
+    adopt(lost_store, there, 2000.0)
+    assert lost_store.select(None, None, ended=True) == before
+    adopt(store, there, 1000.0)
+    assert len(store.live()) == 1
+
+
+def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_removed(
+    store: Store, lost_store: Store
+) -> None:
+    there = carried_out([A], running(store, TRAIN, A))
+    adopt(lost_store, there, 1000.0)
+    silent = replace(A, reachable=False)
+    adopt(lost_store, [silent], 1000.0)
+    assert len(lost_store.live()) == 1
+    # Another inventory does not have its agent: that says nothing about the session.
+    adopt(lost_store, [B], 1000.0)
+    assert lost_store.states() == {}
+    assert removable(lost_store, there) == ()
+    adopt(lost_store, there, 1000.0)
+    assert len(lost_store.live()) == 1
+
+
+@pytest.mark.parametrize("state", ["exited", "paused", "dead"])
+def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_store: Store, state: str) -> None:
+    """Its hosts were restarted. What it holds is still known, so it can be repaired or ended."""
+    plan = running(store, TRAIN, A)
+    stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], state))
+    adopt(lost_store, stopped, 1000.0)
+    [listed] = list_sessions([row_of(lost_store)], stopped)
+    assert (listed["state"], listed["degraded"]) == ("RUNNING", ["main1", "sub1", "sub2"])
+    decision = launch(lost_store, TRAIN, context(*stopped, now=9000.0))
+    assert (decision.verdict, decision.missing) == ("repair", ("main1", "sub1", "sub2"))
+    assert relabelled(plan_of(decision), plan.session.launch) == plan
+
+
+def test_what_has_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_store: Store) -> None:
+    plan = running(store, TRAIN, A)
+    fresh = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "created"))
+    adopt(lost_store, fresh, 1000.0)
+    (there,) = carried_out([A], plan)
+    strange = [replace(one, data={**one.data, "labels": {}}) for one in there.containers]
+    adopt(lost_store, [replace(there, containers=tuple(strange))], 1000.0)
+    assert lost_store.states() == {}
+
+
+def test_a_name_that_is_taken_meanwhile_is_not_adopted_over(store: Store, lost_store: Store) -> None:
+    there = carried_out([A], running(store, TRAIN, A))
+    mine = launch(lost_store, TRAIN, context(B)).session.id
+    adopt(lost_store, there, 1000.0)
+    assert lost_store.states() == {mine: "PREPARING"}
+
+
+def test_a_lost_end_of_an_adopted_session_can_be_taken_over(store: Store, lost_store: Store) -> None:
+    there = carried_out([A], running(store, TRAIN, A))
+    adopt(lost_store, there, 1000.0)
+    row = row_of(lost_store)
+    row.holder, row.lease = {"pid": 7}, 5000.0
+    lost_store.change(row, states.TERMINATING, 1001.0, "ended by alice")
+    held = launch(lost_store, TRAIN, context(*there, now=1002.0))
+    assert held.verdict == "held"
+    taken = launch(lost_store, TRAIN, context(*there, now=1003.0, takeover=held.session.launch))
+    assert (taken.verdict, taken.remove) == ("placed", (row.id,))

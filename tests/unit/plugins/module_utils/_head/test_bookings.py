@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is booked on agents, and what ended sessions left there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from samples import agent, carried_out, context, request
+from store_sessions import plan_of, row_of, running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+
+A, B = agent("a"), agent("b")
+TRAIN = request(cluster_size=3)
+
+
+def test_bookings_join_engines_and_store_without_counting_twice(store: Store) -> None:
+    plan = running(store, TRAIN, A)
+    there = carried_out([A, B], plan, states={"sub2": "gone"})
+    waiting = plan_of(launch(store, request(name="other"), context(*there)))
+    assert waiting.agents == ["a"]
+    booked = bookings(store, there)
+    assert sum(one.millicpus for one in booked["a"]) == 4000
+    assert booked["b"] == []
+
+
+def test_what_an_unknown_session_holds_is_booked(store: Store, tmp_path: Path) -> None:
+    elsewhere = Store(str(tmp_path / "elsewhere"))
+    plan = running(elsewhere, TRAIN, A)
+    elsewhere.close()
+    there = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "created"))
+    waits = launch(store, request(name="other", cluster_size=2), context(*there))
+    assert (waits.verdict, waits.reason) == ("pending", "a: needs 2 CPUs, 1 free")
+
+
+def test_what_an_ended_session_still_holds_is_not_booked_but_removed(store: Store) -> None:
+    plan = running(store, request(cluster_size=4), A)
+    there = carried_out([A], plan)
+    row = row_of(store)
+    store.change(row, states.TERMINATING, 1100.0, "")
+    store.change(row, states.TERMINATED, 1101.0, "")
+    decision = launch(store, request(name="other", cluster_size=4), context(*there))
+    assert (decision.verdict, decision.remove) == ("placed", (plan.session.id,))
+
+
+def test_a_network_alone_is_a_leftover(store: Store) -> None:
+    plan = plan_of(launch(store, TRAIN, context(A)))
+    (left,) = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "gone"))
+    assert left.containers == ()
+    assert removable(store, [left]) == ()
+    store.change(row_of(store), states.ERROR, 1001.0, "failed")
+    assert removable(store, [left, B]) == (plan.session.id,)
+    assert removable(store, [B]) == ()
+
+
+def test_nothing_of_an_unknown_session_is_removed(store: Store, tmp_path: Path) -> None:
+    elsewhere = Store(str(tmp_path / "elsewhere"))
+    there = carried_out([A], running(elsewhere, TRAIN, A))
+    elsewhere.close()
+    assert removable(store, there) == ()

@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sessions that wait: their order, the room that is kept for them, and how a wait ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import GIB, agent, context, request
+from store_sessions import row_of, running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
+
+A, B = agent("a"), agent("b")
+TRAIN = request(cluster_size=3)
+
+
+def test_a_session_waits_and_is_placed_once_it_fits(store: Store) -> None:
+    small = agent("a", cpus=2)
+    first = launch(store, TRAIN, context(small))
+    assert (first.verdict, first.reason, first.is_new) == ("pending", "a: needs 3 CPUs, 2 free", True)
+    assert (row_of(store).state, row_of(store).reason) == ("PENDING", first.reason)
+    second = launch(store, TRAIN, context(small, now=1100.0))
+    assert (second.verdict, second.is_new, second.session.id) == ("pending", False, first.session.id)
+    third = launch(store, TRAIN, context(A, now=1200.0))
+    assert (third.verdict, third.is_new, third.session.id) == ("placed", False, first.session.id)
+    assert [note["after"] for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
+
+
+def test_how_a_waiting_session_is_launched_is_what_was_asked_last(store: Store) -> None:
+    launch(store, request(bootstrap_timeout=1200), context(agent("a", cpus=0)))
+    assert launch(store, request(bootstrap_timeout=600), context(agent("a", cpus=0))).verdict == "pending"
+    [listed] = list_sessions([row_of(store)], [])
+    assert listed["request"]["bootstrap_timeout"] == 600
+
+
+def test_the_queue_keeps_its_order_and_room(store: Store) -> None:
+    full = context(agent("a", cpus=0))
+    for number, (name, size) in enumerate([("big-job", 3), ("small-job", 2)]):
+        assert (
+            launch(store, request(name=name, cluster_size=size), replace(full, now=1000.0 + number)).verdict
+            == "pending"
+        )
+    # Four CPUs: the first keeps its three, although the second comes by before it.
+    second = request(name="small-job", cluster_size=2)
+    waits = launch(store, second, context(A, now=1010.0))
+    kept = "a: needs 2 CPUs, 1 free (room is kept for big-job, before it in the queue; schedule.yml launches what fits)"
+    assert (waits.verdict, waits.reason) == ("pending", kept)
+    assert launch(store, request(name="big-job", cluster_size=3), context(A, now=1011.0)).verdict == "placed"
+    assert launch(store, second, context(A, now=1012.0)).verdict == "pending"
+    assert launch(store, second, context(agent("a", cpus=5), now=1013.0)).verdict == "placed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "now", "outcome"),
+    [
+        (Policy(), 1100.0, "placed"),
+        (Policy(), 5000.0, "pending"),
+        (Policy(age_bound=10000), 5000.0, "placed"),
+        (Policy(STRICT), 1100.0, "pending"),
+    ],
+    ids=["backfill", "past the age bound", "not past it", "strict"],
+)
+def test_backfill(store: Store, policy: Policy, now: float, outcome: str) -> None:
+    running(store, request(name="busy", cluster_size=2), A)
+    assert launch(store, request(name="big-job", cluster_size=4), context(A)).verdict == "pending"
+    mine = launch(store, request(name="small-job"), context(A, now=now, policy=policy))
+    assert mine.verdict == outcome
+    if outcome == "pending":
+        assert mine.reason == "waits behind big-job, which comes first: a: needs 4 CPUs, 2 free"
+
+
+def test_priority_goes_first(store: Store) -> None:
+    none = agent("a", cpus=0)
+    launch(store, request(name="early", cluster_size=4), context(none, now=1000.0))
+    urgent = request(name="urgent", cluster_size=4, priority=50)
+    launch(store, urgent, context(none, now=1001.0))
+    assert launch(store, request(name="early", cluster_size=4), context(A, now=1002.0)).verdict == "pending"
+    assert launch(store, urgent, context(A, now=1003.0)).verdict == "placed"
+
+
+def test_memory_counts_like_cpus(store: Store) -> None:
+    waits = launch(store, request(memory="10g", cluster_size=2), context(agent("a", memory=16 * GIB)))
+    assert waits.reason == "a: needs 20g memory, 16g free"
+
+
+FOLDER = request(mounts=[{"source": "/data", "target": "/data"}])
+
+
+def test_a_queued_session_without_its_folder_fails_and_blocks_nothing(store: Store) -> None:
+    launch(store, FOLDER, context(agent("a", cpus=0)))
+    launch(store, request(name="behind", cluster_size=4), context(agent("a", cpus=0), now=1001.0))
+    there = replace(A, paths={"/data": False})
+    with store.transaction():
+        decision = launch(store, FOLDER, context(there, now=1100.0))
+    sentence = "session_mounts: '/data': must exist on every agent of the session; it does not exist on a."
+    assert (decision.verdict, decision.reason, decision.is_new) == ("failed", sentence, False)
+    row = store.need(decision.session.id)
+    assert (row.state, row.reason) == ("ERROR", sentence)
+    assert launch(store, request(name="behind", cluster_size=4), context(there, now=1101.0)).verdict == "placed"
+
+
+@pytest.mark.parametrize(
+    ("variables", "fields", "reason"),
+    [
+        (
+            {"port_range": "30000-30000"},
+            {"ports": (30000,)},
+            "No port is free in 30000-30000: end sessions, or enlarge session_port_range",
+        ),
+        (
+            {"network_pool": ["10.9.0.0/27"]},
+            {"routes": ("10.9.0.0/24",)},
+            "No free /27 is left in the address pool 10.9.0.0/27: end sessions, or enlarge session_network_pool",
+        ),
+    ],
+    ids=["ports", "subnets"],
+)
+def test_a_queued_session_waits_for_ports_and_subnets_and_keeps_no_room(
+    store: Store, variables: dict[str, object], fields: dict[str, object], reason: str
+) -> None:
+    asked, other = request(**variables), request(name="behind", cluster_size=4)
+    launch(store, asked, context(agent("a", cpus=0)))
+    launch(store, other, context(agent("a", cpus=0), now=1001.0))
+    taken = replace(A, **fields)  # type: ignore[arg-type]
+    with store.transaction():
+        waits = launch(store, asked, context(taken, now=1100.0))
+    assert (waits.verdict, waits.reason, row_of(store).reason) == ("pending", reason, reason)
+    assert launch(store, other, context(taken, now=1101.0)).verdict == "placed"
+    store.change(row_of(store, "behind"), states.ERROR, 1102.0, "failed")
+    assert launch(store, asked, context(A, now=1103.0)).verdict == "placed"

@@ -1,0 +1,263 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rule of every variable: which values are refused, and with which message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from samples import exactly
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import within
+
+BASE = {"name": "train", "owner": "alice"}
+DATA = {"source": "/data", "target": "/data"}
+NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
+OWNER = "must have 1 to 32 letters, digits, '-' or '_', and must start and end with a letter or digit"
+POOL = "must be an IPv4 network of at least /27, as in 10.201.0.0/16"
+SIZE = "must be a whole number from 1 to 1000"
+AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
+CPUS = "must be a number with at most three decimals, as in 4 or 0.5"
+GPUS = "must be a whole number, or a fraction below 1 where the agents declare shares"
+VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
+IMAGE = "must be an image reference, as in registry/name:tag or name@sha256:…"
+TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
+MOUNT = "must be a dictionary with source and target, and optionally type, mode, options"
+APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
+APP = "must be a dictionary with name and port, and optionally preferred_port, public"
+
+
+def refusal(variables: dict[str, Any]) -> str:
+    with pytest.raises(InputError) as refused:
+        check_request({**BASE, **variables})
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "shown", "rule"),
+    [
+        ("name", "abc", "'abc'", NAME),
+        ("name", "n" * 65, "'%s'" % ("n" * 65), NAME),
+        ("name", "n" * 90, "'%s…" % ("n" * 78), NAME),
+        ("name", "my train", "'my train'", NAME),
+        ("name", "my/train", "'my/train'", NAME),
+        ("name", "-train", "'-train'", NAME),
+        ("name", "train\n", r"'train\n'", NAME),
+        ("name", 1.5, "1.5", NAME),
+        (
+            "owner",
+            "a.b",
+            "'a.b'",
+            OWNER,
+        ),
+        ("cluster_size", 0, "0", SIZE),
+        ("cluster_size", -1, "-1", SIZE),
+        ("cluster_size", "three", "'three'", SIZE),
+        ("cluster_size", 10**6, "1000000", SIZE),
+        ("cluster_size", "1001", "'1001'", SIZE),
+        ("cluster_size", 2.0, "2.0", SIZE),
+        ("cluster_size", True, "True", SIZE),
+        ("cluster_size", "9" * 30, "'%s'" % ("9" * 30), SIZE),
+        ("cluster_mode", "many", "'many'", "must be one of: single-node, multi-node"),
+        ("cluster_mode", ["single-node"], "['single-node']", "must be one of: single-node, multi-node"),
+        ("image", "", "''", IMAGE),
+        ("image", "-x", "'-x'", IMAGE),
+        ("image", "a b", "'a b'", IMAGE),
+        ("image", "a\n", r"'a\n'", IMAGE),
+        ("cpus", 0, "0", "must be at least 0.01"),
+        ("cpus", "0.001", "'0.001'", "must be at least 0.01"),
+        ("cpus", -1, "-1", CPUS),
+        ("cpus", "many", "'many'", CPUS),
+        ("memory", "1x", "'1x'", AMOUNT),
+        ("memory", "-1g", "'-1g'", AMOUNT),
+        ("memory", "5m", "'5m'", "must be at least 6m"),
+        ("memory", 0, "0", "must be at least 6m"),
+        ("shm", "0", "'0'", "must be greater than 0"),
+        ("shm", "big", "'big'", AMOUNT),
+        ("gpus", -1, "-1", GPUS),
+        ("gpus", 1.5, "1.5", GPUS),
+        ("gpus", "nan", "'nan'", GPUS),
+        ("gpus", "two", "'two'", GPUS),
+        ("gpus", True, "True", GPUS),
+        ("gpus", [1], "[1]", GPUS),
+        ("cpu_pinning", "maybe", "'maybe'", "must be true or false"),
+        ("resource_group", "a b", "'a b'", "must have 1 to 64 letters, digits, '-', '_' or '.'"),
+        ("resource_group", 7, "7", "must have 1 to 64 letters, digits, '-', '_' or '.'"),
+        ("agents", "a,b", "'a,b'", "must be a list"),
+        ("agents", {"a": 1}, "{'a': 1}", "must be a list"),
+        ("agents", [1], "1", "must be a string"),
+        ("agents_policy", "strict", "'strict'", "needs session_agents"),
+        ("agents_policy", "hard", "'hard'", "must be one of: preferred, strict"),
+        ("strategy", "random", "'random'", "must be one of: pack, spread"),
+        ("pull", "sometimes", "'sometimes'", "must be one of: missing, always, never"),
+        ("bootstrap_timeout", 0, "0", "must be a whole number from 1 to 2592000"),
+        ("verify_timeout", -1, "-1", "must be a whole number from 1 to 2592000"),
+        ("pull_timeout", "1h", "'1h'", "must be a whole number from 1 to 2592000"),
+        ("priority", 101, "101", "must be a whole number from 0 to 100"),
+        ("environment", ["A=B"], "['A=B']", "must be a dictionary of names and values"),
+        ("environment", {"A=B": "c"}, "'A=B'", VARIABLE),
+        ("environment", {"A\nB": "c"}, r"'A\nB'", VARIABLE),
+        ("environment", {"1A": "c"}, "'1A'", VARIABLE),
+        (
+            "environment",
+            {"BACKENDAI_X": "c"},
+            "'BACKENDAI_X'",
+            "must not start with BACKENDAI_: the session sets these variables",
+        ),
+        ("mounts", "/data", "'/data'", "must be a list"),
+        ("mounts", ["/data:/data"], "'/data:/data'", MOUNT),
+        ("mounts", [{"source": "/data"}], "{'source': '/data'}", MOUNT),
+        ("mounts", [{**DATA, "size": 1}], "{'source': '/data', 'target': '/data', 'size': 1}", MOUNT),
+        ("mounts", [{**DATA, "target": "data"}], "'data'", TARGET),
+        ("mounts", [{**DATA, "target": "/"}], "'/'", TARGET),
+        ("mounts", [{**DATA, "target": "/a/../etc"}], "'/a/../etc'", TARGET),
+        ("mounts", [{**DATA, "target": "/./etc"}], "'/./etc'", TARGET),
+        ("mounts", [{**DATA, "target": "//etc"}], "'//etc'", TARGET),
+        ("mounts", [{**DATA, "target": "/a//b"}], "'/a//b'", TARGET),
+        ("mounts", [{**DATA, "target": "/etc/ssh"}], "'/etc/ssh'", TARGET),
+        ("mounts", [{**DATA, "target": "/opt/"}], "'/opt/'", TARGET),
+        ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", "must be a path without control characters"),
+        ("mounts", [{**DATA, "source": 7}], "7", "must be a path without control characters"),
+        ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", "must be a volume name of letters, digits, '-', '_' or '.'"),
+        (
+            "mounts",
+            [{**DATA, "source": "data", "type": "bind"}],
+            "'data'",
+            "must be an absolute path, because it is a folder of the host",
+        ),
+        (
+            "mounts",
+            [{**DATA, "options": {"o": "ro"}}],
+            "{'o': 'ro'}",
+            "must be empty: only volumes and NFS folders have options",
+        ),
+        ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "must be server:/path for an NFS folder"),
+        ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "must be one of: bind, volume, nfs"),
+        ("mounts", [{**DATA, "mode": "rwx"}], "'rwx'", "must be one of: rw, ro"),
+        ("mounts", [DATA, {**DATA, "target": "/data/"}], "'/data'", "must be the target of one mount only"),
+        ("apps", {"name": "x"}, "{'name': 'x'}", "must be a list"),
+        ("apps", [{"name": "web"}], "{'name': 'web'}", APP),
+        (
+            "apps",
+            [{"name": "Web", "port": 80}],
+            "'Web'",
+            APP_NAME,
+        ),
+        (
+            "apps",
+            [{"name": "ssh", "port": 80}],
+            "'ssh'",
+            APP_NAME,
+        ),
+        (
+            "apps",
+            [{"name": "web", "port": 80}] * 2,
+            "'web'",
+            "must be the name of one app only",
+        ),
+        ("command", ["ls"], "['ls']", "must be a string"),
+        ("command", "a\0b", r"'a\x00b'", "must be a string"),
+        ("command_timeout", 60, "60", "needs a session_command"),
+        ("command_timeout", -1, "-1", "must be a whole number from 0 to 2592000"),
+        ("bootstrap", 5, "5", "must be a string"),
+        ("on_failure", "retry", "'retry'", "must be one of: keep, terminate"),
+        ("user", {"name": "root"}, "{'name': 'root'}", "must be a dictionary that has only uid, gid"),
+        ("user", 1000, "1000", "must be a dictionary that has only uid, gid"),
+        ("network_encrypted", "on", "'on'", "must be true or false"),
+        ("network_pool", "10.0.0.0/8", "'10.0.0.0/8'", "must be a list"),
+        (
+            "network_pool",
+            ["10.0.0.0/28"],
+            "'10.0.0.0/28'",
+            POOL,
+        ),
+        ("network_pool", [], "[]", POOL),
+        ("port_range", "80-90", "'80-90'", "must be FIRST-LAST with ports from 1024 to 65535"),
+    ],
+)
+def test_bad_input_is_refused_by_variable_value_and_rule(variable: str, value: object, shown: str, rule: str) -> None:
+    assert refusal({variable: value}) == "session_%s: %s: %s." % (variable, shown, rule)
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        (
+            {"memory": "1g", "shm": "2g"},
+            "session_shm: '2g': must be at most session_memory, which is 1g.",
+        ),
+        ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: must be a whole number with session_cpu_pinning."),
+        (
+            {"environment": {"DEBUG": True}},
+            "session_environment: DEBUG: True: must be a string or a number: put it in quotes.",
+        ),
+        (
+            {"environment": {"TEXT": "a\nb"}},
+            r"session_environment: TEXT: 'a\nb': must not contain newlines or control characters.",
+        ),
+        (
+            {"environment": {"NOTHING": None}},
+            "session_environment: NOTHING: None: must be a string or a number: put it in quotes.",
+        ),
+        ({"apps": [{"name": "web", "port": 0}]}, "session_apps: port: 0: must be a whole number from 1 to 65535."),
+        (
+            {"apps": [{"name": "web", "port": 22}]},
+            "session_apps: port: 22: must not be 22, which is the session's SSH port.",
+        ),
+        (
+            {"apps": [{"name": "web", "port": 80, "preferred_port": 70000}]},
+            "session_apps: preferred_port: 70000: must be a whole number from 0 to 65535.",
+        ),
+        (
+            {"apps": [{"name": "web", "port": 80, "public": "yep"}]},
+            "session_apps: public: 'yep': must be true or false.",
+        ),
+        (
+            {"mounts": [{**DATA, "options": "nolock"}]},
+            "session_mounts: options: 'nolock': must be a dictionary of names and values.",
+        ),
+        ({"user": {"uid": 0}}, "session_user: uid: 0: must be a whole number from 1 to 2147483647."),
+        ({"user": {"gid": "staff"}}, "session_user: gid: 'staff': must be a whole number from 1 to 2147483647."),
+    ],
+)
+def test_bad_input_inside_and_between_variables(variables: dict[str, Any], message: str) -> None:
+    assert refusal(variables) == message
+
+
+@pytest.mark.parametrize("missing", ["name", "owner"])
+def test_name_and_owner_must_be_given(missing: str) -> None:
+    given_ = {name: value for name, value in BASE.items() if name != missing}
+    with pytest.raises(InputError, match=exactly("session_%s: None: must be set." % missing)):
+        check_request(given_)
+
+
+@pytest.mark.parametrize(("value", "count"), [(1, 1), ("100", 100)])
+def test_a_count(value: object, count: int) -> None:
+    assert within(1, 100)("session_count", value) == count
+
+
+@pytest.mark.parametrize("value", [0, -1, 101, "many", None, 1.5])
+def test_other_counts_are_refused(value: object) -> None:
+    with pytest.raises(InputError, match=r"^session_count: .*must be a whole number from 1 to 100\.$"):
+        within(1, 100)("session_count", value)
+
+
+def test_a_session_that_no_pool_can_hold_is_refused() -> None:
+    """At once, for it would wait for ever."""
+    pools = ["10.201.0.0/27", "10.202.0.0/26"]
+
+    def asked(**variables: Any) -> Request:
+        return check_request({"name": "train", "owner": "alice", **variables})
+
+    assert asked(cluster_size=30, network_pool=pools).size == 30
+    message = (
+        "session_cluster_size: 31: needs a /25, which no pool of session_network_pool can hold "
+        "(10.201.0.0/27, 10.202.0.0/26)."
+    )
+    with pytest.raises(InputError, match=exactly(message)):
+        asked(cluster_size=31, network_pool=pools)
