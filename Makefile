@@ -115,6 +115,10 @@ $(MOLECULE): .venv/.tested
 
 ## House
 
+.PHONY: variables
+variables: .venv/.tested  ## Write the role's argument specification from the declaration of its variables
+	@python tests/tools/variables.py
+
 help:  ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 

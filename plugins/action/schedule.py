@@ -2,23 +2,38 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``schedule``: says who asks, waits its turn, takes over from a controller that is gone, and
-renders the user's variables into the plan. Makes sure that the session's folder is no other's."""
+"""The controller's part of ``schedule``: waits for a turn, takes over from a controller that is gone, renders the user's
+variables into the plan, and decides which host does what."""
 
 from __future__ import annotations
 
-import time
+from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
+    AgentStatus,
+    deployment,
+    lease_seconds,
+    lost_agents,
+    network_patience,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
-# Seconds between two looks at the queue.
+# Seconds between two attempts of a session that waits.
 _INTERVAL = 2.0
+_LONGEST_WAIT = 7 * 86400
+_LEASE = 600
 
 
 class ActionModule(ComputeAction):
@@ -26,31 +41,55 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
-        wait = _seconds(args.pop("wait", 0))
-        if self._task.check_mode:
-            wait = 0.0
-        args["agents"] = [report["agent"] for report in args.get("agents") or []]
-        request = Request.from_json(args["request"])
+        wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
+        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
+        request = Request.from_json({**args["request"], **self._given_now()})
+        statuses = reports.agent_statuses(args["agents"])
+        args["lease"] = lease_seconds(request, statuses, int(args.get("lease") or _LEASE))
         artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
         args["kept"] = artifacts.session
-        result = self._until_placed(args, wait, task_vars)
+        result = self._until_placed(args, 0.0 if self._task.check_mode else wait, task_vars)
+        result["has_command"] = bool(result.get("plan") and request.command)
+        result["network_patience"] = network_patience(lost_agents(statuses))
         if result.get("outcome") == "placed" and not self._task.check_mode:
             artifacts.remove(args["kept"])
         if result.get("plan"):
-            plan = Plan.from_json(result["plan"])
-            plan = with_user_environment(plan, render_environment(request, plan))
-            result["plan"] = plan.to_json()
-            if self._task.diff and result["outcome"] in ("placed", "repair"):
-                result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
+            self._complete(result, request, statuses, task_vars)
         return result
 
+    def _given_now(self) -> Json:
+        """Variables that a waiting session keeps, if the command line of this run has other values."""
+        extra_vars = load_extra_vars(self._loader)
+        given = [variable for variable in KEPT if extra_vars.get(variable.full_name) not in (None, "")]
+        return {one.field: one.normal_form(self._templar.template(extra_vars[one.full_name])) for one in given}
+
+    def _complete(self, result: Json, request: Request, statuses: List[AgentStatus], task_vars: Json) -> None:
+        """Add the user's variables to the plan, and who does what."""
+        plan = Plan.from_json(result["plan"])
+        plan = with_user_environment(plan, render_environment(request, plan))
+        result["plan"] = plan.to_json()
+        decided = deployment(
+            plan,
+            statuses,
+            head=str(self._task.delegate_to or task_vars.get("inventory_hostname") or ""),
+            addresses={plan.main.agent: reports.address_of(plan.main.agent, task_vars)},
+            pull=request.pull,
+            is_repair=result["outcome"] != "placed",
+        )
+        manner = {variable.field: getattr(request, variable.field) for variable in KEPT}
+        result["deployment"] = {**decided.to_json(), **manner}
+        if self._task.diff and result["outcome"] in ("placed", "repair"):
+            result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
+
     def _until_placed(self, args: Json, wait: float, task_vars: Json) -> Json:
-        deadline = time.monotonic() + wait
-        result = self._ask(args, task_vars)
-        while result.get("outcome") == "pending" and time.monotonic() < deadline:
-            time.sleep(min(_INTERVAL, max(0.0, deadline - time.monotonic())))
-            result = self._ask(args, task_vars)
-        if result.get("outcome") == "pending" and wait:
+        result: Json = {}
+
+        def is_decided() -> bool:
+            result.clear()
+            result.update(self._ask(args, task_vars))
+            return result.get("outcome") != "pending"
+
+        if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _INTERVAL) and wait:
             name = result["session"]["name"]
             message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
             return dict(result, failed=True, msg=message)
@@ -64,13 +103,3 @@ class ActionModule(ComputeAction):
             reason = str(result["reason"])
             raise StateError("%s: wait for it, or end it with terminate.yml." % (reason[:1].upper() + reason[1:]))
         return result
-
-
-def _seconds(value: object) -> float:
-    try:
-        seconds = float(str(value))
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 7 * 86400:
-        raise InputError("session_wait", value, "must be a number of seconds from 0 to 604800")
-    return seconds

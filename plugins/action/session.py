@@ -2,71 +2,77 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``session``: checks a request without touching any host, and keeps the session's result."""
+"""The controller's part of ``session``: adds what the hosts have registered, and keeps the session's artifacts."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
-
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_count
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, login
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
 
 class ActionModule(ComputeAction):
-    """``state: checked`` never leaves the controller; the other states change the store on the head."""
+    """The module changes the store on the head; session.json and the session's folder are on the controller."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        if args.get("state") == "checked":
-            requests = _checked(args.get("request") or {}, args.get("count", 1))
-            _check_agents(requests[0], args.get("inventory") or requests[0].agents)
-            paths = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
-            return {"changed": False, "requests": [request.to_json() for request in requests], "paths": paths}
-        mine = {name: args.pop(name, None) for name in ("artifacts", "plan", "address", "timings")}
-        args["agents"] = [report["agent"] for report in args.get("agents") or []]
+        own = {name: args.pop(name, None) for name in ("artifacts", "plan", "address", "timings")}
+        state = args.get("state")
+        if state in ("terminating", "terminated"):
+            args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
+        if state in ("failed", "terminated") and args.get("logs") is None:
+            args["logs"] = [logs for logs in self.results_of_hosts(reports.LOGS, task_vars).values() if logs]
+        if state == "terminated" and args.get("reached") is None:
+            args["reached"] = _reached(args["agents"], task_vars)
+        if own["plan"] and own["timings"] is None:
+            own["timings"] = reports.timings_of_phases(self, task_vars).to_json()
         result = self.module("session", dict(args, holder=holder()), task_vars)
-        if not result.get("failed"):
-            result.update(self._keep(mine, result["session"]))
+        if result.get("failed"):
+            return result
+        if state == "failed":
+            result["reason"] = _reason(result["session"], args)
+        if state == "terminating":
+            result.update(_termination(result, args["agents"]))
+        result.update(self._keep(own, result["session"]))
         return result
 
-    def _keep(self, mine: Json, session: Json) -> Json:
-        """``session.json`` while the session lives; nothing of it once it has ended."""
-        if not mine["artifacts"] or not session or self._task.check_mode:
+    def _keep(self, own: Json, session: Json) -> Json:
+        """``session.json`` while the session lives; nothing of it after its end."""
+        if not own["artifacts"] or not session or self._task.check_mode:
             return {}
-        artifacts = Artifacts(mine["artifacts"], session["name"])
+        artifacts = Artifacts(own["artifacts"], session["name"])
         if session["state"] in states.ENDED:
             artifacts.remove(session["id"])
-        elif mine["plan"]:
-            plan = Plan.from_json(mine["plan"])
-            document = session_document(plan, session, str(mine["address"]), mine["timings"] or {})
+        elif own["plan"]:
+            plan = Plan.from_json(own["plan"])
+            document = session_document(plan, session, str(own["address"]), own["timings"] or {})
             artifacts.write_json("session.json", document)
             return {"document": document, "artifacts": artifacts.folder}
         return {}
 
 
-def _check_agents(request: Request, inventory: Sequence[str]) -> None:
-    """A designated agent that is none would be waited for in vain."""
-    unknown = [name for name in request.agents if name not in inventory]
-    if unknown:
-        raise InputError(
-            "session_agents", unknown[0], "it is no agent of this play; there is %s" % ", ".join(inventory)
-        )
+def _reached(agents: list[Json], task_vars: Json) -> list[str]:
+    """The agents on which nothing of the session is left: they answer, and no task has failed there."""
+    left = [str(host) for host in task_vars.get("ansible_play_hosts") or []]
+    return [agent["name"] for agent in agents if agent.get("reachable") and agent["name"] in left]
 
 
-def _checked(variables: Json, count: object) -> List[Request]:
-    """One request for each session that is asked for; of several, each has its number after the name."""
-    given: Dict[str, object] = {name: value for name, value in variables.items() if value not in (None, "")}
-    given.setdefault("name", random_name())
-    given.setdefault("owner", login())
-    total = check_count(count)
-    names = [given["name"]] if total == 1 else ["%s-%d" % (given["name"], number) for number in range(1, total + 1)]
-    requests = [check_request(dict(given, name=name)) for name in names]
-    check_environment(requests[0])
-    return requests
+def _reason(session: Json, args: Json) -> str:
+    """Why this launch failed: as recorded, unless the session belongs to another launch by now."""
+    is_own = session.get("launch") == args.get("launch")
+    return str(session["reason"] if is_own else args.get("reason") or "")
+
+
+def _termination(result: Json, agents: list[Json]) -> Json:
+    """What the tasks that follow need: whether the session terminates now, and what to remove."""
+    session = result["session"]
+    is_terminating = session.get("state") == states.TERMINATING
+    lost = lost_agents(reports.agent_statuses(agents))
+    return {
+        "is_terminating": is_terminating,
+        "remove": [session["id"]] * is_terminating + result["remove"],
+        "network_patience": network_patience(lost),
+    }

@@ -2,18 +2,61 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``session_info``: whose sessions are asked for, where nobody is named."""
+"""The controller's part of ``session_info``: the default owner, the agents' reports, and one session of a name."""
 
 from __future__ import annotations
 
+from typing import List
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
 
 class ActionModule(ComputeAction):
-    """The controller's user, whose name the module cannot know; everybody, if that is what is asked for."""
+    """The module knows the store; the controller knows its user and the play."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        owner = args.pop("owner", None) or login()
-        return self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
+        newest, containers = bool(args.pop("newest", False)), list(args.pop("containers", None) or [])
+        given_owner = args.pop("owner", None)
+        owner = given_owner or login()
+        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
+        result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
+        if result.get("failed"):
+            return result
+        result["queue"] = queue_order(result["sessions"])
+        if newest:
+            result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
+            check_containers(result["session"], containers)
+        return result
+
+
+def queue_order(sessions: List[Json]) -> List[Json]:
+    """The waiting sessions in the order of their turns, each with the folders that its agents must have."""
+    waiting = [session for session in sessions if session["state"] == states.PENDING]
+    waiting.sort(key=lambda session: (-session["priority"], session["created"]))
+    return [dict(session, paths=_folders(session)) for session in waiting]
+
+
+def _folders(session: Json) -> List[str]:
+    return [mount["source"] for mount in session["request"]["mounts"] if mount["type"] == "bind"]
+
+
+def newest_session(sessions: List[Json], name: str, owner: object) -> Json:
+    """The last session of a name; InputError if there is none."""
+    if not name or not sessions:
+        whose = "" if owner else " of yours"
+        raise InputError("session_name", name, "no session%s has this name; sessions.yml lists them" % whose)
+    return sessions[-1]
+
+
+def check_containers(session: Json, hostnames: List[str]) -> None:
+    """InputError if the session does not have one of these containers."""
+    known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
+    unknown = [hostname for hostname in hostnames if hostname not in known]
+    if unknown:
+        rule = "session %s has no such container, only %s" % (session["name"], ", ".join(known) or "none yet")
+        raise InputError("session_logs_containers", ", ".join(unknown), rule)

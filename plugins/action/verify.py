@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""All of ``verify``: it happens on the controller, whatever host the task is for."""
+"""All of ``verify``: it runs on the controller, whatever host the task is for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPEC = {
 
 
 class ActionModule(ComputeAction):
-    """Enters main1 as the session's user would, and reaches the others from there."""
+    """Logs in to main1 as the session's user does, and reaches the other containers from there."""
 
     _requires_connection = False
 
@@ -35,7 +35,11 @@ class ActionModule(ComputeAction):
         if checked["timeout"] < 1:
             raise InputError("timeout", checked["timeout"], "must be at least 1")
         if self._task.check_mode:
-            return {"skipped": True, "changed": False, "msg": "Nothing is started in check mode: nobody can answer."}
+            return {
+                "skipped": True,
+                "changed": False,
+                "msg": "Nothing is started in check mode, so nothing can be verified.",
+            }
         begun = time.monotonic()
         artifacts = Artifacts(checked["artifacts"] or "", plan.session.name)
         identity = artifacts.identity(plan.session.id, create=False)
@@ -44,7 +48,7 @@ class ActionModule(ComputeAction):
                 "%s has no identity of session %s: verify it from the controller that launched it."
                 % (artifacts.folder, plan.session.name)
             )
-        door = SshEndpoint(
+        endpoint = SshEndpoint(
             host=checked["address"] or default_address(plan),
             port=ssh_port(plan).host_port,
             user=plan.session.user.name,
@@ -52,5 +56,5 @@ class ActionModule(ComputeAction):
             host_key=identity.host(plan.main.hostname).public,
             name=plan.main.hostname,
         )
-        reached = reach(door, [one.hostname for one in plan.containers[1:]], checked["timeout"])
+        reached = reach(endpoint, [container.hostname for container in plan.containers[1:]], checked["timeout"])
         return {"changed": False, "reached": reached, "duration": round(time.monotonic() - begun, 3)}

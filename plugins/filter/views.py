@@ -2,15 +2,15 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What people see: summaries and tables. The text is made in module_utils/views.py."""
+"""What people see: summaries and tables. The text comes from module_utils/_views.py."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import batch_result
+from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import needs_provisioning
 
 
 def findings_table(findings: Sequence[Json]) -> List[str]:
@@ -19,9 +19,10 @@ def findings_table(findings: Sequence[Json]) -> List[str]:
     return views.table(columns, [[one[column] for column in columns] for one in findings])
 
 
-def session_result(statuses: Sequence[Json], on_failure: str) -> Json:
-    """The result of a batch session, from what its agents answer."""
-    return batch_result(statuses, on_failure).to_json()
+def logs_of_hosts(hostvars: Mapping[str, Any], hosts: Sequence[str]) -> List[Json]:
+    """The logs that the hosts of a play have registered as ``__session_logs``."""
+    results = (hostvars[host].get("__session_logs") or {} for host in hosts)
+    return [log for result in results for log in result.get("logs") or []]
 
 
 class FilterModule:
@@ -32,11 +33,12 @@ class FilterModule:
             "session_summary": views.summary,
             "session_end": views.termination_summary,
             "sessions_table": views.sessions_table,
-            "session_result": session_result,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
             "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
+            "logs_of_hosts": logs_of_hosts,
+            "needs_provisioning": needs_provisioning,
             "agents_table": views.agents_table,
             "findings_table": findings_table,
         }

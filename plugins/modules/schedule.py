@@ -19,16 +19,16 @@ description:
 options:
   request:
     description:
-      - The request in its normal form, as M(cluster.compute.session) with O(cluster.compute.session#module:state=checked)
-        returns it.
+      - The request in its normal form, as M(cluster.compute.session_request) returns it.
     type: dict
     required: true
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents.
+      - If not set, those that the hosts of the play have registered as C(__session_report).
     type: list
     elements: dict
-    required: true
+    default: []
   queue_policy:
     description:
       - V(backfill) lets a later session start when it fits and an earlier one does not.
@@ -43,8 +43,9 @@ options:
     default: 3600
   lease:
     description:
-      - Seconds for which the placement is kept for this controller, at least 1. A launch that takes longer is taken for lost, and
-        ends in V(ERROR) as soon as anybody launches a session; so it covers all that the launch may wait for.
+      - Seconds for which the placement belongs to this controller, at least 1. The action plugin adds the timeouts of the
+        bootstrap script and of pulling the image, if the launch may wait for them.
+      - A launch that takes longer counts as lost, and becomes V(ERROR) with the next launch of any session.
     type: int
     default: 600
   wait:
@@ -55,12 +56,12 @@ options:
     default: 0
   holder:
     description:
-      - Who asks; set by the action half.
+      - The controller's process; set by the action plugin.
     type: dict
     default: {}
   takeover:
     description:
-      - The launch of a controller that is known to be gone; set by the action half.
+      - The launch of a controller that no longer runs; set by the action plugin.
     type: str
     default: ''
   artifacts:
@@ -71,7 +72,7 @@ options:
     type: path
   kept:
     description:
-      - The ID of the session that the folder of this name belongs to; set by the action half.
+      - The ID of the session that the folder of this name belongs to; set by the action plugin.
     type: str
     default: ''
 extends_documentation_fragment:
@@ -115,6 +116,66 @@ plan:
   description: The plan, when there is one.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
+deployment:
+  description: What each host does for the plan.
+  type: dict
+  returned: when there is a plan
+  contains:
+    agents:
+      description: The agents that hold a container, in the order of their first rank.
+      type: list
+      elements: str
+    main_agent:
+      description: The agent of C(main1).
+      type: str
+    address:
+      description: The address of that agent, as the controller reaches it.
+      type: str
+    network_host:
+      description: The host that creates and removes the network.
+      type: str
+    image_is_settled:
+      description: Whether every agent has the same image already.
+      type: bool
+    image_needing:
+      description: The agents that need the image.
+      type: list
+      elements: str
+    image_asked:
+      description: The agents that may have a copy of the image.
+      type: list
+      elements: str
+    image_pull:
+      description: When this launch pulls the image.
+      type: str
+    shared_folders:
+      description: The folders of the agents that containers mount.
+      type: list
+      elements: str
+    writable_folders:
+      description: Those of the folders that containers may write to.
+      type: list
+      elements: str
+    folders_need_proof:
+      description: Whether several agents must see the same folders.
+      type: bool
+    bootstrap_timeout:
+      description: Seconds that the bootstrap script may take.
+      type: int
+    verify_timeout:
+      description: Seconds within which every container must answer by SSH.
+      type: int
+    pull_timeout:
+      description: Seconds that pulling the image may take.
+      type: int
+network_patience:
+  description: Seconds that the removal of a network may wait for its endpoints.
+  type: int
+  returned: success
+has_command:
+  description: Whether the session is placed and has a batch command.
+  type: bool
+  returned: success
 reason:
   description: Why the session waits, or why it has failed.
   type: str
@@ -150,7 +211,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 
 ARGUMENT_SPEC = {
     "request": {"type": "dict", "required": True},
-    "agents": {"type": "list", "elements": "dict", "required": True},
+    "agents": {"type": "list", "elements": "dict", "default": []},
     "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
     "queue_age_bound": {"type": "int", "default": 3600},
     "lease": {"type": "int", "default": 600},

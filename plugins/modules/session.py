@@ -7,31 +7,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session
-short_description: Check a request, and move a session from state to state
+short_description: Record the state of a session
 description:
-  - With O(state=checked) the request is checked on the controller, before any host is touched, and brought into its normal
-    form.
-  - The other states change the session in the store on the head, and the session's artifacts on the controller.
+  - Changes the state of a session in the store on the head, and the artifacts of the session on the controller.
 options:
   state:
     description:
-      - V(checked) checks O(request) and changes nothing.
-      - V(running) records that every container of the session is verified, or that a repair is done.
-      - V(completed) records the result of the batch command; the session goes on.
-      - V(error) records that a launch failed; everything it made has been removed.
-      - V(terminating) takes the session over for its end; one that is V(PENDING) becomes V(CANCELLED) at once.
-      - V(terminated) records its end.
+      - V(running) records that every container of the session is verified, or that a repair is complete. With O(result),
+        it records the result of the batch command of a session that keeps running.
+      - V(failed) records that a launch failed and that everything it created has been removed.
+      - V(terminating) reserves the session for its termination. A session that is V(PENDING) becomes V(CANCELLED) at once.
+      - V(terminated) records that the session has ended.
     type: str
-    choices: [checked, running, completed, error, terminating, terminated]
+    choices: [running, failed, terminating, terminated]
     required: true
-  request:
-    description:
-      - The variables of the role C(session) without their C(session_) prefix, for O(state=checked).
-      - Without a C(name) a readable pair of words is made up; without an C(owner) it is the controller's user.
-    type: dict
   id:
     description:
-      - The session's UUID; O(name) and O(owner) do as well for O(state=terminating).
+      - The session's UUID. With O(state=terminating), O(name) and O(owner) may identify the session instead.
     type: str
   name:
     description:
@@ -44,56 +36,47 @@ options:
     type: str
   reason:
     description:
-      - Why, for the history.
+      - The reason, for the history.
     type: str
     default: ''
   result:
     description:
-      - The session's result, for O(state=completed) and O(state=terminated).
+      - The result of the session, with O(state=running) and O(state=terminated).
     type: str
     choices: ['', SUCCESS, FAILURE]
     default: ''
   agents:
     description:
-      - The agents' reports, so that O(state=terminating) finds a session that the store has lost, and O(state=terminated) knows
-        where such a session was.
+      - The results of M(cluster.compute.agent_info) on all agents. O(state=terminating) finds a session in them that the store
+        has lost, and O(state=terminated) finds where such a session was.
+      - If not set, those that the hosts of the play have registered as C(__session_report).
     type: list
     elements: dict
     default: []
   launch:
     description:
-      - The launch that O(state=running) and O(state=error) tell of. When another has taken the session over meanwhile, they change
-        nothing.
+      - The launch that O(state=running) and O(state=failed) are about. If another launch has taken the session over, they
+        change nothing.
     type: str
     default: ''
   lease:
     description:
-      - Seconds for which the end of the session is this controller's, with O(state=terminating), at least 1.
+      - Seconds for which this controller reserves the session, with O(state=terminating), at least 1.
     type: int
     default: 600
-  count:
-    description:
-      - How many such sessions, for O(state=checked); of several, each has its number after the name.
-    type: int
-    default: 1
-  inventory:
-    description:
-      - The names of the agents there are, for O(state=checked); a designated agent must be one of them.
-    type: list
-    elements: str
-    default: []
   reached:
     description:
-      - Agents from which everything of the session has been removed, for O(state=terminated); the history names those that hold
-        a part of it and are not among them.
+      - Agents from which everything of the session has been removed, with O(state=terminated). The history names the other
+        agents of the session.
+      - If not set, the agents that answered and on which no task of the play has failed.
     type: list
     elements: str
     default: []
   logs:
     description:
-      - What M(cluster.compute.logs_info) returned on each agent, for O(state=terminated) and O(state=error); kept in the store's
-        folder. A
-        log that cannot be kept is a warning, and the session has ended all the same.
+      - Results of M(cluster.compute.logs_info) on the agents, with O(state=terminated) and O(state=failed). They are kept in the
+        store's folder. A log that cannot be kept is a warning.
+      - If not set, those that the hosts of the play have registered as C(__session_logs).
     type: list
     elements: dict
     default: []
@@ -103,19 +86,20 @@ options:
     type: path
   plan:
     description:
-      - The plan that was carried out, for O(state=running); C(session.json) is made from it.
+      - The plan of the launch, with O(state=running). C(session.json) is made from it.
     type: dict
   address:
     description:
-      - Where the controller reaches the agent of C(main1), for C(session.json).
+      - The address of the agent of C(main1), as the controller reaches it, for C(session.json).
     type: str
   timings:
     description:
       - Seconds that each phase took, for C(session.json).
+      - If not set, those of the results that the hosts of the play have registered.
     type: dict
   holder:
     description:
-      - Who asks; set by the action half.
+      - The controller's process; set by the action plugin.
     type: dict
     default: {}
 extends_documentation_fragment:
@@ -137,46 +121,69 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Check what is asked for
-  cluster.compute.session:
-    state: checked
-    request:
-      name: train
-      cluster_size: 4
-      memory: 16g
-  register: checked  # checked.requests
-
-- name: Say that all of it runs
+- name: Record that the session runs
   cluster.compute.session:
     state: running
     id: "{{ scheduled.session.id }}"
   delegate_to: "{{ groups['head'][0] }}"
+
+- name: Record the result of its batch command
+  cluster.compute.session:
+    state: running
+    id: "{{ scheduled.session.id }}"
+    result: "{{ batch.result }}"
+    reason: "{{ batch.reason }}"
+  delegate_to: "{{ groups['head'][0] }}"
 """
 
 RETURN = r"""
-requests:
-  description: The requests in their normal form.
-  type: list
-  elements: dict
-  returned: with O(state=checked)
-paths:
-  description: Folders of the agents that the request mounts.
-  type: list
-  elements: str
-  returned: with O(state=checked)
 session:
-  description: The session's row in the store; empty when there is no such session.
+  description: The session as the store has it; empty if there is no such session.
   type: dict
-  returned: with the other states
+  returned: always
+  contains:
+    id:
+      description: The UUID.
+      type: str
+    name:
+      description: The name.
+      type: str
+    owner:
+      description: The owner.
+      type: str
+    state:
+      description: The state, such as V(RUNNING).
+      type: str
+    result:
+      description: V(SUCCESS), V(FAILURE), or empty.
+      type: str
+    reason:
+      description: The reason of the state.
+      type: str
+    launch:
+      description: The UUID of the launch that the session belongs to.
+      type: str
 plan:
   description: The session's plan, if it was placed.
   type: dict
+  returned: always
+reason:
+  description: Why this launch failed.
+  type: str
+  returned: with O(state=failed)
+is_terminating:
+  description: Whether there is something to remove, and a termination to record.
+  type: bool
+  returned: with O(state=terminating)
+network_patience:
+  description: Seconds that the removal of a network may wait for its endpoints.
+  type: int
   returned: with O(state=terminating)
 remove:
-  description: Ended sessions of which an engine still holds something.
+  description: Sessions of which an engine may still hold something; with O(state=terminating), this session, too.
   type: list
   elements: str
-  returned: with O(state=terminating)
+  returned: always
 document:
   description: What C(session.json) holds.
   type: dict
@@ -185,7 +192,7 @@ document:
 
 import os
 import time
-from typing import List
+from typing import Callable, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -193,7 +200,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -202,9 +209,8 @@ ARGUMENT_SPEC = {
     "state": {
         "type": "str",
         "required": True,
-        "choices": ["checked", "running", "completed", "error", "terminating", "terminated"],
+        "choices": ["running", "failed", "terminating", "terminated"],
     },
-    "request": {"type": "dict"},
     "id": {"type": "str"},
     "name": {"type": "str"},
     "owner": {"type": "str"},
@@ -213,8 +219,6 @@ ARGUMENT_SPEC = {
     "agents": {"type": "list", "elements": "dict", "default": []},
     "launch": {"type": "str", "default": ""},
     "lease": {"type": "int", "default": 600},
-    "count": {"type": "int", "default": 1},
-    "inventory": {"type": "list", "elements": "str", "default": []},
     "reached": {"type": "list", "elements": "str", "default": []},
     "logs": {"type": "list", "elements": "dict", "default": []},
     "artifacts": {"type": "path"},
@@ -227,10 +231,8 @@ ARGUMENT_SPEC = {
 
 RULES = {
     "required_if": [
-        ("state", "checked", ["request"]),
         ("state", "running", ["id"]),
-        ("state", "completed", ["id"]),
-        ("state", "error", ["id"]),
+        ("state", "failed", ["id"]),
         ("state", "terminating", ["id", "name"], True),
         ("state", "terminated", ["id"]),
     ],
@@ -257,7 +259,7 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
-            before, row = CHANGES[params["state"]](store, change)
+            before, row = _change(params)(store, change)
             remove = removable(store, change.agents)
     finally:
         store.close()
@@ -273,8 +275,15 @@ def work(params: Json, check_mode: bool) -> Json:
     }
 
 
+def _change(params: Json) -> Callable[[Store, Change], Tuple[str, Row | None]]:
+    """The transition that leads to the state; a result is recorded of a session that keeps running."""
+    if params["state"] == "running" and params["result"]:
+        return CHANGES["completed"]
+    return CHANGES["error" if params["state"] == "failed" else params["state"]]
+
+
 def _keep(folder: str, logs: List[Json]) -> List[str]:
-    """The end is recorded by now: logs that cannot be kept are told, and undo nothing."""
+    """The change is recorded already: logs that cannot be kept are warnings."""
     try:
         if logs:
             keep_logs(folder, logs)

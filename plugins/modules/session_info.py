@@ -10,7 +10,7 @@ module: session_info
 short_description: List sessions and what they hold
 description:
   - Lists sessions from the store on the head, with the state of their containers from the agents' reports.
-  - A running session of which a container does not run, or whose agent cannot be reached, is shown as degraded, by name.
+  - A running session is degraded if a container does not run, or its agent cannot be reached.
 options:
   name:
     description:
@@ -23,17 +23,29 @@ options:
     type: str
   ended:
     description:
-      - Sessions that are over, too, with their history.
+      - List sessions that have ended, too, with their history.
     type: bool
     default: false
   logs:
     description:
-      - With the last of the sessions, if it is over, the logs of its containers.
+      - Return the logs of the last session's containers, if it has ended.
     type: bool
     default: false
+  newest:
+    description:
+      - Return the newest of the sessions as RV(session), too, and fail if there is none.
+    type: bool
+    default: false
+  containers:
+    description:
+      - Hostnames that the session must have, with O(newest=true).
+    type: list
+    elements: str
+    default: []
   agents:
     description:
-      - The reports of all agents, as M(cluster.compute.agent_info) returns them.
+      - The results of M(cluster.compute.agent_info) on all agents, or the reports in them.
+      - If not set, those that the hosts of the play have registered as C(__session_report).
     type: list
     elements: dict
     default: []
@@ -68,8 +80,17 @@ sessions:
       state: RUNNING
       size: 4
       degraded: []
+queue:
+  description: The waiting sessions in the order of their turns, each with C(paths), the folders that its agents must have.
+  type: list
+  elements: dict
+  returned: success
+session:
+  description: The newest of the sessions.
+  type: dict
+  returned: with O(newest=true)
 agents:
-  description: What each agent has, and what is used of it by running sessions and by launches; who waits uses nothing.
+  description: What each agent has, and what running sessions and launches use of it. Waiting sessions use nothing.
   type: list
   elements: dict
   returned: success
@@ -92,6 +113,8 @@ ARGUMENT_SPEC = {
     "owner": {"type": "str"},
     "ended": {"type": "bool", "default": False},
     "logs": {"type": "bool", "default": False},
+    "newest": {"type": "bool", "default": False},
+    "containers": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),
 }

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: verify
-short_description: Prove that every container of a session answers by strict SSH
+short_description: Verify that every container of a session answers by strict SSH
 description:
-  - Enters C(main1) from the controller, by its published port, with the key that the session's user has and the host
+  - Logs in to C(main1) from the controller, by its published port, with the key that the session's user has and the host
     key that belongs to it, and reaches every other container from there.
-  - Host keys are checked strictly all the way; nobody is asked anything, and nothing is changed.
-  - Waits for containers that are still starting, until O(timeout); a wrong key or a refused login ends it at once.
+  - Host keys are checked strictly on every connection. It asks no questions and changes nothing.
+  - Waits for containers that are still starting, until O(timeout). A wrong key or a refused login fails at once.
   - Runs on the controller alone, whatever host the task is for.
 options:
   timeout:
@@ -30,7 +30,7 @@ attributes:
   check_mode:
     support: none
     details:
-      - Skipped, because what would be verified was not started either.
+      - Skipped, because check mode starts nothing that could be verified.
   diff_mode:
     support: none
     details:
@@ -46,7 +46,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prove that everybody answers
+- name: Verify that every container answers
   cluster.compute.verify:
     plan: "{{ scheduled.plan }}"
   run_once: true
@@ -69,7 +69,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def main() -> None:
-    """Everything is done by the action half; this is what checks the options, and what documentation is read from."""
+    """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
         argument_spec={
             "plan": {"type": "dict", "required": True},

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the action halves share: errors become results, and who the controller is."""
+"""The base of all action plugins: errors become results, modules run where the task runs, the controller has a name."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_ENGINES = frozenset(
 
 
 class ComputeAction(ActionBase):
-    """An action whose errors are one sentence, as a module's are. Subclasses say what it does in ``act``."""
+    """An action whose errors are one sentence, as a module's are. Subclasses do the work in ``act``."""
 
     _supports_async = False
 

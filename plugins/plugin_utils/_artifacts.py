@@ -4,8 +4,8 @@
 
 """The folder that the controller keeps for a session: its secret, what ssh needs, and the result.
 
-Several forks may write it at the same time, and it lies in a place that others might prepare: every file appears whole
-or not at all, and no symlink is followed at the folder's own name or inside it.
+Several forks may write it at the same time, and other users may prepare its parent folder: every file appears complete or
+not at all, and no symlink is followed at the folder's own name or inside it.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -37,8 +37,8 @@ class DamagedError(ComputeError):
 class Artifacts:
     """``<base>/<session name>/``, mode 0700.
 
-    One controller may meet a name twice, for another owner or another inventory. The folder is one session's: the file of
-    the secret says whose. A folder with anything else in it is left to whoever made it.
+    A controller may use a name twice, for another owner or another inventory. The folder belongs to one session, whose ID is
+    in the file of the secret. A folder with other files in it is refused.
     """
 
     def __init__(self, base: str, name: str) -> None:
@@ -63,7 +63,7 @@ class Artifacts:
 
     @property
     def session(self) -> str:
-        """The ID of the session that the folder belongs to; empty where nobody has it."""
+        """The ID of the session that the folder belongs to; empty if it belongs to none."""
         session = self._secret()[1]
         if not session:
             self._refuse_strangers()
@@ -73,7 +73,7 @@ class Artifacts:
         try:
             strange = sorted(name for name in os.listdir(self.folder) if not _is_ours(name))
         except OSError:
-            return  # not there yet; what is there and cannot be read is told when it is written to
+            return  # it does not exist, or cannot be read: a later write reports that
         if strange:
             rule = (
                 "the folder %s has that name and holds %s: choose another name, or another folder as session_artifacts"
@@ -89,7 +89,7 @@ class Artifacts:
             secret, session = found.decode("ascii").split()
             return bytes.fromhex(secret), session
         except ValueError as error:
-            message = "%s/%s is damaged: put back a copy of it, or end the session and launch it anew."
+            message = "%s/%s is damaged: restore a copy of it, or terminate the session and launch it again."
             raise DamagedError(message % (self.folder, IDENTITY)) from error
 
     def read(self, name: str) -> bytes | None:
@@ -121,7 +121,7 @@ class Artifacts:
             with self._opened(create=False) as folder:
                 for name in filter(_is_ours, os.listdir(folder)):
                     os.unlink(name, dir_fd=folder)
-            with suppress(OSError):  # not empty: somebody has put something of his own there
+            with suppress(OSError):  # not empty: it holds files that are not ours
                 os.rmdir(self.folder)
         except FileNotFoundError:
             return False
@@ -130,7 +130,7 @@ class Artifacts:
         return True
 
     def _is_of(self, session: str) -> bool:
-        """Whether nobody else's secret is in the folder. A damaged one helps nobody any more."""
+        """Whether the folder has no other session's secret. A damaged secret is of no use and may go."""
         try:
             return self._secret()[1] in ("", session)
         except DamagedError:
@@ -169,7 +169,7 @@ class Artifacts:
     def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise ComputeError("%s belongs to somebody else: choose another folder for the artifacts." % self.folder)
+            raise ComputeError("%s belongs to another user: choose another folder as session_artifacts." % self.folder)
         if mend and stat.S_IMODE(status.st_mode) != 0o700:
             os.fchmod(folder, 0o700)
 
@@ -196,7 +196,7 @@ class Artifacts:
         path = os.path.join(self.folder, name).rstrip("/")
         reason = error.strerror or str(error)
         return ComputeError(
-            "%s cannot be used: %s; mend it, or choose another folder for the artifacts." % (path, reason)
+            "%s cannot be used: %s; correct that, or choose another folder as session_artifacts." % (path, reason)
         )
 
 

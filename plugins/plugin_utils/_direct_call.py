@@ -22,7 +22,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import res
 
 # The modules that a launch and an end wait for. The others start processes that outlive them, or are called seldom.
 MODULES = frozenset(
-    ("agent_info", "containers", "image_info", "logs_info", "network", "schedule", "session", "session_info", "ssh")
+    (
+        "agent_info",
+        "batch_info",
+        "containers",
+        "image_info",
+        "logs_info",
+        "network",
+        "schedule",
+        "session",
+        "session_info",
+        "ssh",
+    )
 )
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."

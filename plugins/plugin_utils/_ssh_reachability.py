@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
 
 PARALLEL = 16
 PAUSE = 0.1
-# The part of the deadline that is left for the last answer to come back.
+# Seconds of the deadline that remain for the last answer to arrive.
 RESERVE = 2
 
 # Runs in any image: it needs nothing but the runtime. One line for each host: "yes HOST", or "no HOST REASON".
@@ -52,7 +52,7 @@ wait
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """Where ``main1`` is entered, as whom, and which host key it must show."""
+    """The SSH server of ``main1``: address, user, key, and the host key that it must present."""
 
     host: str
     port: int
@@ -65,22 +65,22 @@ class SshEndpoint:
         return "%s at %s, port %d" % (self.name, self.host, self.port)
 
 
-def reach(door: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
-    """Everybody who answered: all of them, or an error that names the pair and the reason."""
+def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
+    """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
-    with closing(paramiko.Transport(_connected(door, deadline))) as transport:
-        _enter(paramiko, transport, door, deadline)
+    with closing(paramiko.Transport(_connected(endpoint, deadline))) as transport:
+        _enter(paramiko, transport, endpoint, deadline)
         answers = _ask(transport, others, deadline) if others else {}
     for name in others:
         reason = answers.get(name, "no answer within %d seconds" % timeout)
         if reason:
-            raise ComputeError("%s does not answer %s by ssh: %s." % (name, door.name, reason.rstrip(".")), name)
-    return [door.name, *others]
+            raise ComputeError("%s does not answer %s by ssh: %s." % (name, endpoint.name, reason.rstrip(".")), name)
+    return [endpoint.name, *others]
 
 
 def load_paramiko() -> Any:
-    """paramiko, silent: what it would say on stderr is in the errors anyhow."""
+    """paramiko without its log on stderr: the errors contain the same."""
     try:
         import paramiko
     except ImportError as error:
@@ -89,12 +89,12 @@ def load_paramiko() -> Any:
     return paramiko
 
 
-def _connected(door: SshEndpoint, deadline: float) -> socket.socket:
-    """A connection on which a server speaks: the engine's proxy accepts before a container listens, and hangs up."""
+def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
+    """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
     while True:
-        reason = "it hangs up"
+        reason = "connection closed by the server"
         try:
-            connection = socket.create_connection((door.host, door.port), timeout=_left(deadline))
+            connection = socket.create_connection((endpoint.host, endpoint.port), timeout=_left(deadline))
             if connection.recv(4, socket.MSG_PEEK):
                 return connection
             connection.close()
@@ -102,26 +102,28 @@ def _connected(door: SshEndpoint, deadline: float) -> socket.socket:
             reason = error.strerror or str(error)
         if time.monotonic() + PAUSE >= deadline:
             raise ComputeError(
-                "%s does not answer by ssh: %s; session_logs.yml shows what it wrote." % (door, reason), door.name
+                "%s does not answer by ssh: %s; session_logs.yml shows its log." % (endpoint, reason), endpoint.name
             )
         time.sleep(PAUSE)
 
 
-def _enter(paramiko: Any, transport: Any, door: SshEndpoint, deadline: float) -> None:
+def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:
     transport.get_security_options().key_types = ["ssh-ed25519"]
     transport.banner_timeout = transport.auth_timeout = _left(deadline)
     try:
         transport.start_client(timeout=_left(deadline))
-        if transport.get_remote_server_key().get_base64() != door.host_key.split()[1]:
-            raise ComputeError("%s shows a host key that is not its own: who listens there?" % door, door.name)
-        transport.auth_publickey(door.user, paramiko.Ed25519Key.from_private_key_file(door.key_file))
+        if transport.get_remote_server_key().get_base64() != endpoint.host_key.split()[1]:
+            raise ComputeError(
+                "%s presents another host key than its own: check what listens there." % endpoint, endpoint.name
+            )
+        transport.auth_publickey(endpoint.user, paramiko.Ed25519Key.from_private_key_file(endpoint.key_file))
     except (paramiko.SSHException, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise ComputeError("%s refuses %s by ssh: %s." % (door, door.user, reason), door.name) from error
+        raise ComputeError("%s refuses %s by ssh: %s." % (endpoint, endpoint.user, reason), endpoint.name) from error
 
 
 def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
-    """One command on ``main1`` for all: what each of the others lacks, which is nothing where it answered."""
+    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does."""
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
     try:
@@ -132,10 +134,10 @@ def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, st
         channel.shutdown_write()
         for line in channel.makefile("r"):
             word, name, reason = (line.split(None, 2) + ["", ""])[:3]
-            answers[name] = "" if word == "yes" else reason.strip() or "it gives another name"
+            answers[name] = "" if word == "yes" else reason.strip() or "it answers with another hostname"
             channel.settimeout(_left(deadline))
     except (OSError, EOFError):
-        pass  # time is up, or main1 is gone: whoever is missing in the answers is named
+        pass  # the deadline has passed or main1 is gone: the caller names the missing hosts
     return answers
 
 

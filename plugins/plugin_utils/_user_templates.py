@@ -2,9 +2,9 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A user's variables that refer to the container: ``<% rank %>`` in sandboxed Jinja2.
+"""Environment variables that refer to their container: ``<% rank %>`` in sandboxed Jinja2.
 
-Ansible renders ``{{ }}`` in every variable before a task sees it, so the container's values have marks of their own.
+Ansible renders ``{{ }}`` in every variable before a task sees it, so these expressions have other delimiters.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -84,15 +84,15 @@ def _rendered(templates: Compiled, values: Mapping[str, Any]) -> Dict[str, str]:
     for name, (text, template) in templates.items():
         with _refused(name, text):
             rendered[name] = template.render(values)
-            # What a request may not say in plain letters, it may not say by a template either.
+            # A rendered value follows the same rule as a plain one.
             if re.search(r"[\x00-\x08\x0a-\x1f]", rendered[name]):
-                raise ValueError("it gives a newline or control character")
+                raise ValueError("the result has a newline or control character")
     return rendered
 
 
 @contextmanager
 def _refused(name: str, text: str) -> Iterator[None]:
-    """Whatever a template does wrong is the user's to mend: the variable, its value, and what failed."""
+    """Turn a template's failure into an InputError with the variable, its value and the reason."""
     try:
         yield
     except _FAILURES as error:

@@ -99,7 +99,9 @@ def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any
     main, sub = run_module("logs_info", session=plan.session.id)["logs"]
     assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
     assert sub["text"] == ""
-    with pytest.raises(EngineError, match=r"main1: on agent1 the container ended with exit code 3 .* they cannot be read \("):
+    with pytest.raises(
+        EngineError, match=r"main1: on agent1 the container ended with exit code 3 .* they cannot be read \("
+    ):
         launch.started()
 
 

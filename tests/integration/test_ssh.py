@@ -226,7 +226,7 @@ def test_verify_reaches_all(pair: Lab) -> None:
 
 
 def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
-    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* shows a host key that is not its own"):
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents another host key than its own"):
         reach(pair.door("sub1"), ["sub1"], 600)
 
 

@@ -21,10 +21,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import CHECKS, App
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 
-# How the session is launched. The queue keeps these, and two requests that differ in them alone ask for the same session.
-_LAUNCH_SETTINGS = ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout")
+# How it is launched. Two requests that differ in nothing else ask for the same session.
+_LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,10 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     2
     """
     values: Dict[str, Any] = {}
-    for name, (target, check) in CHECKS.items():
-        value = variables.get(name)
+    for variable in REQUEST_VARIABLES:
+        value = variables.get(variable.name)
         if value is not None:
-            values[target] = check("session_" + name, value)
+            values[variable.field] = variable.check(variable.full_name, value)
     for name in ("name", "owner"):
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")

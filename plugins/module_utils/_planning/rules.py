@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    MULTI_NODE,
     RUNTIME_PATH,
-    SINGLE_NODE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
@@ -45,12 +43,7 @@ class App:
     public: bool = False
 
 
-def check_count(value: Any) -> int:
-    """How many such sessions at once."""
-    return _whole("session_count", value, 1, 100)
-
-
-def _whole(variable: str, value: Any, least: int, most: int) -> int:
+def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     number = value
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
         number = int(value)
@@ -59,11 +52,26 @@ def _whole(variable: str, value: Any, least: int, most: int) -> int:
     return number
 
 
-def _within(least: int, most: int) -> Callable[[str, Any], int]:
-    return lambda variable, value: _whole(variable, value, least, most)
+def within(least: int, most: int) -> Callable[[str, Any], int]:
+    return lambda variable, value: check_whole(variable, value, least, most)
 
 
-def _one_of(*choices: str) -> Callable[[str, Any], str]:
+def seconds_up_to(most: int) -> Callable[[str, Any], float]:
+    """A number of seconds, which may have a fraction."""
+
+    def check(variable: str, value: Any) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds <= most:
+            raise InputError(variable, value, "must be a number of seconds from 0 to %d" % most)
+        return seconds
+
+    return check
+
+
+def one_of(*choices: str) -> Callable[[str, Any], str]:
     def check(variable: str, value: Any) -> str:
         if value not in choices:
             raise InputError(variable, value, "must be one of: %s" % ", ".join(choices))
@@ -72,26 +80,26 @@ def _one_of(*choices: str) -> Callable[[str, Any], str]:
     return check
 
 
-def _boolean(variable: str, value: Any) -> bool:
+def check_boolean(variable: str, value: Any) -> bool:
     known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
     if str(value).lower() not in known:
         raise InputError(variable, value, "must be true or false")
     return known[str(value).lower()]
 
 
-def _text(variable: str, value: Any) -> str:
+def check_text(variable: str, value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise InputError(variable, value, "must be a string")
     return value
 
 
-def _image(variable: str, value: Any) -> str:
+def check_image(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][^\s]*", value):
         raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
     return value
 
 
-def _cpus(variable: str, value: Any) -> int:
+def check_cpus(variable: str, value: Any) -> int:
     millicpus = parse_cpus(value, variable)
     # The engine refuses less than 0.01 CPU.
     if millicpus < 10:
@@ -99,21 +107,21 @@ def _cpus(variable: str, value: Any) -> int:
     return millicpus
 
 
-def _memory(variable: str, value: Any) -> int:
+def check_memory(variable: str, value: Any) -> int:
     memory = parse_bytes(value, variable)
     if memory < LEAST_MEMORY:
         raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_MEMORY))
     return memory
 
 
-def _shm(variable: str, value: Any) -> int:
+def check_shm(variable: str, value: Any) -> int:
     shm = parse_bytes(value, variable)
     if shm < 1:
         raise InputError(variable, value, "must be greater than 0")
     return shm
 
 
-def _gpus(variable: str, value: Any) -> float:
+def check_gpus(variable: str, value: Any) -> float:
     rule = "must be a whole number, or a fraction below 1 where the agents declare shares"
     try:
         gpus = float(value)
@@ -124,7 +132,7 @@ def _gpus(variable: str, value: Any) -> float:
     return gpus
 
 
-def _group(variable: str, value: Any) -> str:
+def check_group(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not _GROUP.fullmatch(value):
         raise InputError(variable, value, "must have 1 to 64 letters, digits, '-', '_' or '.'")
     return value
@@ -136,11 +144,11 @@ def _list(variable: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def _agents(variable: str, value: Any) -> Tuple[str, ...]:
-    return tuple(_text(variable, name) for name in _list(variable, value))
+def check_agents(variable: str, value: Any) -> Tuple[str, ...]:
+    return tuple(check_text(variable, name) for name in _list(variable, value))
 
 
-def _environment(variable: str, value: Any) -> Dict[str, str]:
+def check_environment(variable: str, value: Any) -> Dict[str, str]:
     if not isinstance(value, Mapping):
         raise InputError(variable, value, "must be a dictionary of names and values")
     environment = {}
@@ -167,15 +175,15 @@ def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str
     return value
 
 
-def _mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
+def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
     return tuple(_mount(variable, entry) for entry in _list(variable, value))
 
 
 def _mount(variable: str, value: Any) -> Mount:
     entry = _entry(variable, value, ("source", "target", "type", "mode", "options"), ("source", "target"))
     source, target = _path(variable, entry["source"]), _path(variable, entry["target"])
-    kind = _one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
-    mode = _one_of("rw", "ro")(variable, entry.get("mode", "rw"))
+    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
+    mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):
         raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")
@@ -208,59 +216,43 @@ def _reserved(target: str) -> bool:
     return inside or any(path.startswith(target + "/") for path in own)
 
 
-def _apps(variable: str, value: Any) -> Tuple[App, ...]:
+def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
     apps = []
     for item in _list(variable, value):
         entry = _entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
-        name = _text(variable, entry["name"])
+        name = check_text(variable, entry["name"])
         if not _APP.fullmatch(name) or name == "ssh":
             raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
-        port = _whole("%s: port" % variable, entry["port"], 1, 65535)
+        port = check_whole("%s: port" % variable, entry["port"], 1, 65535)
         if port == 22:
             raise InputError("%s: port" % variable, port, "must not be 22, which is the session's SSH port")
-        preferred = _whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, 65535)
-        apps.append(App(name, port, preferred, _boolean("%s: public" % variable, entry.get("public", False))))
+        preferred = check_whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, 65535)
+        apps.append(App(name, port, preferred, check_boolean("%s: public" % variable, entry.get("public", False))))
     return tuple(apps)
 
 
-def _user(variable: str, value: Any) -> User:
+def check_user(variable: str, value: Any) -> User:
     entry = _entry(variable, value, ("uid", "gid"), ())
     most = 2**31 - 1
-    uid = _whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
-    return User(uid=uid, gid=_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
+    uid = check_whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
+    return User(uid=uid, gid=check_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
 
 
-# By variable, without its prefix: the field of the request that it becomes, and its rule.
-CHECKS: Dict[str, Tuple[str, Callable[[str, Any], Any]]] = {
-    "name": ("name", lambda _variable, value: check_session_name(value)),
-    "owner": ("owner", lambda _variable, value: check_owner(value)),
-    "cluster_size": ("size", _within(1, LARGEST)),
-    "cluster_mode": ("mode", _one_of(SINGLE_NODE, MULTI_NODE)),
-    "image": ("image", _image),
-    "cpus": ("millicpus", _cpus),
-    "memory": ("memory", _memory),
-    "shm": ("shm", _shm),
-    "gpus": ("gpus", _gpus),
-    "cpu_pinning": ("cpu_pinning", _boolean),
-    "resource_group": ("group", _group),
-    "agents": ("agents", _agents),
-    "agents_policy": ("agents_policy", _one_of("preferred", "strict")),
-    "strategy": ("strategy", _one_of("pack", "spread")),
-    "priority": ("priority", _within(0, 100)),
-    "environment": ("environment", _environment),
-    "mounts": ("mounts", _mounts),
-    "apps": ("apps", _apps),
-    "command": ("command", _text),
-    "command_timeout": ("command_timeout", _within(0, 30 * 86400)),
-    "bootstrap": ("bootstrap", _text),
-    "terminate_when_done": ("terminate_when_done", _boolean),
-    "on_failure": ("on_failure", _one_of("keep", "terminate")),
-    "user": ("user", _user),
-    "bootstrap_timeout": ("bootstrap_timeout", _within(1, 30 * 86400)),
-    "verify_timeout": ("verify_timeout", _within(1, 30 * 86400)),
-    "pull": ("pull", _one_of("missing", "always", "never")),
-    "pull_timeout": ("pull_timeout", _within(1, 30 * 86400)),
-    "network_encrypted": ("network_encrypted", _boolean),
-    "network_pool": ("network_pool", lambda variable, value: tuple(check_pools(_list(variable, value)))),
-    "port_range": ("port_range", lambda _variable, value: "%d-%d" % parse_port_range(value)),
-}
+def check_name(_variable: str, value: Any) -> str:
+    """The name of a session; a name of digits alone may come without quotes."""
+    return check_session_name(value)
+
+
+def check_session_owner(_variable: str, value: Any) -> str:
+    """The owner of a session."""
+    return check_owner(value)
+
+
+def check_network_pool(variable: str, value: Any) -> Tuple[str, ...]:
+    """Address pools that sessions take their subnets from."""
+    return tuple(check_pools(_list(variable, value)))
+
+
+def check_port_range(_variable: str, value: Any) -> str:
+    """``FIRST-LAST``."""
+    return "%d-%d" % parse_port_range(value)

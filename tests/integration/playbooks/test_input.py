@@ -59,7 +59,7 @@ CASES: list[tuple[str, Any, str]] = [
         {"A": "<% rank %"},
         "session_environment: A: '<% rank %': a value between <% and %> is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails:",
     ),
-    ("session_launch_timeout", 0, "lease: 0: must be at least 1."),
+    ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),
     (
         "session_environment",

@@ -20,7 +20,7 @@ PHASES = {
     "verified": "Reach every container by SSH",
 }
 # The session that was killed at this phase, and launched again, is killed once more: while it is ended.
-ENDINGS = {"network": "Take the session over for its end", "verified": "Remove the containers of ended sessions"}
+ENDINGS = {"network": "Begin the termination", "verified": "Remove the containers of ended sessions"}
 SIZE = {"session_cluster_size": 2, **SMALL}
 
 

@@ -51,7 +51,7 @@ def test_a_list_is_its_owner_s(controller: Controller, other: Controller) -> Non
 def test_logs_and_ends_are_their_owner_s(controller: Controller, other: Controller) -> None:
     controller.launched("alone")
     logs = other.play("session_logs", session_name="alone")
-    assert "there is no session of this name" in logs.message
+    assert "no session has this name" in logs.message
     assert "There is no live session alone: nothing to end." in other.terminate("alone").check().text
     assert controller.engine("alone") != {}
 

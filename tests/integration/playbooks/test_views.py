@@ -66,13 +66,13 @@ def test_the_logs(controller: Controller, shown: Session) -> None:
 
 def test_logs_of_a_container_that_is_none(controller: Controller, shown: Session) -> None:
     refused = controller.play("session_logs", session_name="shown", session_logs_containers=["sub1", "sub7"])
-    assert refused.message == "session_logs_containers: sub7: session shown has no such container, but main1, sub1."
+    assert refused.message == "session_logs_containers: 'sub7': session shown has no such container, only main1, sub1."
 
 
 def test_a_session_without_a_name_is_not_ended(controller: Controller, shown: Session) -> None:
     refused = controller.play("terminate")
     assert refused.code != 0
-    assert "say which session is to end, as in -e session_name=train" in refused.message
+    assert "session_name: '': must be given, as in -e session_name=train" in refused.message
     assert controller.engine("shown") != {}
 
 

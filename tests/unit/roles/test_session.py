@@ -2,69 +2,74 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the role computes in its own expressions."""
+"""The role's variables: what is declared, generated and read."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
+from variables import TARGET, specification
 
-TASKS = Path(__file__).resolve().parents[3] / "roles" / "session" / "tasks"
-
-
-def task(file: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in yaml.safe_load((TASKS / file).read_text()) if one["name"] == name)
-    return found
-
-
-def agents(*present: bool | None) -> dict[str, Any]:
-    """By host what it was asked: whether it has the image, and None for one that did not answer."""
-    reports = [{"reachable": one is not None, "image": {"present": bool(one)}} for one in present]
-    return {"agent%d" % number: {"session_report": {"agent": one}} for number, one in enumerate(reports)}
-
-
-@pytest.mark.parametrize(
-    ("present", "variables", "seconds"),
-    [
-        ((True, True), {}, 600),
-        ((True, True), {"session_launch_timeout": "30"}, 30),
-        ((True, True), {"session_request": {"bootstrap": "pip install x"}}, 900),
-        ((True, False), {}, 2400),
-        ((True, None), {}, 600),
-        ((True,), {"session_pull": "always"}, 2400),
-        ((False,), {"session_request": {"bootstrap": "x"}, "session_pull_timeout": 60}, 960),
-    ],
-    ids=["nothing", "shorter", "a bootstrap", "an image", "a lost agent", "always an image", "all of it"],
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
+    AGENT_VARIABLES,
+    KEPT,
+    VARIABLES,
+    read_by,
 )
-def test_the_lease_covers_all_that_a_launch_may_wait_for(
-    present: tuple[bool | None, ...], variables: dict[str, Any], seconds: int
-) -> None:
-    hosts = agents(*present)
-    known = {
-        "session_launch_timeout": 600,
-        "session_bootstrap_timeout": 300,
-        "session_pull_timeout": 1800,
-        "session_pull": "missing",
-        "session_request": {"bootstrap": ""},
-        "ansible_play_hosts_all": list(hosts),
-        "hostvars": hosts,
-        **variables,
-    }
-    own = {name: trust_as_template(text) for name, text in task("launch.yml", "Place the session")["vars"].items()}
-    templar = Templar(DataLoader(), variables={**known, **own})
-    assert int(templar.template(trust_as_template("{{ __session_lease }}"))) == seconds
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
+
+ROOT = Path(__file__).resolve().parents[3]
+ROLE = ROOT / "roles" / "session"
+DECLARED = {variable.full_name: variable for variable in VARIABLES}
+# Set by the role for those who use it.
+RESULTS = {"session_listed"}
+# No variables: playbooks, files, modules and the group of a session in an inventory.
+NAMES = {"session_logs", "session_json", "session_info", "session_request", "session_failure", "session_train"}
 
 
-def test_a_queued_session_is_launched_as_it_was_asked_for() -> None:
-    """Each variable of the role that says how is in the request, and comes from there."""
-    [block] = yaml.safe_load((TASKS / "schedule_one.yml").read_text())
-    given = block["block"][-1]["vars"]
-    asked = task("main.yml", "Check what is asked for")["cluster.compute.session"]["request"]
-    for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
-        assert asked[name] == "{{ session_%s }}" % name
-        assert given["session_" + name] == "{{ session_pending.request.%s }}" % name
+def test_the_argument_specification_is_the_generated_one() -> None:
+    """``make variables`` writes it."""
+    assert TARGET.read_text() == specification()
+
+
+def test_defaults_of_the_role_are_the_declared_ones() -> None:
+    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
+    assert defaults == {name: DECLARED[name].default for name in defaults}
+
+
+@pytest.mark.parametrize("variable", REQUEST_VARIABLES, ids=lambda variable: str(variable.name))
+def test_a_default_is_valid_and_the_default_of_a_request(variable: Variable) -> None:
+    if variable.name in ("name", "owner", "image"):
+        return
+    normal = variable.normal_form("")
+    assert normal == getattr(Request("train", "alice"), variable.field)
+    assert not variable.choices or normal in variable.choices
+
+
+def test_a_pass_over_the_queue_reads_what_waiting_sessions_keep() -> None:
+    assert {variable.full_name for variable in KEPT} <= {variable.full_name for variable in read_by("schedule")}
+    assert "session_cluster_size" not in {variable.full_name for variable in read_by("schedule")}
+
+
+def test_tasks_read_declared_variables_alone() -> None:
+    """Others of the role begin with ``__session_``, and have a default where a task reads them."""
+    text = "".join(path.read_text() for path in [*ROLE.glob("tasks/*.yml"), *ROLE.glob("vars/*.yml")])
+    text = re.sub(r"image_variable: \w+|session_logs\.yml|cluster\.compute\.\w+|__session_settings\.\w+", "", text)
+    read = set(re.findall(r"(?<![\w.])session_[a-z_]+", text)) - RESULTS
+    assert read <= set(yaml.safe_load((ROLE / "defaults" / "main.yml").read_text()))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: str(page.name))
+def test_pages_name_declared_variables_alone(page: Path) -> None:
+    named = set(re.findall(r"(?<![\w./-])session_[a-z_]+(?![\w.]*\.(?:yml|json|md|py))", page.read_text()))
+    assert named - RESULTS - NAMES - set(DECLARED) == set()
+
+
+def test_the_guide_names_every_variable() -> None:
+    guide = (ROOT / "docs" / "variables.md").read_text()
+    assert {name for name in [*DECLARED, *AGENT_VARIABLES] if f"`{name}`" not in guide} == set()

@@ -12,40 +12,19 @@ import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from played import Answer, played
 from samples import agent, context, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, _machine, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-
-Answer = Json | Exception
-
-
-def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
-    """An action whose module gives these answers, one after the other, the last one for ever; ``asked`` are its calls."""
-
-    class Played(action):  # type: ignore[misc, valid-type]
-        def module(self, name: str, args: Json, task_vars: Json) -> Json:
-            asked.append(json.loads(json.dumps(args)))
-            answer = answers[min(len(asked), len(answers)) - 1]
-            if isinstance(answer, Exception):
-                raise answer
-            return dict(answer)
-
-    asked: list[Json] = []
-    task = SimpleNamespace(check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None)
-    made = Played(task, None, None, None, None, None)
-    made.asked = asked
-    return made
-
 
 # agent_info
 
@@ -71,61 +50,6 @@ def test_wrong_options_are_the_users_to_mend() -> None:
     assert played(agent_info.ActionModule, answer).act({"name": "a"}, {})["failed"]
 
 
-# session: checked
-
-
-def check(count: object = 1, **variables: Any) -> Json:
-    action = played(session.ActionModule)
-    given = {"name": "train", "owner": "alice", "image": "reference", **variables}
-    result: Json = action.act({"state": "checked", "request": given, "count": count}, {})
-    assert action.asked == []
-    return result
-
-
-def test_a_checked_request_is_in_its_normal_form() -> None:
-    mounts = [{"source": "/data", "target": "/d"}, {"source": "cache", "target": "/c"}]
-    result = check(cluster_size="3", mounts=mounts)
-    assert result["requests"] == [request(cluster_size=3, mounts=mounts).to_json()]
-    assert result["paths"] == ["/data"]
-    assert result["changed"] is False
-
-
-def test_what_is_left_out_or_empty_has_its_default() -> None:
-    (checked,) = check(name="", owner=None, command="", memory="")["requests"]
-    assert checked["owner"] == login()
-    assert checked["memory"] == 1 << 30
-
-
-def test_several_sessions_have_numbers() -> None:
-    assert [one["name"] for one in check(count="3")["requests"]] == ["train-1", "train-2", "train-3"]
-    assert [one["name"] for one in check(count=1)["requests"]] == ["train"]
-
-
-@pytest.mark.parametrize(
-    ("variables", "count", "message"),
-    [
-        ({"cluster_size": 0}, 1, r"^session_cluster_size: 0: "),
-        ({"name": "n" * 64}, 2, r"^session_name: .*must have 4 to 64 letters"),
-        ({}, 0, r"^session_count: 0: "),
-        ({"environment": {"A": "<% nope %>"}}, 1, r"^session_environment: A: .*'nope' is undefined"),
-    ],
-)
-def test_bad_input_is_refused_on_the_controller(variables: Json, count: object, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        check(count=count, **variables)
-
-
-def test_a_designated_agent_must_be_one() -> None:
-    asked = {
-        "state": "checked",
-        "request": {"name": "train", "agents": ["node1", "nosuch"]},
-        "inventory": ["node1", "node2"],
-    }
-    message = "session_agents: 'nosuch': it is no agent of this play; there is node1, node2."
-    with pytest.raises(InputError, match=exactly(message)):
-        played(session.ActionModule, {}).act(asked, {})
-
-
 # session_info
 
 
@@ -133,7 +57,45 @@ def test_a_designated_agent_must_be_one() -> None:
 def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, asked: Json) -> None:
     action = played(session_info.ActionModule, {"sessions": []})
     action.act({"owner": owner}, {})
-    assert action.asked == [asked]
+    assert action.asked == [{"agents": [], **asked}]
+
+
+def waiting(name: str, priority: int, created: float) -> Json:
+    mounts = [{"source": "/data", "type": "bind"}, {"source": "cache", "type": "volume"}]
+    return {"name": name, "state": "PENDING", "priority": priority, "created": created, "request": {"mounts": mounts}}
+
+
+def test_the_queue_is_in_the_order_of_turns() -> None:
+    sessions = [waiting("late", 10, 2.0), waiting("urgent", 90, 3.0), waiting("early", 10, 1.0)]
+    result = played(session_info.ActionModule, {"sessions": [*sessions, {"name": "x", "state": "RUNNING"}]}).act({}, {})
+    assert [one["name"] for one in result["queue"]] == ["urgent", "early", "late"]
+    assert result["queue"][0]["paths"] == ["/data"]
+
+
+SHOWN = {"name": "train", "state": "RUNNING", "containers": [{"hostname": "main1"}], "logs": [{"hostname": "sub1"}]}
+
+
+def test_the_newest_session_of_a_name() -> None:
+    action = played(session_info.ActionModule, {"sessions": [{**SHOWN, "logs": []}, SHOWN]})
+    assert action.act({"name": "train", "newest": True, "containers": ["main1", "sub1"]}, {})["session"] == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("sessions", "args", "message"),
+    [
+        ([], {}, "session_name: 'train': no session of yours has this name; sessions.yml lists them."),
+        ([], {"owner": "bob"}, "session_name: 'train': no session has this name; sessions.yml lists them."),
+        (
+            [SHOWN],
+            {"containers": ["sub1", "sub7"]},
+            "session_logs_containers: 'sub7': session train has no such container, only main1, sub1.",
+        ),
+    ],
+)
+def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Json], args: Json, message: str) -> None:
+    action = played(session_info.ActionModule, {"sessions": sessions})
+    with pytest.raises(InputError, match=exactly(message)):
+        action.act({"name": "train", "newest": True, **args}, {})
 
 
 # session: artifacts
@@ -156,7 +118,7 @@ def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
     result = action.act({**args, "timings": {"create": 0.5}}, {})
     assert json.loads((folder / "session.json").read_text()) == result["document"]
     assert (result["document"]["session"]["running"], result["document"]["timings"]) == (5.0, {"create": 0.5})
-    assert {name for call in action.asked for name in call} == {"state", "id", "agents", "holder"}
+    assert {name for call in action.asked for name in call} == {"state", "id", "holder"}
     played(session.ActionModule, {"session": dict(row, state="TERMINATED")}).act(dict(args), {})
     assert not folder.exists()
 
@@ -182,6 +144,11 @@ def answer(outcome: str, **fields: Any) -> Json:
         "plan": None,
     }
     return {**told, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
+
+
+@pytest.fixture(autouse=True)
+def no_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
 
 
 def ask(action: Any, **args: Any) -> Json:
@@ -246,10 +213,29 @@ def test_check_mode_does_not_wait() -> None:
     assert len(action.asked) == 1
 
 
-@pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9, None])
+@pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9])
 def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
     with pytest.raises(InputError, match=r"^session_wait: .*must be a number of seconds from 0 to 604800\.$"):
         ask(played(schedule.ActionModule, answer("placed")), wait=wait)
+
+
+def test_the_lease_covers_a_bootstrap_script_and_a_pull() -> None:
+    asked = request(bootstrap="pip install x", pull="always")
+    action = played(schedule.ActionModule, answer("pending"))
+    ask(action, request=asked.to_json(), lease=60)
+    assert action.asked[0]["lease"] == 60 + asked.bootstrap_timeout + asked.pull_timeout
+
+
+def test_the_command_line_replaces_what_a_waiting_session_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value from elsewhere does not: the session is launched as it was requested."""
+    given = {"session_verify_timeout": "90", "session_pull": ""}
+    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: given)
+    asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
+    action = played(schedule.ActionModule, answer("placed"))
+    result = ask(action, request=asked.to_json())
+    manner = {name: result["deployment"][name] for name in ("verify_timeout", "pull", "bootstrap_timeout")}
+    assert manner == {"verify_timeout": 90, "pull": "never", "bootstrap_timeout": 7}
+    assert action.asked[0]["request"] == asked.to_json()
 
 
 def ended_process() -> Json:
@@ -301,7 +287,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     from ansible_collections.cluster.compute.plugins.modules import session as session_module
     from ansible_collections.cluster.compute.plugins.modules import session_info
 
-    (checked,) = check(cluster_size=2)["requests"]
+    checked = request(cluster_size=2).to_json()
     report = {
         "name": "a",
         "reachable": True,

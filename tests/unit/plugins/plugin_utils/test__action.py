@@ -119,3 +119,11 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
     assert action.module("network", given, task_vars).get("docker_host") == engine
     assert "docker_host" not in action.module("session", {}, task_vars)
+
+
+def test_the_results_of_hosts_leave_out_hosts_without_a_result() -> None:
+    hostvars = {"b": {"report": {"x": 1}}, "a": {"report": "no dictionary"}, "c": {"report": {"x": 2}}}
+    task_vars = {"ansible_play_hosts_all": ["b", "a", "gone"], "hostvars": hostvars}
+    action = Asked(SimpleNamespace(async_val=0), None, None, None, None, None)
+    assert action.results_of_hosts("report", task_vars) == {"b": {"x": 1}}
+    assert action.results_of_hosts("report", {}) == {}

@@ -56,7 +56,7 @@ def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -
     ("name", "args", "message"),
     [
         ("session", {"state": "running"}, "state is running but all of the following are missing: id"),
-        ("session", {"state": "asleep"}, "value of state must be one of: checked, running, "),
+        ("session", {"state": "asleep"}, "value of state must be one of: running, failed, "),
         ("schedule", {"agents": []}, "missing required arguments: request"),
         ("network", {"state": "present"}, "state is present but all of the following are missing: plan"),
         ("logs_info", {"session": "a", "colour": "red"}, "colour. Supported parameters include: "),
@@ -79,7 +79,7 @@ def test_a_warning_comes_along(tmp_path: Path) -> None:
     [row] = called("session_info", state_dir=str(tmp_path / "state"))["sessions"]
     (tmp_path / "state" / row["id"]).write_text("in the way")
     logs = [{"logs": [{"hostname": "main1", "text": "x"}]}]
-    ended = {"state": "error", "id": row["id"], "reason": "no", "logs": logs}
+    ended = {"state": "failed", "id": row["id"], "reason": "no", "logs": logs}
     result = called("session", state_dir=str(tmp_path / "state"), **ended)
     assert result["session"]["state"] == "ERROR"
     assert len(result["warnings"]) == 1

@@ -89,8 +89,8 @@ def test_any_text_without_a_mark_stays_as_it_is(text: str) -> None:
         ("<%% for %%>", "Expected an expression, got 'end of statement block'"),
         ("<% rank | nope %>", "No filter named 'nope'"),
         ("<%% include 'x' %%>", "no loader for this environment specified"),
-        ("<% '\\n' %>", "it gives a newline or control character"),
-        ("<% '\\0' %>", "it gives a newline or control character"),
+        ("<% '\\n' %>", "the result has a newline or control character"),
+        ("<% '\\0' %>", "the result has a newline or control character"),
         ("<% " + "(" * 500 + " %>", "too many nested parentheses"),
     ],
 )

@@ -13,7 +13,7 @@ from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_count
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import within
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
@@ -238,13 +238,13 @@ def test_name_and_owner_must_be_given(missing: str) -> None:
 
 @pytest.mark.parametrize(("value", "count"), [(1, 1), ("100", 100)])
 def test_a_count(value: object, count: int) -> None:
-    assert check_count(value) == count
+    assert within(1, 100)("session_count", value) == count
 
 
 @pytest.mark.parametrize("value", [0, -1, 101, "many", None, 1.5])
 def test_other_counts_are_refused(value: object) -> None:
     with pytest.raises(InputError, match=r"^session_count: .*must be a whole number from 1 to 100\.$"):
-        check_count(value)
+        within(1, 100)("session_count", value)
 
 
 def test_a_session_that_no_pool_can_hold_is_refused() -> None:

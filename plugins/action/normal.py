@@ -2,7 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``swarm``: it calls the module, and a lost connection is a failure that names the host."""
+"""The action of every module that needs no work on the controller; meta/runtime.yml names the modules.
+
+It runs the module on the engine that the inventory names for the host, without a process of its own where possible, and
+turns a lost connection into a failure.
+"""
 
 from __future__ import annotations
 
@@ -10,4 +14,4 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Rem
 
 
 class ActionModule(RemoteAction):
-    """The module does all the work."""
+    """Runs the module that the task names."""

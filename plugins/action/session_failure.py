@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``session_failure``: it reads what the hosts have registered on the controller."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+
+class ActionModule(ComputeAction):
+    """Why a launch failed, and which agents could not be cleaned up."""
+
+    _requires_connection = False
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        plan = read_plan(args.get("plan") or {})
+        removals = self.results_of_hosts(reports.REMOVED, task_vars)
+        statuses = reports.agent_statuses(reports.agent_reports(self, None, task_vars))
+        lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])
+        failures = self.results_of_hosts(reports.FAILURE, task_vars).values()
+        sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
+        left = [host for host in lost if host in plan.agents]
+        if left:
+            sentences.append("What %s may still hold of it is removed when it answers again." % ", ".join(left))
+        return {
+            "changed": False,
+            "reason": " ".join(sentences),
+            "lost_agents": list(lost),
+            "network_patience": network_patience(lost),
+        }

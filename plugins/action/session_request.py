@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``session_request``: it reads the variables of the role on the controller and touches no host."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH, LOGS, TERMINATE
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
+
+SPEC = {
+    "entry_point": {
+        "type": "str",
+        "choices": ["main", "schedule", "terminate", "logs", "list"],
+        "default": "main",
+    },
+    "name": {"type": "str", "default": ""},
+}
+
+
+class ActionModule(ComputeAction):
+    """Every declared variable comes from the variables of the task."""
+
+    _requires_connection = False
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
+        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
+        _check_leftover(load_extra_vars(self._loader))
+        entry_point = str(checked["entry_point"])
+        values = self._values(entry_point, task_vars)
+        result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
+        if entry_point in (TERMINATE, LOGS) and not (checked["name"] or values.get("session_name")):
+            raise InputError(
+                "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
+            )
+        if entry_point == LAUNCH:
+            requests = make_requests(values, int(result["variables"]["session_count"]))
+            _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
+            result["requests"] = [request.to_json() for request in requests]
+            result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
+        return result
+
+    def _values(self, entry_point: str, task_vars: Json) -> Dict[str, Any]:
+        """The variables as the task sees them, by full name; those that are not set are left out."""
+        names = [variable.full_name for variable in read_by(entry_point)]
+        return {name: self._templar.template(task_vars[name]) for name in names if name in task_vars}
+
+
+def make_requests(values: Json, count: int) -> List[Request]:
+    """A request for each session; each of several has its number after the name."""
+    given: Dict[str, object] = {}
+    for variable in REQUEST_VARIABLES:
+        value = values.get(variable.full_name)
+        given[variable.name] = variable.default if value in (None, "") else value
+    given["name"] = given["name"] or random_name()
+    given["owner"] = given["owner"] or login()
+    names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
+    requests = [check_request(dict(given, name=name)) for name in names]
+    check_environment(requests[0])
+    return requests
+
+
+def _check_leftover(extra_vars: Json) -> None:
+    """Ansible splits ``-e name=value`` at blanks and keeps what has no name under a name of its own."""
+    leftover = extra_vars.get("_raw_params")
+    if leftover:
+        rule = (
+            "Ansible splits name=value at blanks, and this part has no name; write a value with blanks as JSON, as in "
+            """-e '{"session_command": "echo before; exit 3"}'"""
+        )
+        raise InputError("-e", str(leftover), rule)
+
+
+def _check_agents(request: Request, inventory: List[str]) -> None:
+    """A session would wait for ever for a designated agent that does not exist."""
+    unknown = [name for name in request.agents if name not in inventory]
+    if unknown:
+        rule = "must be an agent of this play, which are %s" % ", ".join(inventory)
+        raise InputError("session_agents", unknown[0], rule)

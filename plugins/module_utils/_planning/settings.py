@@ -1,0 +1,226 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a session is launched, shown and terminated: the one declaration of every other variable of the role.
+
+``variables`` declares those that a request is made of. The inventory's variables of an agent are documented here, too,
+because every entry point of the role reads them.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    LAUNCH,
+    LIST,
+    LOGS,
+    SCHEDULE,
+    TERMINATE,
+    Documentation,
+    Variable,
+    choice,
+    flag,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
+
+_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST)
+_WEEK = 7 * 86400
+_MOST = 2**31 - 1
+_LEASE = (
+    "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "
+    "pull the image."
+)
+
+SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "count",
+        "int",
+        1,
+        "Number of such sessions, from 1 to 100. Each of several has its number after the name. They are launched one "
+        "after the other, and each is all or nothing.",
+        rules.within(1, 100),
+    ),
+    Variable(
+        "wait",
+        "float",
+        0,
+        "Seconds to wait while the session is PENDING, up to 604800, which is a week; then the playbook fails. With V(0), "
+        "PENDING is a result and not a failure. The agents are examined once, when the playbook starts.",
+        rules.seconds_up_to(_WEEK),
+    ),
+    Variable(
+        "launch_timeout",
+        "int",
+        600,
+        "Seconds for which a launch or a termination belongs to this controller, at least 1; then another run may take "
+        "it over.",
+        rules.within(1, _MOST),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE),
+        notes={LAUNCH: _LEASE, SCHEDULE: _LEASE},
+    ),
+    flag(
+        "wait_result",
+        "Wait for the end of the batch command. The playbook fails if the command does.",
+        read_by=(LAUNCH, SCHEDULE),
+    ),
+    choice(
+        "queue_policy",
+        ("backfill", "strict"),
+        "V(backfill) lets a later session start if an earlier one does not fit, V(strict) does not.",
+        read_by=(LAUNCH, SCHEDULE),
+    ),
+    Variable(
+        "queue_age_bound",
+        "int",
+        3600,
+        "Seconds after which later sessions no longer pass a waiting one.",
+        rules.within(0, _MOST),
+        read_by=(LAUNCH, SCHEDULE),
+    ),
+    flag("provision", "Provision a host that is no agent yet."),
+    Variable(
+        "registry_username",
+        "str",
+        "",
+        "User who logs in to the image's registry. If empty, the login that C(docker login) has left on the controller.",
+        rules.check_text,
+        read_by=(LAUNCH, SCHEDULE),
+        notes={SCHEDULE: "A waiting session does not keep it."},
+    ),
+    Variable(
+        "registry_password",
+        "str",
+        "",
+        "Password or access token of that user.",
+        rules.check_text,
+        read_by=(LAUNCH, SCHEDULE),
+        notes={SCHEDULE: "A waiting session does not keep it."},
+        secret=True,
+    ),
+    flag("ended_too", "List sessions that have ended, too.", read_by=(LIST,)),
+    Variable(
+        "logs_containers",
+        "list",
+        [],
+        "Hostnames of the containers to show, which must belong to the session. If empty, all.",
+        rules.check_agents,
+        elements="str",
+        read_by=(LOGS,),
+    ),
+    Variable(
+        "logs_tail",
+        "int",
+        200,
+        "Number of the last lines to show of each container.",
+        rules.within(1, _MOST),
+        read_by=(LOGS,),
+    ),
+    Variable(
+        "head",
+        "str",
+        "{{ (groups['head'] | default(groups['agents'])) | first }}",
+        "Host that keeps the session store.",
+        rules.check_text,
+        read_by=_ALL,
+    ),
+    Variable(
+        "artifacts",
+        "str",
+        "~/.cluster-compute",
+        "Folder on the controller that holds a folder for each session.",
+        rules.check_text,
+        read_by=(LAUNCH, SCHEDULE, TERMINATE),
+    ),
+    Variable(
+        "state_dir",
+        "str",
+        "",
+        "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute) for root, and "
+        "C(~/.local/state/cluster-compute) for other users. C(agent_state_dir) must be the same. It is created with mode "
+        "0700; an existing folder must be private or hold a store.",
+        rules.check_text,
+        read_by=_ALL,
+    ),
+)
+
+VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS
+# What a launch reads, and the queue keeps with a waiting session.
+KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
+
+AGENT_VARIABLES: Mapping[str, Documentation] = {
+    "agent_docker_host": {
+        "type": "str",
+        "default": "",
+        "description": "Address of the agent's engine. If empty, E(DOCKER_HOST) of the environment there, else "
+        "C(unix:///var/run/docker.sock).",
+    },
+    "agent_resource_group": {"type": "str", "default": "default", "description": "Resource group of the agent."},
+    "agent_schedulable": {
+        "type": "bool",
+        "default": True,
+        "description": "Whether new sessions may be placed on the agent.",
+    },
+    "agent_cpus": {"type": "float", "description": "CPUs of the agent, instead of those that its engine counts."},
+    "agent_memory": {
+        "type": "str",
+        "description": "Memory of the agent, such as V(64g), instead of what its engine counts.",
+    },
+    "agent_reserved_cpus": {"type": "float", "default": 0, "description": "CPUs of the agent that sessions never get."},
+    "agent_reserved_memory": {
+        "type": "str",
+        "default": "0",
+        "description": "Memory of the agent that sessions never get, such as V(2g).",
+    },
+    "agent_gpus": {
+        "type": "list",
+        "elements": "dict",
+        "description": "GPUs of the agent, instead of those that its kernel shows.",
+        "options": {
+            "id": {"type": "str", "required": True, "description": "The UUID of the device."},
+            "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
+        },
+    },
+    "agent_publish": {
+        "type": "str",
+        "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "
+        "a local connection, else C(0.0.0.0).",
+    },
+}
+
+
+def read_by(entry_point: str) -> Tuple[Variable, ...]:
+    """The variables that an entry point of the role reads; ``schedule`` reads those that a waiting session keeps, too."""
+    return tuple(
+        variable
+        for variable in VARIABLES
+        if entry_point in variable.read_by or (entry_point == SCHEDULE and variable.kept)
+    )
+
+
+def check_variables(entry_point: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+    """Check the variables of an entry point, and return the settings among them in their normal form, by full name.
+
+    A value that is missing, None or empty means the default. InputError names the first broken rule. Secrets and what
+    belongs to a request are checked, and not returned.
+
+    >>> check_variables("list", {"session_ended_too": "yes"})["session_ended_too"]
+    True
+    """
+    checked: Dict[str, Any] = {}
+    for variable in read_by(entry_point):
+        value = values.get(variable.full_name)
+        is_empty = value in (None, "") and variable.default == ""
+        if is_empty or _means_every_owner(variable, entry_point, value):
+            normal = "" if is_empty else value
+        else:
+            normal = variable.normal_form(value)
+        if not variable.field and not variable.secret:
+            checked[variable.full_name] = normal
+    return checked
+
+
+def _means_every_owner(variable: Variable, entry_point: str, value: Any) -> bool:
+    return variable.name == "owner" and entry_point in (LOGS, LIST) and value == "all"

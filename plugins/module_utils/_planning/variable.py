@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is declared of a variable of the role ``session``."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+
+# The entry points of the role ``session``, each a playbook.
+LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST = "main", "schedule", "terminate", "logs", "list"
+PREFIX = "session_"
+
+Check = Callable[[str, Any], Any]
+Documentation = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of the role.
+
+    Attributes:
+        name: without the prefix ``session_``.
+        type: as in an argument specification.
+        default: as a user writes it.
+        description: sentences for the reference.
+        check: the rule: takes the variable's full name and the value, returns the normal form or raises InputError.
+        field: the field of ``Request`` that holds the normal form; empty if the variable is no part of a request.
+        choices: the values that are allowed, if they are few.
+        elements: the type of a list's elements.
+        options: the suboptions of a dictionary, or of a list of dictionaries.
+        read_by: the entry points of the role that read it.
+        notes: further sentences of single entry points.
+        kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
+        secret: it never appears in a log or a result.
+    """
+
+    name: str
+    type: str
+    default: Any
+    description: str
+    check: Check
+    field: str = ""
+    choices: Tuple[str, ...] = ()
+    elements: str = ""
+    options: Mapping[str, Documentation] = dataclasses.field(default_factory=dict)
+    read_by: Tuple[str, ...] = (LAUNCH,)
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    kept: bool = False
+    secret: bool = False
+
+    @property
+    def full_name(self) -> str:
+        return PREFIX + self.name
+
+    def normal_form(self, value: Any) -> Any:
+        """The checked value; an empty one means the default.
+
+        >>> Variable("count", "int", 1, "", rules.within(1, 9)).normal_form("")
+        1
+        """
+        return self.check(self.full_name, self.default if value in (None, "") else value)
+
+
+def choice(name: str, choices: Tuple[str, ...], description: str, **more: Any) -> Variable:
+    """A variable with few values, the first of which is the default."""
+    return Variable(name, "str", choices[0], description, rules.one_of(*choices), choices=choices, **more)
+
+
+def flag(name: str, description: str, **more: Any) -> Variable:
+    """A variable that is false by default."""
+    return Variable(name, "bool", False, description, rules.check_boolean, **more)
+
+
+# Suboptions.
+MOUNT: Dict[str, Documentation] = {
+    "source": {"type": "str", "required": True, "description": "The folder, the volume, or V(server:/path)."},
+    "target": {"type": "str", "required": True, "description": "The absolute path in the containers."},
+    "type": {
+        "type": "str",
+        "choices": ["bind", "volume", "nfs"],
+        "description": "V(bind) by default if O(session_mounts[].source) is an absolute path, else V(volume).",
+    },
+    "mode": {"type": "str", "choices": ["rw", "ro"], "default": "rw", "description": "Whether containers may write."},
+    "options": {"type": "dict", "description": "Options of the volume driver; not for V(bind)."},
+}
+APP: Dict[str, Documentation] = {
+    "name": {"type": "str", "required": True, "description": "Lower-case letters, digits and C(-); not V(ssh)."},
+    "port": {"type": "int", "required": True, "description": "The port in C(main1); not 22."},
+    "preferred_port": {"type": "int", "default": 0, "description": "The port of the agent to try first."},
+    "public": {"type": "bool", "default": False, "description": "Publish it beyond the agent's loopback interface."},
+}
+USER: Dict[str, Documentation] = {
+    "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},
+    "gid": {"type": "int", "description": "The group ID, at least 1; the user ID by default."},
+}

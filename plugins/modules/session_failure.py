@@ -1,0 +1,70 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_failure
+short_description: Report why a launch failed
+description:
+  - Collects the failures of the hosts of a play, and which agents could not be cleaned up, when the role C(session) undoes a
+    launch.
+  - It runs on the controller and touches no host.
+extends_documentation_fragment:
+  - cluster.compute.plan
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session
+"""
+
+EXAMPLES = r"""
+- name: Find out why the launch failed
+  cluster.compute.session_failure:
+    plan: "{{ scheduled.plan }}"
+  run_once: true
+  register: failure
+"""
+
+RETURN = r"""
+reason:
+  description: The failures, and what is left on lost agents, as sentences.
+  type: str
+  returned: success
+lost_agents:
+  description: The agents that do not answer, or did not when containers were removed.
+  type: list
+  elements: str
+  returned: success
+network_patience:
+  description: Seconds that the removal of a network may wait for its endpoints.
+  type: int
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(
+        argument_spec={"plan": {"type": "dict", "required": True}},
+        supports_check_mode=True,
+    )
+    module.fail_json(msg="cluster.compute.session_failure runs on the controller: call it in a task, by its full name.")
+
+
+if __name__ == "__main__":
+    main()

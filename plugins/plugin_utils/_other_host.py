@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An action that runs modules on another host of the play than the task's own.
+
+It opens the connection as Ansible's task executor does: the plugins and their options come from the variables of that
+host, the rest from the task.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Dict
+
+from ansible import constants
+from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.loader import become_loader, connection_loader
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+
+class OtherHost:
+    """A host of the inventory, as an action that runs on another one reaches it."""
+
+    def __init__(self, action: ComputeAction, host: str, task_vars: Json) -> None:
+        """Load the plugins; nothing is connected yet. AnsibleError if a plugin does not exist."""
+        hostvars = task_vars["hostvars"]
+        self.host = host
+        self._templated = hostvars[host]
+        self._task_vars: Json = dict(hostvars.raw_get(host), hostvars=hostvars)
+        self._action = self._copy_of(action)
+
+    def module(self, name: str, args: Json) -> Json:
+        """The result of a module on the host. AnsibleConnectionFailure if the host does not answer."""
+        return self._action.module(name, args, self._task_vars)
+
+    def close(self) -> None:
+        """Remove Ansible's folder there, and close the connection."""
+        self._action.cleanup(force=True)
+        self._action._connection.close()
+
+    def _copy_of(self, action: ComputeAction) -> ComputeAction:
+        other = copy.copy(action)
+        other._task = action._task.copy()
+        other._task.delegate_to = None
+        other._play_context = action._play_context.copy()
+        other._play_context.remote_addr = str(self._templated.get("ansible_host") or self.host)
+        other._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
+        other._connection = self._connection(action, other._play_context)
+        other._used_interpreter = None
+        other._discovered_interpreter_key = None
+        other._discovered_interpreter = False
+        interpreter = self._templated.get("ansible_python_interpreter")
+        if interpreter:
+            self._task_vars["ansible_python_interpreter"] = interpreter
+        return other
+
+    def _connection(self, action: ComputeAction, play_context: Any) -> Any:
+        kind = str(self._templated.get("ansible_connection") or action._task.connection or "ssh")
+        kind = constants.DEFAULT_TRANSPORT if kind == "smart" else kind
+        play_context.connection = kind
+        identity = {"task_uuid": action._task._uuid, "ansible_playbook_pid": str(os.getppid())}
+        connection = connection_loader.get(kind, play_context, new_stdin=None, **identity)
+        if connection is None:
+            raise AnsibleError("the connection plugin '%s' was not found" % kind)
+        connection.set_become_plugin(self._become(action))
+        keywords = action._task.dump_attrs()
+        connection.set_options(task_keys=keywords, var_options=self._options("connection", connection._load_name))
+        shell = connection._shell
+        shell.set_options(task_keys=keywords, var_options=self._options("shell", shell._load_name))
+        if connection.become is not None:
+            options = self._options("become", connection.become._load_name)
+            connection.become.set_options(task_keys=keywords, var_options=options)
+            play_context.set_become_plugin(connection.become.name)
+        play_context.set_attributes_from_plugin(connection)
+        return connection
+
+    def _become(self, action: ComputeAction) -> Any:
+        """The plugin that changes the user on the host, if the host's variables or the task ask for it."""
+        wanted = self._templated.get("ansible_become")
+        if not (action._task.become if wanted is None else boolean(wanted)):
+            return None
+        method = str(self._templated.get("ansible_become_method") or action._task.become_method or "sudo")
+        plugin = become_loader.get(method)
+        if plugin is None:
+            raise AnsibleError("the become plugin '%s' was not found" % method)
+        return plugin
+
+    def _options(self, kind: str, name: str) -> Dict[str, Any]:
+        """The variables of the host that a plugin reads."""
+        names = constants.config.get_plugin_vars(kind, name)
+        return {name: self._templated[name] for name in names if name in self._templated}

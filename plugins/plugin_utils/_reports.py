@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the hosts of a play have registered, as the role ``session`` names it."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
+    AgentStatus,
+    PhaseTimings,
+    controller_address,
+    phase_timings,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+# The results that the tasks register, by what they are.
+REPORT = "__session_report"
+LOGS = "__session_logs"
+REMOVED = "__session_rolled_back"
+FAILURE = "ansible_failed_result"
+PHASES = {
+    "inform": REPORT,
+    "schedule": "__session_scheduled",
+    "network": "__session_network",
+    "create": "__session_created",
+    "start": "__session_started",
+    "verify": "__session_verified",
+}
+
+
+def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:
+    """The agents' reports: from the results that are given, else from those that the hosts have registered."""
+    results = given or list(action.results_of_hosts(REPORT, task_vars).values())
+    return [dict(result.get("agent") or result) for result in results if result.get("agent") or result.get("name")]
+
+
+def agent_statuses(reports: List[Json]) -> List[AgentStatus]:
+    return [AgentStatus.from_report(report) for report in reports]
+
+
+def timings_of_phases(action: ComputeAction, task_vars: Json) -> PhaseTimings:
+    """How long each phase of the launch took on its slowest host."""
+    return phase_timings({phase: action.results_of_hosts(name, task_vars).values() for phase, name in PHASES.items()})
+
+
+def address_of(host: str, task_vars: Json) -> str:
+    """Where the controller reaches a host of the inventory."""
+    hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
+    if host not in hostvars:
+        return host
+    variables = hostvars[host]
+    connection = variables.get("ansible_connection") or "ssh"
+    return controller_address(host, str(connection), str(variables.get("ansible_host") or ""))

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Actions whose modules are played from a script; everything else of them is real."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+Answer = Json | Exception
+
+
+def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
+    """An action whose module gives these answers, one after the other, the last one for ever; ``asked`` are its calls."""
+
+    class Played(action):  # type: ignore[misc, valid-type]
+        def module(self, name: str, args: Json, task_vars: Json) -> Json:
+            asked.append(json.loads(json.dumps(args)))
+            answer = answers[min(len(asked), len(answers)) - 1]
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer)
+
+    asked: list[Json] = []
+    task = SimpleNamespace(check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None)
+    made = Played(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    made.asked = asked
+    return made

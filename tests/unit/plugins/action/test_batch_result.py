@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The wait for a batch command, over agents that are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from played import played
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.action import batch_result
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning import batch_result as rules
+
+RUNS: Json = {"exit_code": None, "oom_killed": False, "reason": "", "dead": []}
+ENDED = {**RUNS, "exit_code": 0}
+DEAD = {**RUNS, "dead": [{"hostname": "sub2", "agent": "b", "state": "exited", "exit_code": 137}]}
+LOST = AnsibleConnectionFailure("no route to host")
+
+
+class Agents:
+    """Stands in for the connections: an answer of each agent for every round, the last one for ever."""
+
+    def __init__(self, **answers: list[Json | Exception]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, float]] = []
+        self.opened: list[str] = []
+        self.closed: list[str] = []
+
+    def __call__(self, _action: Any, host: str, _task_vars: Json) -> Any:
+        self.opened.append(host)
+        agents = self
+
+        class Agent:
+            def module(self, name: str, args: Json) -> Json:
+                assert (name, args["agent"]) == ("batch_info", host)
+                agents.asked.append((host, args["wait"]))
+                left = agents.answers[host]
+                answer = left.pop(0) if len(left) > 1 else left[0]
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+
+            def close(self) -> None:
+                agents.closed.append(host)
+
+        return Agent()
+
+
+def wait(monkeypatch: pytest.MonkeyPatch, agents: Agents, **variables: Any) -> Json:
+    monkeypatch.setattr(batch_result, "OtherHost", agents)
+    monkeypatch.setattr(rules, "SILENT_PAUSE", 0.0)
+    asked = request(cluster_size=4, command="train", **variables)
+    result: Json = played(batch_result.ActionModule).act({"plan": plan(asked, "aabb").to_json()}, {})
+    return result
+
+
+def test_the_agent_of_main1_waits_longer_in_each_round_and_the_others_answer_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agents = Agents(a=[RUNS, RUNS, ENDED], b=[RUNS])
+    result = wait(monkeypatch, agents)
+    assert (result["result"], result["terminate"]) == ("SUCCESS", False)
+    waits = [seconds for host, seconds in agents.asked if host == "a"]
+    assert waits == sorted(set(waits))
+    assert {seconds for host, seconds in agents.asked if host == "b"} == {0.0}
+    assert (agents.opened, sorted(agents.closed)) == (["a", "b"], ["a", "b"])
+
+
+@pytest.mark.parametrize(("policy", "terminate"), [("keep", False), ("terminate", True)])
+def test_a_command_that_fails_may_terminate_the_session(
+    monkeypatch: pytest.MonkeyPatch, policy: str, terminate: bool
+) -> None:
+    agents = Agents(a=[{**RUNS, "exit_code": 3}], b=[RUNS])
+    result = wait(monkeypatch, agents, on_failure=policy)
+    assert (result["result"], result["terminate"]) == ("FAILURE", terminate)
+
+
+def test_a_container_that_dies_on_any_agent_ends_the_wait_if_the_policy_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = wait(monkeypatch, Agents(a=[RUNS], b=[RUNS, DEAD]), on_failure="terminate")
+    assert result["reason"] == "sub2 on b ended with exit code 137"
+
+
+def test_an_agent_may_be_silent_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = Agents(a=[RUNS] * 4 + [ENDED], b=[RUNS, LOST, LOST, RUNS])
+    assert wait(monkeypatch, agents)["result"] == "SUCCESS"
+    assert agents.opened == ["a", "b", "b", "b"]
+
+
+def test_an_agent_that_stays_silent_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = Agents(a=[RUNS], b=[LOST])
+    with pytest.raises(StateError, match=r"b did not answer .*: b cannot be reached: no route to host\. "):
+        wait(monkeypatch, agents)
+    assert sorted(set(agents.closed)) == ["a", "b"]

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why a launch failed, from what the hosts of a play have registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from played import played
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.action import session_failure
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+
+def failure_of(**hosts: Json) -> Json:
+    """The result for hosts with these variables."""
+    task_vars: dict[str, Any] = {"ansible_play_hosts_all": list(hosts), "hostvars": hosts}
+    asked = {"plan": plan(request(cluster_size=2), "ab").to_json()}
+    result: Json = played(session_failure.ActionModule).act(asked, task_vars)
+    return result
+
+
+def host(name: str, reachable: bool = True, **variables: Any) -> Json:
+    return {"__session_report": {"agent": {"name": name, "reachable": reachable}}, **variables}
+
+
+def test_a_failure_is_named_once() -> None:
+    failed = {"ansible_failed_result": {"msg": "The image is missing."}}
+    result = failure_of(a=host("a", **failed), b=host("b", **failed), c=host("c"))
+    assert (result["reason"], result["lost_agents"], result["network_patience"]) == ("The image is missing.", [], 30)
+
+
+def test_a_lost_agent_of_the_session_may_still_hold_something() -> None:
+    """One on which the removal failed counts as lost, and a lost agent of no concern is not named."""
+    removed = {"__session_rolled_back": {"failed": True, "failure": {"code": "unreachable"}}}
+    failed = {"ansible_failed_result": {"msg": "b is gone."}}
+    result = failure_of(a=host("a", **failed), b=host("b", **removed), c=host("c", reachable=False))
+    assert result["reason"] == "b is gone. What b may still hold of it is removed when it answers again."
+    assert (result["lost_agents"], result["network_patience"]) == (["c", "b"], 3)

@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of the role as the action checks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from played import played
+from samples import exactly, request
+
+from ansible_collections.cluster.compute.plugins.action import session_request
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
+
+
+@pytest.fixture(autouse=True)
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
+    """What is given with -e."""
+    extra_vars: Json = {}
+    monkeypatch.setattr(session_request, "load_extra_vars", lambda _loader: extra_vars)
+    return extra_vars
+
+
+def check(entry_point: str = "main", **variables: Any) -> Json:
+    """The result for variables of a task, named without their prefix."""
+    action = played(session_request.ActionModule)
+    checked = {"entry_point": entry_point, "name": variables.pop("named", "")}
+    action.validate_argument_spec = lambda **_options: (None, checked)
+    task_vars = {"session_" + name: value for name, value in variables.items()}
+    result: Json = action.act({}, {**task_vars, "ansible_play_hosts_all": ["node1", "node2"]})
+    return result
+
+
+def launch(**variables: Any) -> Json:
+    return check(**{"name": "train", "owner": "alice", "image": "reference", **variables})
+
+
+def test_a_checked_request_is_in_its_normal_form() -> None:
+    mounts = [{"source": "/data", "target": "/d"}, {"source": "cache", "target": "/c"}]
+    result = launch(cluster_size="3", mounts=mounts)
+    assert result["requests"] == [request(cluster_size=3, mounts=mounts).to_json()]
+    assert result["paths"] == ["/data"]
+    assert result["changed"] is False
+
+
+def test_an_empty_value_means_the_default() -> None:
+    (checked,) = launch(name="", owner=None, command="", memory="", image="", cluster_size="")["requests"]
+    assert (checked["owner"], checked["memory"], checked["size"]) == (login(), 1 << 30, 1)
+    assert checked["image"] == "cluster-compute/reference:1"
+
+
+def test_several_sessions_have_numbers() -> None:
+    assert [one["name"] for one in launch(count="3")["requests"]] == ["train-1", "train-2", "train-3"]
+    assert [one["name"] for one in launch(count=1)["requests"]] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"cluster_size": 0}, r"^session_cluster_size: 0: "),
+        ({"cluster_size": "abc"}, r"^session_cluster_size: 'abc': "),
+        ({"name": "n" * 64, "count": 2}, r"^session_name: .*must have 4 to 64 letters"),
+        ({"count": 0}, r"^session_count: 0: "),
+        ({"wait": "soon"}, r"^session_wait: 'soon': "),
+        ({"queue_policy": "lifo"}, r"^session_queue_policy: 'lifo': "),
+        ({"launch_timeout": 0}, r"^session_launch_timeout: 0: "),
+        ({"wait_result": "perhaps"}, r"^session_wait_result: 'perhaps': "),
+        ({"environment": {"A": "<% nope %>"}}, r"^session_environment: A: .*'nope' is undefined"),
+    ],
+)
+def test_bad_input_is_refused_on_the_controller(variables: Json, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        launch(**variables)
+
+
+def test_a_designated_agent_must_exist() -> None:
+    message = "session_agents: 'nosuch': must be an agent of this play, which are node1, node2."
+    with pytest.raises(InputError, match=exactly(message)):
+        launch(agents=["node1", "nosuch"])
+
+
+def test_what_ansible_splits_off_a_value_is_refused(command_line: Json) -> None:
+    command_line["_raw_params"] = "before; exit 3"
+    with pytest.raises(
+        InputError, match=r"^-e: 'before; exit 3': .*-e '\{\"session_command\": \"echo before; exit 3\"\}'\.$"
+    ):
+        launch(command="echo")
+
+
+def test_settings_are_returned_and_secrets_are_not() -> None:
+    settings = launch(wait_result="yes", registry_username="bot", registry_password="s3cret")["variables"]
+    assert (settings["session_wait_result"], settings["session_registry_username"]) == (True, "bot")
+    assert "s3cret" not in str(settings)
+
+
+@pytest.mark.parametrize("entry_point", ["terminate", "logs"])
+def test_a_name_is_required(entry_point: str) -> None:
+    with pytest.raises(InputError, match=r"^session_name: '': must be given"):
+        check(entry_point)
+    assert check(entry_point, name="train")["changed"] is False
+    assert check(entry_point, named="train")["changed"] is False
+
+
+def test_only_lists_and_logs_are_of_every_owner() -> None:
+    assert check("list", owner="all")["changed"] is False
+    with pytest.raises(InputError, match=r"^session_owner: 'all': "):
+        check("terminate", owner="all", name="train")
