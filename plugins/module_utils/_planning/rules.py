@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     RUNTIME_PATH,
+    RUNTIME_VOLUME_PREFIX,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
@@ -200,6 +201,10 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(variable, source, "must be server:/path for an NFS folder")
     if kind == "volume" and not _VOLUME.fullmatch(source):
         raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
+    if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):
+        raise InputError(
+            variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
+        )
     return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
 
 

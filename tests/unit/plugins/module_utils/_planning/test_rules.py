@@ -138,6 +138,12 @@ def refusal(variables: dict[str, Any]) -> str:
         ),
         ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "must be server:/path for an NFS folder"),
         ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "must be one of: bind, volume, nfs"),
+        (
+            "mounts",
+            [{"source": "cluster-compute-runtime-1", "target": "/rt"}],
+            "'cluster-compute-runtime-1'",
+            "must not start with cluster-compute-runtime-: these volumes are the agents' own",
+        ),
         ("mounts", [{**DATA, "mode": "rwx"}], "'rwx'", "must be one of: rw, ro"),
         ("mounts", [DATA, {**DATA, "target": "/data/"}], "'/data'", "must be the target of one mount only"),
         ("apps", {"name": "x"}, "{'name': 'x'}", "must be a list"),
