@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import socket
 import time
 import traceback
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
@@ -21,25 +22,46 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
 
 PARALLEL = 16
 PAUSE = 0.1
+CHUNK = 1 << 14
+# Not a hostname.
+BEGUN = "(begun)"
 # Seconds of the deadline that remain for the last answer to arrive.
 RESERVE = 2
+# No more is read from main1, whatever its shell or its sshd sends: 1,000 answers of 300 bytes take a tenth of it.
+MOST_BYTES = 4 << 20
+# No more is read from the shell of another container, and shown of its answer.
+MOST_OF_SHELL, MOST_OF_ANSWER = 1 << 16, 300
 
-# Runs in any image: it needs nothing but the runtime. One line for each host: "yes HOST", or "no HOST REASON".
+# Runs in any image: it needs nothing but the runtime. Login shells may print (.bashrc, BASH_ENV), even without an end. So every
+# answer is a line that begins with the mark: "MARK yes HOST", or "MARK no HOST REASON".
 SCRIPT = """
-limit=$1; late=$(( $({bin}/busybox date +%s) + $2 )); shift 2
+mark=$1; limit=$2; late=$(( $({bin}/busybox date +%s) + $3 )); shift 3
+say() {{
+    {bin}/busybox printf '\\n%s %s\\n' "$mark" "$*"
+}}
+one() {{
+    left=$(( late - $({bin}/busybox date +%s) ))
+    [ "$left" -gt 0 ] || left=1
+    connect=5
+    [ "$left" -gt 5 ] || connect=$left
+    {bin}/busybox timeout -s KILL "$((left + 1))" {bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout="$connect" \\
+        -o ConnectionAttempts=1 "$1" 'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1 | {bin}/busybox head -c {shell}
+}}
 ask() {{
+    answer=
     while :; do
-        answer=$({bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=1 "$1" \\
-            'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1)
+        new=$(one "$1")
+        answer=${{new:-$answer}}
         case $answer in
-        *"reached:$1;"*) echo "yes $1"; return ;;
+        *"reached:$1;"*) say "yes $1"; return ;;
         *refused*|*"timed out"*|*"No route"*|*unreachable*|*reset*|*"closed by"*)
             [ "$({bin}/busybox date +%s)" -ge "$late" ] || {{ {bin}/busybox sleep 0.2; continue; }} ;;
         esac
-        echo "no $1 $(echo "$answer" | {bin}/busybox tail -n 1)"
+        say "no $1 $(echo "$answer" | {bin}/busybox tail -n 1 | {bin}/busybox head -c {answer})"
         return
     done
 }}
+say begun
 count=0
 for host in "$@"; do
     ask "$host" &
@@ -47,7 +69,7 @@ for host in "$@"; do
     [ $((count % limit)) -ne 0 ] || wait
 done
 wait
-""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG)
+""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG, shell=MOST_OF_SHELL, answer=MOST_OF_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -65,13 +87,41 @@ class SshEndpoint:
         return "%s at %s, port %d" % (self.name, self.host, self.port)
 
 
+class BoundedSocket(socket.socket):
+    """A connection that ends at its deadline, and after MOST_BYTES: whatever the other side sends, and however slowly."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        super().__init__(fileno=connection.detach())
+        self._deadline = deadline
+        self._received = 0
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        if time.monotonic() >= self._deadline or self._received >= MOST_BYTES:
+            return b""
+        received = super().recv(size, flags)
+        self._received += len(received)
+        return received
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        if time.monotonic() >= self._deadline:
+            raise EOFError("the deadline has passed")
+        return super().send(data, flags)
+
+
 def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
     """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
-    with closing(paramiko.Transport(_connected(endpoint, deadline))) as transport:
+    connection = BoundedSocket(_connected(endpoint, deadline), deadline)
+    # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
+    with closing(paramiko.Transport(connection)) as transport, closing(connection):
         _enter(paramiko, transport, endpoint, deadline)
-        answers = _ask(transport, others, deadline) if others else {}
+        answers = _ask(paramiko, transport, others, deadline) if others else {}
+    if others and BEGUN not in answers:
+        message = (
+            "%s accepts the login, but its shell runs no command within %d seconds: check .bashrc and BASH_ENV there."
+        )
+        raise ComputeError(message % (endpoint, timeout), endpoint.name)
     for name in others:
         reason = answers.get(name, "no answer within %d seconds" % timeout)
         if reason:
@@ -122,23 +172,57 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         raise ComputeError("%s refuses %s by ssh: %s." % (endpoint, endpoint.user, reason), endpoint.name) from error
 
 
-def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
-    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does."""
+def _ask(paramiko: Any, transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
+    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does.
+
+    It also contains BEGUN if the command has begun.
+    """
+    mark = secrets.token_hex(8)
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
+    wanted = {BEGUN, *others}
     try:
         channel = transport.open_session(timeout=_left(deadline))
-        channel.exec_command("%s/bin/sh -s %d %d %s" % (RUNTIME_PATH, PARALLEL, left, " ".join(others)))
+        channel.exec_command("%s/bin/sh -s %s %d %d %s" % (RUNTIME_PATH, mark, PARALLEL, left, " ".join(others)))
         channel.settimeout(_left(deadline))
         channel.sendall(SCRIPT.encode())
         channel.shutdown_write()
-        for line in channel.makefile("r"):
-            word, name, reason = (line.split(None, 2) + ["", ""])[:3]
-            answers[name] = "" if word == "yes" else reason.strip() or "it answers with another hostname"
-            channel.settimeout(_left(deadline))
-    except (OSError, EOFError):
+        for line in _lines(channel, deadline):
+            word, name, reason = _answer(line, mark)
+            if name in wanted:
+                answers[name] = (
+                    "" if word == "yes" else reason or "its shell answers nothing: check .bashrc and BASH_ENV there"
+                )
+            if len(answers) == len(wanted):
+                break
+    except (paramiko.SSHException, OSError, EOFError):
         pass  # the deadline has passed or main1 is gone: the caller names the missing hosts
     return answers
+
+
+def _answer(line: str, mark: str) -> Tuple[str, str, str]:
+    """A line of the script: ``yes`` or ``no``, the hostname, and the reason; the name is empty for any other line."""
+    found, _space, rest = line.partition(" ")
+    if found != mark:
+        return "", "", ""
+    if rest == "begun":
+        return "yes", BEGUN, ""
+    word, name, reason = (rest.split(None, 2) + ["", ""])[:3]
+    return word, name, reason.strip()
+
+
+def _lines(channel: Any, deadline: float) -> Iterator[str]:
+    """Complete lines until the end or the deadline. A line longer than MOST_OF_SHELL is not kept."""
+    rest = b""
+    while time.monotonic() < deadline:
+        channel.settimeout(_left(deadline))
+        piece = channel.recv(CHUNK)
+        if not piece:
+            return
+        *complete, rest = (rest + piece).split(b"\n")
+        for line in complete:
+            yield line.decode("utf-8", "replace")
+        rest = rest[-MOST_OF_SHELL:]
 
 
 def _left(deadline: float) -> float:

@@ -360,3 +360,31 @@ def test_verify_names_who_does_not_answer(labs: Labs, images: dict[str, str]) ->
     lab.engine.stop(lab.plan.main.name, 1)
     with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not answer by ssh"):
         reach(lab.door(), ["sub1", "sub2"], 1)
+
+
+def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    chatter = b"echo; for i in 1 2 3; do echo no sub1 refused $i; done; echo -n unfinished; echo words >&2\n"
+    for container in lab.plan.containers:
+        lab.engine.put_archive(container.name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "chatter", "message"),
+    [
+        (0, b"while :; do echo welcome; done\n", "runs no command within 8 seconds"),
+        (0, b"sleep 1000\n", "runs no command within 8 seconds"),
+        (1, b"yes\n", "^sub1 does not answer main1 by ssh: y"),
+        (1, b"sleep 1000\n", "^sub1 does not answer main1 by ssh: its shell answers nothing"),
+    ],
+)
+def test_a_shell_that_never_ends_is_given_up(labs: Labs, rank: int, chatter: bytes, message: str) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    lab.engine.put_archive(lab.plan.containers[rank].name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    with pytest.raises(ComputeError, match=message):
+        reach(lab.door(), ["sub1"], 8)
