@@ -19,6 +19,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 
 # The modules that have the option docker_host.
@@ -63,7 +64,7 @@ class ComputeAction(ActionBase):
     def _unreachable(self, reason: str, task_vars: Json) -> Json:
         """A host that is lost on the way is a failure: Ansible's rescue, which undoes a launch, knows no other."""
         where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
-        message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip(".: "))
+        message = "%s cannot be reached: %s." % (where, visible(" ".join(reason.split())[:300].rstrip(".: ")))
         return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
@@ -121,7 +122,7 @@ class RemoteAction(ComputeAction):
 def failure_reason(result: Json) -> str:
     """Why a module failed, on one line of at most 300 characters."""
     reason = result.get("msg") or result.get("module_stderr") or "the module failed"
-    return " ".join(str(reason).split())[:300]
+    return visible(" ".join(str(reason).split())[:300])
 
 
 def login() -> str:

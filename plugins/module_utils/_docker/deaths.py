@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 LAST_LINES = 5
+LONGEST_LINE = 300
+# Bytes and seconds for these lines, whatever the container has written.
+_MOST, _SECONDS = 1 << 14, 10
 
 
 def death(engine: Engine, container: Container, identity: str, agent: str) -> EngineError:
@@ -30,7 +34,7 @@ def death(engine: Engine, container: Container, identity: str, agent: str) -> En
 def _last_lines(engine: Engine, identity: str) -> str:
     """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
     try:
-        lines = engine.logs(identity, tail=LAST_LINES).split("\n")
+        lines = engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)).split("\n")
     except EngineError as error:
         return "they cannot be read (%s)" % error.message.rstrip(".")
-    return " | ".join(line.strip() for line in lines if line.strip()) or "it wrote nothing"
+    return " | ".join(line.strip()[:LONGEST_LINE] for line in lines if line.strip()) or "it wrote nothing"
