@@ -73,6 +73,6 @@ def _termination(result: Json, agents: list[Json]) -> Json:
     lost = lost_agents(reports.agent_statuses(agents))
     return {
         "is_terminating": is_terminating,
-        "remove": [session["id"]] * is_terminating + result["remove"],
+        "remove": ([session["id"]] if is_terminating else []) + result["remove"],
         "network_patience": network_patience(lost),
     }

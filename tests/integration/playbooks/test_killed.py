@@ -15,7 +15,7 @@ PHASES = {
     "scheduled": "Place the session",
     "network": "Create the network",
     "created": "Create the containers",
-    "equipped": "Give the containers of this agent their identity",
+    "equipped": "Install SSH in the containers of this agent",
     "started": "Start the containers",
     "verified": "Reach every container by SSH",
 }
