@@ -126,12 +126,12 @@ def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
 def test_a_refusal_keeps_nothing(tmp_path: Path) -> None:
     answer = {"failed": True, "msg": "no"}
     assert played(session.ActionModule, answer).act({"state": "running", "artifacts": str(tmp_path)}, {})["failed"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ending_a_session_that_does_not_exist_removes_only_what_others_left() -> None:
     result = played(session.ActionModule, {"session": {}, "remove": ["old"]}).act({"state": "terminating"}, {})
     assert (result["is_terminating"], result["remove"]) == (False, ["old"])
-    assert list(tmp_path.iterdir()) == []
 
 
 # schedule
