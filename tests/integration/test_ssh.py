@@ -226,7 +226,7 @@ def test_verify_reaches_all(pair: Lab) -> None:
 
 
 def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
-    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents another host key than its own"):
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents an unexpected host key"):
         reach(pair.door("sub1"), ["sub1"], 600)
 
 
@@ -347,7 +347,9 @@ def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> No
 
     with pytest.raises(RuntimeError, match="Host key verification failed"):
         lab.ssh("main1", f"{RUNTIME_PATH}/ssh -o ConnectionAttempts=30 sub1 true")
-    with pytest.raises(ComputeError, match="sub1 does not answer main1 by ssh: Host key verification failed"):
+    with pytest.raises(
+        ComputeError, match="sub1 does not accept ssh connections from main1: Host key verification failed"
+    ):
         reach(lab.door(), ["sub1"], 30)
 
 
@@ -355,8 +357,8 @@ def test_verify_names_who_does_not_answer(labs: Labs, images: dict[str, str]) ->
     lab = labs(images["busybox"], 3).up()
     lab.engine.stop(lab.plan.containers[2].name, 1)
 
-    with pytest.raises(ComputeError, match=r"sub2 does not answer main1 by ssh: .*sub2.*\.$"):
+    with pytest.raises(ComputeError, match=r"sub2 does not accept ssh connections from main1: .*sub2.*\.$"):
         reach(lab.door(), ["sub1", "sub2"], 6)
     lab.engine.stop(lab.plan.main.name, 1)
-    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not answer by ssh"):
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not accept ssh connections"):
         reach(lab.door(), ["sub1", "sub2"], 1)

@@ -27,7 +27,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "image": (
         {"session_image": "nowhere/none:1"},
-        r"not launched: session_image: 'nowhere/none:1': no agent has it, and it could not be pulled \(.*\): build it .*\.$",
+        r"not launched: session_image: 'nowhere/none:1': no agent has it, and the pull failed \(.*\); build it .*\.$",
     ),
 }
 

@@ -57,7 +57,7 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "session_environment",
         {"A": "<% rank %"},
-        "session_environment: A: '<% rank %': a value between <% and %> is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails:",
+        "session_environment: A: '<% rank %': the text between <% and %> must be a valid expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; the error is:",
     ),
     ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),

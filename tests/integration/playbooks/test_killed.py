@@ -17,7 +17,7 @@ PHASES = {
     "created": "Create the containers",
     "equipped": "Give the containers of this agent their identity",
     "started": "Start the containers",
-    "verified": "Reach every container by SSH",
+    "verified": "Verify every container by SSH",
 }
 # The session that was killed at this phase, and launched again, is killed once more: while it is ended.
 ENDINGS = {"network": "Begin the termination", "verified": "Remove the containers of ended sessions"}

@@ -29,8 +29,8 @@ def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller) -> 
     refused = other.launch("train")
     assert refused.code != 0
     assert refused.message == (
-        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}: choose "
-        "another name, or another folder as session_artifacts."
+        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}; choose "
+        "another name, or set session_artifacts to another folder."
     )
     assert other.engine() == {}
     apart = {"session_artifacts": str(other.folder / "apart")}

@@ -255,7 +255,7 @@ def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> Non
     action = played(
         schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")
     )
-    message = "Session Train-X is being launched by bob: wait for it, or end it with terminate.yml."
+    message = "Session Train-X is being launched by bob; wait for it, or terminate it with terminate.yml."
     with pytest.raises(StateError, match=exactly(message)):
         ask(action)
     assert len(action.asked) == 1

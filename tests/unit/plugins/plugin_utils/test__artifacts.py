@@ -109,7 +109,9 @@ def test_the_folder_is_one_session_s(artifacts: Artifacts) -> None:
     artifacts.write("session.json", b"{}")
 
     assert artifacts.session == "one"
-    with pytest.raises(ComputeError, match="/train belongs to session one: choose another name, or another folder"):
+    with pytest.raises(
+        ComputeError, match="/train belongs to session one; choose another name, or set session_artifacts"
+    ):
         artifacts.identity("two", create=True)
     assert not artifacts.remove("two")
     assert sorted(os.listdir(artifacts.folder)) == ["identity", "session.json"]
@@ -129,7 +131,7 @@ def test_a_folder_of_somebody_s_own_is_left_alone(artifacts: Artifacts) -> None:
     Path(artifacts.folder, "main.py").write_text("work")
 
     with pytest.raises(
-        InputError, match=r"^session_name: 'train': the folder .*/train has that name and holds main.py"
+        InputError, match=r"^session_name: 'train': the folder .*/train has that name and contains main.py"
     ):
         _ = artifacts.session
     assert mode(artifacts.folder) == 0o755
