@@ -68,7 +68,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
-    """All agents hear each other, except for one pair and channel."""
+    """All agents receive the datagrams of all others, except for one pair and channel."""
     channels = ("4789/udp", "7946/udp", "full")
     pairs = [(one, other) for one in names for other in names if one != other]
     received = {name: [] for name in names}
