@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What people see: summaries and tables. The text comes from module_utils/_views.py."""
+"""Filters for summaries and tables, implemented in module_utils/_views.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.provisio
 def findings_table(findings: Sequence[Json]) -> List[str]:
     """A line for every finding."""
     columns = ("status", "check", "where", "found", "remedy")
-    return views.table(columns, [[one[column] for column in columns] for one in findings])
+    return views.table(columns, [[finding[column] for column in columns] for finding in findings])
 
 
 def logs_of_hosts(hostvars: Mapping[str, Any], hosts: Sequence[str]) -> List[Json]:

@@ -73,7 +73,7 @@ def _entry_point(name: str) -> dict[str, Any]:
 
 
 def _option(variable: Any, entry_point: str) -> dict[str, Any]:
-    """A variable's documentation; a list or dictionary that takes none has no key."""
+    """The documentation of a variable, without the keys that are empty."""
     kept = (KEPT, OVERRIDE) if entry_point == "schedule" else (KEPT,)
     notes = [variable.notes[entry_point]] if entry_point in variable.notes else []
     return _plain(

@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "session"
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
-# Set by the role for those who use it.
+# Results that the role sets for its users.
 RESULTS = {"session_listed"}
 # No variables: playbooks, files, modules and the group of a session in an inventory.
 NAMES = {"session_logs", "session_json", "session_info", "session_request", "session_failure", "session_train"}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's halves. What the module on the host answers is played from a script; everything else is real."""
+"""The action plugins. A script supplies the answers of the modules; everything else is real."""
 
 from __future__ import annotations
 
@@ -142,13 +142,13 @@ ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
     row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
-    told = {
+    answer = {
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
         "reason": "because",
         "plan": None,
     }
-    return {**told, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
+    return {**answer, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +178,7 @@ def test_a_plan_has_the_users_variables(outcome: str) -> None:
 def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     outcome: str, left: list[str], tmp_path: Path
 ) -> None:
-    """Whose folder it is goes to the head, which refuses where that session lives."""
+    """The head learns which session the folder belongs to, and refuses the launch if that session is live."""
     Artifacts(str(tmp_path), "train").identity("ended", create=True)
     action = played(schedule.ActionModule, answer(outcome))
     ask(action, artifacts=str(tmp_path))
@@ -232,7 +232,7 @@ def test_the_lease_covers_a_bootstrap_script_and_a_pull() -> None:
 
 
 def test_the_command_line_replaces_what_a_waiting_session_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value from elsewhere does not: the session is launched as it was requested."""
+    """A value from another source is ignored: the session is launched as it was requested."""
     given = {"session_verify_timeout": "90", "session_pull": ""}
     monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: given)
     asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
@@ -260,7 +260,7 @@ def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> Non
     action = played(
         schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")
     )
-    message = "Session Train-X is being launched by bob: wait for it, or end it with terminate.yml."
+    message = "Session Train-X is being launched by bob; wait for it, or terminate it with terminate.yml."
     with pytest.raises(StateError, match=exactly(message)):
         ask(action)
     assert len(action.asked) == 1
@@ -341,7 +341,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     listed = session_info.work(
         {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
     )
-    # Of several, the last one's are read and no others: a name may have had a hundred sessions.
+    # Only the logs of the newest session are read: a name may have had a hundred sessions.
     assert [[log["text"] for log in one["logs"]] for one in listed["sessions"]] == [
         [],
         ["hello again"],
@@ -373,7 +373,7 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
 
 
 def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
-    """Ended with a log that cannot be kept: the end stands, and it is told."""
+    """If a log cannot be kept, the session still ends, and the result contains a warning."""
     identity = decide()["session"]["id"]
     move("terminating", name="train", owner="alice")
     (folder / identity).mkdir(mode=0o700)

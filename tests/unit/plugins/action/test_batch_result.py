@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The wait for a batch command, over agents that are played."""
+"""The wait for a batch command, with simulated agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOST = AnsibleConnectionFailure("no route to host")
 
 
 class Agents:
-    """Stands in for the connections: an answer of each agent for every round, the last one for ever."""
+    """Replaces the connections: an answer of each agent for every round; the last answer repeats."""
 
     def __init__(self, **answers: list[Json | Exception]) -> None:
         self.answers = answers

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every change of state, once and again, over a real store."""
+"""Every change of state, and its repetition, with a real store."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
 
 @pytest.mark.parametrize("late", ["running", "error"])
 def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) -> None:
-    """Its lease had run out, and another repair is at work: that one's holder and lease stay its own."""
+    """A repair whose lease expired does not change the holder and lease of the repair that took over."""
     asked = request(cluster_size=3)
     first = launch(store, asked, context(A))
     store.change(first.session, "RUNNING", 1001.0, "on its way")
