@@ -24,7 +24,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 
 GIB = 1 << 30
 SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
