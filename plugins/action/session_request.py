@@ -13,10 +13,10 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH, LOGS, TERMINATE
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 

@@ -192,7 +192,7 @@ document:
 
 import os
 import time
-from typing import Callable, List, Tuple
+from typing import List
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -200,7 +200,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -259,7 +259,7 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
-            before, row = _change(params)(store, change)
+            before, row = CHANGES[params["state"]](store, change)
             remove = removable(store, change.agents)
     finally:
         store.close()
@@ -273,13 +273,6 @@ def work(params: Json, check_mode: bool) -> Json:
         "remove": [session for session in remove if not row or session != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
-
-
-def _change(params: Json) -> Callable[[Store, Change], Tuple[str, Row | None]]:
-    """The transition that leads to the state; a result is recorded of a session that keeps running."""
-    if params["state"] == "running" and params["result"]:
-        return CHANGES["completed"]
-    return CHANGES["error" if params["state"] == "failed" else params["state"]]
 
 
 def _keep(folder: str, logs: List[Json]) -> List[str]:

@@ -23,6 +23,9 @@ from ansible_collections.cluster.compute.plugins.action import agent_info, sched
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
+from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
+from ansible_collections.cluster.compute.plugins.modules import session as session_module
+from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -286,66 +289,46 @@ def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
     assert (result["failed"], result["msg"], result["failure"]) == (True, failure["message"], failure)
 
 
+REPORT: Json = {
+    "name": "a",
+    "reachable": True,
+    "capacity": {"millicpus": 4000, "memory": 16 << 30, "cpu_ids": [0, 1, 2, 3]},
+    "image": {"present": True, "architecture": "x86_64"},
+    "architecture": "x86_64",
+    "ports": [22],
+    "routes": ["10.0.0.0/24"],
+}
+
+
 def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
     """From a checked request to the end, through the modules' own functions and a store in a folder."""
-    from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
-    from ansible_collections.cluster.compute.plugins.modules import session as session_module
-    from ansible_collections.cluster.compute.plugins.modules import session_info
-
-    checked = request(cluster_size=2).to_json()
-    report = {
-        "name": "a",
-        "reachable": True,
-        "capacity": {"millicpus": 4000, "memory": 16 << 30, "cpu_ids": [0, 1, 2, 3]},
-        "image": {"present": True, "architecture": "x86_64"},
-        "architecture": "x86_64",
-        "ports": [22],
-        "routes": ["10.0.0.0/24"],
-    }
+    folder = tmp_path / "state"
     holder = dict(context(agent("a")).holder)
-    folder = str(tmp_path / "state")
-    common = {"agents": [report], "holder": holder, "lease": 600, "state_dir": folder}
-    asked = {
-        **common,
-        "request": checked,
-        "queue_policy": "backfill",
-        "queue_age_bound": 3600,
-        "takeover": "",
-        "kept": "",
-    }
+    common = {"agents": [REPORT], "holder": holder, "lease": 600, "state_dir": str(folder)}
+    queue = {"queue_policy": "backfill", "queue_age_bound": 3600, "takeover": "", "kept": ""}
+    asked = {**common, **queue, "request": request(cluster_size=2).to_json()}
 
     def decide(check_mode: bool = False) -> Json:
         result: Json = json.loads(json.dumps(schedule_module.work(asked, check_mode)))
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        blank = {
-            "id": None,
-            "name": None,
-            "owner": None,
-            "reason": "",
-            "result": "",
-            "reached": [],
-            "logs": [],
-            "launch": "",
-        }
-        return session_module.work({**common, **blank, "state": state, **fields}, False)
+        blank = dict.fromkeys(("id", "name", "owner"))
+        texts = {"reason": "", "result": "", "launch": "", "reached": [], "logs": []}
+        return session_module.work({**common, **blank, **texts, "state": state, **fields}, False)
 
-    _through_its_life(decide, move, tmp_path / "state")
-    listed = session_info.work(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
-    )
-    assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
-    assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
-    _through_another_life(decide, move, tmp_path / "state")
-    listed = session_info.work(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
-    )
+    _through_its_life(decide, move, folder)
+    [ended] = _listed(folder)
+    assert (ended["state"], ended["logs"]) == ("TERMINATED", [{"hostname": "main1", "state": "ended", "text": "bye"}])
+    _through_another_life(decide, move, folder)
     # Only the logs of the newest session are read: a name may have had a hundred sessions.
-    assert [[log["text"] for log in one["logs"]] for one in listed["sessions"]] == [
-        [],
-        ["hello again"],
-    ]
+    assert [[log["text"] for log in one["logs"]] for one in _listed(folder)] == [[], ["hello again"]]
+
+
+def _listed(folder: Path) -> list[Json]:
+    asked = {"name": None, "owner": None, "ended": True, "agents": [REPORT], "state_dir": str(folder), "logs": True}
+    sessions: list[Json] = session_info_module.work(asked, False)["sessions"]
+    return sessions
 
 
 def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
