@@ -125,7 +125,9 @@ def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[st
     for name in others:
         reason = answers.get(name, "no answer within %d seconds" % timeout)
         if reason:
-            raise ComputeError("%s does not answer %s by ssh: %s." % (name, endpoint.name, reason.rstrip(".")), name)
+            raise ComputeError(
+                "%s does not accept ssh connections from %s: %s." % (name, endpoint.name, reason.rstrip(".")), name
+            )
     return [endpoint.name, *others]
 
 
@@ -152,7 +154,8 @@ def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
             reason = error.strerror or str(error)
         if time.monotonic() + PAUSE >= deadline:
             raise ComputeError(
-                "%s does not answer by ssh: %s; session_logs.yml shows its log." % (endpoint, reason), endpoint.name
+                "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),
+                endpoint.name,
             )
         time.sleep(PAUSE)
 
@@ -164,12 +167,15 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         transport.start_client(timeout=_left(deadline))
         if transport.get_remote_server_key().get_base64() != endpoint.host_key.split()[1]:
             raise ComputeError(
-                "%s presents another host key than its own: check what listens there." % endpoint, endpoint.name
+                "%s presents an unexpected host key; check which program listens on that port." % endpoint,
+                endpoint.name,
             )
         transport.auth_publickey(endpoint.user, paramiko.Ed25519Key.from_private_key_file(endpoint.key_file))
     except (paramiko.SSHException, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise ComputeError("%s refuses %s by ssh: %s." % (endpoint, endpoint.user, reason), endpoint.name) from error
+        raise ComputeError(
+            "%s refuses the ssh login of %s: %s." % (endpoint, endpoint.user, reason), endpoint.name
+        ) from error
 
 
 def _ask(paramiko: Any, transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:

@@ -160,7 +160,7 @@ def test_a_container_that_does_not_answer_is_named_with_its_reason(tmp_path: Pat
     def partly(channel: Any, mark: str, _hosts: list[str]) -> None:
         channel.sendall(f"\n{mark} begun\n\n{mark} yes sub1\n\n{mark} no sub2 Permission denied.\n".encode())
 
-    assert verified(tmp_path, partly, 30) == "sub2 does not answer main1 by ssh: Permission denied."
+    assert verified(tmp_path, partly, 30) == "sub2 does not accept ssh connections from main1: Permission denied."
 
 
 def test_a_server_whose_banner_never_ends_is_given_up(tmp_path: Path) -> None:
@@ -172,5 +172,5 @@ def test_a_server_whose_banner_never_ends_is_given_up(tmp_path: Path) -> None:
             sent += connection.send(b"z" * 1024)
 
     with listening(serve) as port:
-        assert "refuses work by ssh" in answer_of(port, tmp_path, "ssh-ed25519 AAAA")
+        assert "refuses the ssh login of work" in answer_of(port, tmp_path, "ssh-ed25519 AAAA")
     assert sent < 4 * MOST_BYTES
