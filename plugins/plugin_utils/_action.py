@@ -77,7 +77,9 @@ class ComputeAction(ActionBase):
             args = {**args, **self._engine(task_vars)}
         if name in direct_call.MODULES and self._is_here(task_vars):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
-        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
+        # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
+        silent = {**task_vars, "ansible_no_target_syslog": True}
+        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
         return result
 
     def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
