@@ -77,5 +77,9 @@ class NotFoundError(ComputeError):
 
 def _shown(value: object, longest: int = 80) -> str:
     """The value as a user would recognise it: control characters escaped, never longer than a line."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):
+        # Python refuses to print integers of more than 4,300 digits.
+        return "a value that is too large to print"
     return text if len(text) <= longest else text[: longest - 1] + "…"
