@@ -234,6 +234,11 @@ agent:
       type: list
       elements: str
       returned: always
+    needed_addresses:
+      description: The gateways and name servers of the host, and the address that the controller connects from.
+      type: list
+      elements: str
+      returned: always
     networks:
       description: The engine's networks.
       type: list

@@ -13,6 +13,7 @@ from typing import Callable, List, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import ROTATING
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -24,6 +25,8 @@ CLOCK_WARN, CLOCK_FAIL = 2.0, 30.0
 DISK_WARN, DISK_FAIL = 10 << 30, 2 << 30
 NOFILE_WARN = 65536
 MEMLOCK_WARN = 64 << 20
+# The storage drivers that can have a size for each container; XFS also needs the mount option pquota.
+QUOTAS = ("overlay2 on xfs", "btrfs", "zfs")
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,19 @@ def _limits(report: Json, _required: Requirements) -> Verdict:
     return OK, found, ""
 
 
+def _bounds(report: Json, _required: Requirements) -> Verdict:
+    """What keeps a session from filling its agent."""
+    driver, storage = report["log_driver"], report["storage"]
+    found = "pids %s, logs %s, files %s" % (
+        "bounded" if report["cgroups"]["pids limit"] else "not bounded",
+        "rotated (%s)" % driver if driver in ROTATING else "where %s sends them" % (driver or "its driver"),
+        "bounded by session_disk (%s)" % storage if storage in QUOTAS else "not bounded (%s)" % storage,
+    )
+    if driver not in ROTATING:
+        return WARN, found, "bound the logs where they are kept, or set its log-driver to local"
+    return OK, found, ""
+
+
 def _pool(report: Json, required: Requirements) -> Verdict:
     taken = [*report["routes"], *report["networks"]]
     try:
@@ -188,6 +204,7 @@ _ALONE: Tuple[Check, ...] = (
     ("disk", _disk),
     ("cgroups", _cgroups),
     ("limits", _limits),
+    ("bounds", _bounds),
     ("pool", _pool),
     ("nfs", _nfs),
 )

@@ -77,6 +77,8 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "disk_free": free_space(root),
         "cgroups": _cgroups(info),
         "cgroup_version": str(info.get("CgroupVersion") or 1),
+        "log_driver": str(info.get("LoggingDriver") or ""),
+        "storage": _storage(info),
         "nofile": limits.nofile,
         "memlock": limits.memlock,
         "networks": [subnet for network in networks for subnet in network["subnets"]],
@@ -94,6 +96,13 @@ def free_space(folder: str) -> int:
     except OSError:
         return -1
     return status.f_bavail * status.f_frsize
+
+
+def _storage(info: Json) -> str:
+    """The storage driver and its file system, as ``overlay2 on xfs``."""
+    status = {str(row[0]): str(row[1]) for row in info.get("DriverStatus") or [] if len(row) == 2}
+    backing = status.get("Backing Filesystem", "")
+    return str(info.get("Driver") or "") + (" on " + backing if backing else "")
 
 
 def _is_ours(network: Json) -> bool:

@@ -60,6 +60,22 @@ def routes(proc: str = "/proc") -> List[str]:
     return [str(network) for network in sorted(found) if network.prefixlen > 0]
 
 
+def needed_addresses(proc: str = "/proc", etc: str = "/etc") -> List[str]:
+    """Addresses that this host must go on reaching: its gateways, its name servers, and the other end of its SSH connection."""
+    gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows("%s/net/route" % proc)}
+    servers = re.findall(r"^nameserver\s+(\S+)", read("%s/resolv.conf" % etc), re.MULTILINE)
+    client = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
+    return sorted(address for address in {*gateways, *servers, client} if _is_far(address))
+
+
+def _is_far(address: str) -> bool:
+    try:
+        parsed = IPv4Address(address)
+    except ValueError:
+        return False
+    return not parsed.is_loopback and not parsed.is_unspecified
+
+
 def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -> int:
     """The MTU of the first interface that holds one of the addresses, else of the default route's; 0: not known."""
     held = {address: name for name, address in _interfaces()}

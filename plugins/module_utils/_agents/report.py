@@ -103,6 +103,7 @@ def _host_report(options: Json) -> Json:
         "runtime": {"volume": RUNTIME_VOLUME, "present": False},
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
+        "needed_addresses": host.needed_addresses(),
         "networks": [],
         "ports": sorted(host.listening_ports()),
         "containers": [],

@@ -135,6 +135,11 @@ class Session:
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()
+    pids: int = 32768
+    log_size: int = 100 << 20
+    log_files: int = 3
+    disk: int = 0
+    no_new_privileges: bool = False
 
     @classmethod
     def from_json(cls, data: Json) -> Session:

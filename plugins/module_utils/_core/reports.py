@@ -56,6 +56,7 @@ class Agent:
     node: str = ""
     managers: Tuple[str, ...] = ()
     routes: Tuple[str, ...] = ()
+    needed_addresses: Tuple[str, ...] = ()
     subnets: Tuple[str, ...] = ()
     ports: Tuple[int, ...] = ()
     containers: Tuple[ObservedContainer, ...] = ()
@@ -85,6 +86,7 @@ class Agent:
             node=str(swarm.get("node_id") or ""),
             managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
             routes=tuple(data.get("routes") or ()),
+            needed_addresses=tuple(data.get("needed_addresses") or ()),
             subnets=tuple(subnet for network in networks for subnet in network.get("subnets") or ()),
             ports=tuple(data.get("ports") or ()),
             containers=tuple(ObservedContainer.from_json(container) for container in data.get("containers") or ()),

@@ -202,7 +202,8 @@ class AgentContainers:
             raise EngineError(message % (self.agent, self.runtime), self.agent)
         environment = (image.get("Config") or {}).get("Env") or []
         path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
-        return AgentSettings(path, self.limits, self.runtime, _name_of(image, reference))
+        driver = str(self.engine.info().get("LoggingDriver") or "")
+        return AgentSettings(path, self.limits, self.runtime, _name_of(image, reference), driver)
 
     # Starting
 

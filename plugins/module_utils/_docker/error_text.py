@@ -42,6 +42,7 @@ _ADVICE = (
     (r"error setting rlimit", "restart its engine with higher limits"),
     (r"no space left on device", "free some space on that disk"),
     (r"pool overlaps", "choose another pool of subnets, or remove the overlapping network"),
+    (r"storage-opt|storage option|pquota", "set session_disk to 0, or use a storage driver with quotas there"),
     (r"address already in use", "remove the container that has that address on the network"),
     (r"could not find an available|all predefined address pools", "remove unused networks"),
     (r"does not support reading", "read it where its logging driver sends it"),

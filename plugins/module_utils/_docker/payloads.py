@@ -6,7 +6,7 @@
 
 No capability is added: programs run as the session's user, who would not receive it; the memlock limit is raised instead.
 Some of the engine's default capabilities are dropped.
-``no-new-privileges`` is not set: it would break ``sudo`` and ``su`` in images that have them. The restart policy is
+``no-new-privileges`` is an option: it breaks ``sudo`` and ``su`` in images that have them. The restart policy is
 ``no``: a container that ends stays stopped, so that its exit code and an out-of-memory kill are reported, and another
 launch starts it again.
 """
@@ -30,14 +30,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Network,
     Plan,
     Resources,
+    Session,
 )
 
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds between SIGTERM and SIGKILL.
 STOP_GRACE = 3
-# What neither training nor the SSH runtime needs: raw packets (as in ARP spoofing), device nodes, capabilities of files. ping works
-# without raw packets. AUDIT_WRITE stays: Debian's sshd ends a login with a terminal if it cannot write a record.
-DROPPED = ("NET_RAW", "MKNOD", "SETFCAP")
+# The logging drivers that keep files on the agent, and rotate them.
+ROTATING = ("json-file", "local")
+# What neither training nor the SSH runtime needs: device nodes, and capabilities of files. AUDIT_WRITE stays: Debian's sshd ends a
+# login with a terminal if it cannot write a record. NET_RAW stays unless the session gives it up: the file of Debian's ping has it,
+# and such a file does not start in a container without it.
+DROPPED = ("MKNOD", "SETFCAP")
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,13 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, and the name of its runtime volume."""
+    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, its runtime volume, its logging driver."""
 
     image_path: str = ""
     limits: Limits = NO_LIMITS
     runtime: str = RUNTIME_VOLUME
     image: str = ""
+    log_driver: str = ""
 
 
 def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
@@ -136,9 +141,23 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
-        "CapDrop": list(DROPPED),
+        **_bounds(plan.session, settings.log_driver),
         **_amounts(container.resources),
     }
+
+
+def _bounds(session: Session, log_driver: str) -> Json:
+    """What a session cannot take from others on its agent. The owner of an agent may send logs elsewhere: they stay there."""
+    bounds: Json = {"PidsLimit": session.pids, "CapDrop": list(DROPPED)}
+    if log_driver in ROTATING:
+        rotation = {"max-size": str(session.log_size), "max-file": str(session.log_files)}
+        bounds["LogConfig"] = {"Type": log_driver, "Config": rotation}
+    if session.disk:
+        bounds["StorageOpt"] = {"size": str(session.disk)}
+    if session.no_new_privileges:
+        bounds["SecurityOpt"] = ["no-new-privileges"]
+        bounds["CapDrop"].append("NET_RAW")
+    return bounds
 
 
 def _amounts(resources: Resources) -> Json:

@@ -15,7 +15,9 @@ from typing import Iterable, List, Sequence, Set, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 
 _LONGEST_PREFIX = 27
-_POOL_RULE = "must be an IPv4 network of at least /%d, as in 10.201.0.0/16" % _LONGEST_PREFIX
+_POOL_RULE = "must be a private IPv4 network of at least /%d, as in 10.201.0.0/16" % _LONGEST_PREFIX
+# https://www.rfc-editor.org/rfc/rfc1918 and https://www.rfc-editor.org/rfc/rfc6598
+_PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _pool(text: str) -> ipaddress.IPv4Network:
         network = ipaddress.IPv4Network(text)
     except ValueError:
         raise InputError("session_network_pool", text, _POOL_RULE) from None
-    if network.prefixlen > _LONGEST_PREFIX:
+    if network.prefixlen > _LONGEST_PREFIX or not any(network.subnet_of(private) for private in _PRIVATE):
         raise InputError("session_network_pool", text, _POOL_RULE)
     return network
 

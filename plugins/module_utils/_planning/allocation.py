@@ -48,11 +48,12 @@ def can_allocate(request: Request, placement: Placement, plans: Sequence[Plan], 
 
 
 def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:
-    """A subnet that overlaps with no other session's, and with no route or network of any agent."""
+    """A subnet that overlaps with no other session's, and with no route or network of any agent, and hides no address it needs."""
     taken = {plan.network.subnet for plan in plans}
     for agent in agents:
         taken.update(agent.routes)
         taken.update(agent.subnets)
+        taken.update(agent.needed_addresses)
     return choose_subnet(request.size, request.network_pool, taken)
 
 

@@ -181,6 +181,33 @@ class Request:
     on_failure: str = declared_choice(
         ("keep", "terminate"), "What happens to the session when its command fails or a container dies."
     )
+    pids: int = declared(
+        "int",
+        32768,
+        "Processes and threads of each container, from 64 to 4194304.",
+        rules.within(64, 1 << 22),
+    )
+    log_size: int = declared(
+        "str",
+        "100m",
+        "Size at which the engine rotates the log of a container, at least V(64k). It holds for the engine's drivers "
+        "V(json-file) and V(local).",
+        rules.check_log_size,
+    )
+    log_files: int = declared(
+        "int", 3, "Number of log files that the engine keeps of each container, from 1 to 100.", rules.within(1, 100)
+    )
+    disk: int = declared(
+        "str",
+        "0",
+        "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
+        "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
+        rules.check_disk,
+    )
+    no_new_privileges: bool = declared_flag(
+        "Programs in containers gain no privileges from setuid files, and root in containers sends no raw packets, so C(sudo), C(su) "
+        "and many kinds of C(ping) do not work."
+    )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER
     )
@@ -188,7 +215,7 @@ class Request:
     network_pool: Tuple[str, ...] = declared(
         "list",
         ["10.201.0.0/16"],
-        "Address pools that sessions take their subnets from: IPv4 networks of at least a /27, one of them large enough "
+        "Address pools that sessions take their subnets from: private IPv4 networks of at least a /27, one of them large enough "
         "for the session.",
         rules.check_network_pool,
         elements="str",
@@ -246,7 +273,8 @@ class Request:
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        return digest({name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS})
+        values = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        return digest(without_added_defaults(values))
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""
@@ -262,3 +290,15 @@ class Request:
 REQUEST_VARIABLES = declared_variables(Request)
 # How it is launched. Two requests that differ in nothing else ask for the same session.
 _LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
+# What release 1.0.0 lacked.
+_ADDED = ("pids", "log_size", "log_files", "disk", "no_new_privileges")
+_ADDED_DEFAULTS = {
+    variable.field: variable.normal_form(None) for variable in REQUEST_VARIABLES if variable.field in _ADDED
+}
+
+
+def without_added_defaults(values: Json) -> Json:
+    """The values without added fields that have their defaults, so that digests of release 1.0.0 remain equal."""
+    return {
+        name: value for name, value in values.items() if name not in _ADDED_DEFAULTS or value != _ADDED_DEFAULTS[name]
+    }

@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 LARGEST = 1000
 # https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
 LEAST_MEMORY = 6 << 20
+LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
 # MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
 LONGEST_ENTRY = (1 << 17) - 1
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -124,6 +125,20 @@ def check_shm(variable: str, value: Any) -> int:
     if shm < 1:
         raise InputError(variable, value, "must be greater than 0")
     return shm
+
+
+def check_log_size(variable: str, value: Any) -> int:
+    size = parse_bytes(value, variable)
+    if size < LEAST_LOG:
+        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_LOG))
+    return size
+
+
+def check_disk(variable: str, value: Any) -> int:
+    size = parse_bytes(value, variable)
+    if 0 < size < LEAST_DISK:
+        raise InputError(variable, value, "must be 0 for no limit, or at least %s" % show_bytes(LEAST_DISK))
+    return size
 
 
 def check_gpus(variable: str, value: Any) -> float:

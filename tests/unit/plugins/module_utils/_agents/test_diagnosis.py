@@ -58,6 +58,8 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "nofile": 1048576,
         "memlock": -1,
         "networks": ["172.17.0.0/16"],
+        "log_driver": "json-file",
+        "storage": "overlay2 on extfs",
         "mtu": 1500,
         "esp": True,
         "esp_reason": "taken",
@@ -134,6 +136,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "boot with cgroup_enable=memory swapaccount=1",
     ),
     "limits": ({"nofile": 20000, "memlock": 8 << 20}, WARN, "nofile 20000, memlock 8m", "raise LimitNOFILE"),
+    "bounds": ({"log_driver": "journald"}, WARN, "pids bounded, logs where journald sends them, files not bounded (overlay2 on extfs)", "bound the logs"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
     "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),
@@ -208,7 +211,7 @@ def test_an_agent_that_cannot_listen_or_is_lost_meanwhile_is_a_warning(earlier: 
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()))
-    assert summary["message"] == "1 of 9 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 10 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

@@ -106,3 +106,16 @@ def test_the_swarm_of_a_worker(tmp_path: Path) -> None:
     pem = "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n" % base64.b64encode(der).decode()
     write(tmp_path, "swarm/certificates/swarm-node.crt", "noise\n" + pem)
     assert host.swarm_cluster(str(tmp_path)) == identity.decode()
+
+
+def test_the_addresses_that_a_host_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.9 50000 192.0.2.2 22")
+    (tmp_path / "net").mkdir()
+    rows = ["Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT"]
+    rows += ["eth0 00000000 010012AC 0003 0 0 0 00000000 0 0 0", "eth0 000012AC 00000000 0001 0 0 0 0000FFFF 0 0 0"]
+    (tmp_path / "net/route").write_text("\n".join(rows) + "\n")
+    (tmp_path / "resolv.conf").write_text(
+        "search a\nnameserver 10.201.0.53\nnameserver 127.0.0.53\nnameserver fe80::1\n"
+    )
+    found = host.needed_addresses(str(tmp_path), str(tmp_path))
+    assert found == ["10.201.0.53", "172.18.0.1", "192.0.2.9"]

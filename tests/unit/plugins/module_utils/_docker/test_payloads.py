@@ -106,7 +106,35 @@ def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
 
 
 def test_capabilities_that_training_does_not_need_are_dropped() -> None:
-    assert body()["HostConfig"]["CapDrop"] == ["NET_RAW", "MKNOD", "SETFCAP"]
+    assert body()["HostConfig"]["CapDrop"] == ["MKNOD", "SETFCAP"]
+
+
+def bounded(log_driver: str = "", **changes: Any) -> dict[str, Any]:
+    plan = Shape().plan()
+    plan = replace(plan, session=replace(plan.session, **changes))
+    config: dict[str, Any] = container_body(plan, plan.main, AgentSettings(log_driver=log_driver))["HostConfig"]
+    return config
+
+
+def test_a_session_is_bounded_by_default() -> None:
+    config = bounded("json-file")
+    assert config["PidsLimit"] == 32768
+    assert config["LogConfig"] == {"Type": "json-file", "Config": {"max-size": "104857600", "max-file": "3"}}
+    assert not {"StorageOpt", "SecurityOpt"} & set(config)
+
+
+@pytest.mark.parametrize("driver", ["journald", "syslog", ""])
+def test_logs_go_where_the_agent_sends_them(driver: str) -> None:
+    assert "LogConfig" not in bounded(driver)
+
+
+def test_bounds_that_a_session_asks_for() -> None:
+    config = bounded("local", pids=64, log_size=65536, log_files=1, disk=1 << 30, no_new_privileges=True)
+    assert config["PidsLimit"] == 64
+    assert config["LogConfig"] == {"Type": "local", "Config": {"max-size": "65536", "max-file": "1"}}
+    assert config["StorageOpt"] == {"size": "1073741824"}
+    assert config["SecurityOpt"] == ["no-new-privileges"]
+    assert config["CapDrop"] == ["MKNOD", "SETFCAP", "NET_RAW"]
 
 
 def test_ports_on_main_only() -> None:

@@ -141,7 +141,7 @@ def test_pools_are_networks() -> None:
 
 @pytest.mark.parametrize("pool", ["10.201.0.1/16", "10.201.0.0/33", "fd00::/64", "private", "", None, "10.0.0.0/28"])
 def test_other_pools_are_refused(pool: object) -> None:
-    with pytest.raises(InputError, match=r"^session_network_pool: .*must be an IPv4 network of at least /27"):
+    with pytest.raises(InputError, match=r"^session_network_pool: .*must be a private IPv4 network of at least /27"):
         check_pools([pool])
 
 

@@ -21,7 +21,7 @@ BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
 NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
 OWNER = "must have 1 to 32 letters, digits, '-' or '_', and must start and end with a letter or digit"
-POOL = "must be an IPv4 network of at least /27, as in 10.201.0.0/16"
+POOL = "must be a private IPv4 network of at least /27, as in 10.201.0.0/16"
 SIZE = "must be a whole number from 1 to 1000"
 AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
 CPUS = "must be a number with at most three decimals, as in 4 or 0.5"
@@ -185,6 +185,14 @@ def refusal(variables: dict[str, Any]) -> str:
             POOL,
         ),
         ("network_pool", [], "[]", POOL),
+        ("network_pool", ["8.8.0.0/16"], "'8.8.0.0/16'", POOL),
+        ("network_pool", ["0.0.0.0/0"], "'0.0.0.0/0'", POOL),
+        ("network_pool", ["127.0.0.0/8"], "'127.0.0.0/8'", POOL),
+        ("network_pool", ["169.254.0.0/16"], "'169.254.0.0/16'", POOL),
+        ("pids", 10, "10", "must be a whole number from 64 to 4194304"),
+        ("log_size", "1k", "'1k'", "must be at least 64k"),
+        ("log_files", 0, "0", "must be a whole number from 1 to 100"),
+        ("disk", "1m", "'1m'", "must be 0 for no limit, or at least 16m"),
         ("port_range", "80-90", "'80-90'", "must be FIRST-LAST with ports from 1024 to 65535"),
     ],
 )
