@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning import plain_value, rules
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST = "main", "schedule", "terminate", "logs", "list"
@@ -58,6 +58,9 @@ class Variable:
     kept: bool = False
     secret: bool = False
     since: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "check", plain_value.checked(self.check))
 
     @property
     def full_name(self) -> str:
