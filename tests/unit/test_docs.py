@@ -16,13 +16,29 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "roles/*/README.md", "tests/README.md", "examples/**/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "roles/*/README.md",
+        "tests/README.md",
+        "examples/**/*.md",
+        "extensions/**/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 README_LINES = 120
 
 # Files and folders whose words are checked. Extend this list when a folder is clean.
-PLAIN = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "roles/*/README.md", "tests/README.md", "examples")
+PLAIN = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs",
+    "roles/*/README.md",
+    "tests/README.md",
+    "examples",
+    "extensions/patterns",
+)
 NOT_YET = ("docs/contracts.md", "docs/variables.md")
 FORBIDDEN = re.compile(
     r"\b(told|tells|anew|nobody|whoever|somebody|by now)\b|\bone has\b|name that is none|its end comes", re.IGNORECASE
