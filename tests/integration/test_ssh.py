@@ -311,7 +311,7 @@ def test_check_mode_shows_changes_and_makes_none(labs: Labs, images: dict[str, s
 def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).create(["main1"])
 
-    with pytest.raises(StateError, match="sub1: agent1 has no such container: create it first"):
+    with pytest.raises(StateError, match="sub1: agent1 does not have this container; create it first"):
         lab.install()
     with pytest.raises(InputError, match="containers: 'sub7': must name containers"):
         lab.install(["sub7"])

@@ -18,6 +18,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 
 Json = Dict[str, Any]
+# The metadata of fields that release 1.1.0 adds.
+_NEW = {"since": "1.1.0"}
 
 
 def digest(document: object) -> str:
@@ -116,7 +118,7 @@ class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
-    those of every container.
+    those of every container. A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
     id: str
@@ -135,11 +137,11 @@ class Session:
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()
-    pids: int = 32768
-    log_size: int = 100 << 20
-    log_files: int = 3
-    disk: int = 0
-    no_new_privileges: bool = False
+    pids: int = field(default=32768, metadata=_NEW)
+    log_size: int = field(default=100 << 20, metadata=_NEW)
+    log_files: int = field(default=3, metadata=_NEW)
+    disk: int = field(default=0, metadata=_NEW)
+    no_new_privileges: bool = field(default=False, metadata=_NEW)
 
     @classmethod
     def from_json(cls, data: Json) -> Session:

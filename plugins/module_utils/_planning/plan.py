@@ -43,7 +43,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.topology imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, without_added_defaults
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,13 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     """The container with the digest of all that it is made from: a container with another digest is not the right one."""
     labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, LABEL_SPEC)}
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
-    document["session"] = without_added_defaults(document["session"])
     document["session"].pop("launch")
     document["network"].pop("labels")
     # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
     document["containers"][0]["mounts"] = document["session"].pop("mounts")
+    for later in fields(Session):
+        if "since" in later.metadata and getattr(plan.session, later.name) == later.default:
+            del document["session"][later.name]
     return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
 
 

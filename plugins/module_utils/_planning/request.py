@@ -186,6 +186,7 @@ class Request:
         32768,
         "Processes and threads of each container, from 64 to 4194304.",
         rules.within(64, 1 << 22),
+        since="1.1.0",
     )
     log_size: int = declared(
         "str",
@@ -193,9 +194,14 @@ class Request:
         "Size at which the engine rotates the log of a container, at least V(64k). It holds for the engine's drivers "
         "V(json-file) and V(local).",
         rules.check_log_size,
+        since="1.1.0",
     )
     log_files: int = declared(
-        "int", 3, "Number of log files that the engine keeps of each container, from 1 to 100.", rules.within(1, 100)
+        "int",
+        3,
+        "Number of log files that the engine keeps of each container, from 1 to 100.",
+        rules.within(1, 100),
+        since="1.1.0",
     )
     disk: int = declared(
         "str",
@@ -203,10 +209,12 @@ class Request:
         "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
         "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
         rules.check_disk,
+        since="1.1.0",
     )
     no_new_privileges: bool = declared_flag(
         "Programs in containers gain no privileges from setuid files, and root in containers sends no raw packets, so C(sudo), C(su) "
-        "and many kinds of C(ping) do not work."
+        "and many kinds of C(ping) do not work.",
+        since="1.1.0",
     )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER
@@ -273,8 +281,10 @@ class Request:
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        values = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
-        return digest(without_added_defaults(values))
+        defaults = Request(self.name, self.owner).to_json()
+        later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
+        settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""
@@ -290,15 +300,3 @@ class Request:
 REQUEST_VARIABLES = declared_variables(Request)
 # How it is launched. Two requests that differ in nothing else ask for the same session.
 _LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
-# What release 1.0.0 lacked.
-_ADDED = ("pids", "log_size", "log_files", "disk", "no_new_privileges")
-_ADDED_DEFAULTS = {
-    variable.field: variable.normal_form(None) for variable in REQUEST_VARIABLES if variable.field in _ADDED
-}
-
-
-def without_added_defaults(values: Json) -> Json:
-    """The values without added fields that have their defaults, so that digests of release 1.0.0 remain equal."""
-    return {
-        name: value for name, value in values.items() if name not in _ADDED_DEFAULTS or value != _ADDED_DEFAULTS[name]
-    }
