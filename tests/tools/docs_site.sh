@@ -14,8 +14,9 @@ unset ANSIBLE_CONFIG
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-ansible-galaxy collection build --output-path "$work" "$root" >"$work/log"
-ansible-galaxy collection install --offline --force -p "$work" "$work"/*.tar.gz >>"$work/log"
+cd "$work"
+ansible-galaxy collection build --output-path "$work" "$root" >log
+ansible-galaxy collection install --offline --force -p "$work" "$work"/*.tar.gz >>log 2>&1
 
 source=$work/source
 mkdir -p "$source/reference"

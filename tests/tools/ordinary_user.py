@@ -120,7 +120,9 @@ def _copy(folder: Path, account: pwd.struct_passwd) -> None:
 def _interpreter(folder: Path, account: pwd.struct_passwd) -> Path:
     """The Python under the tests' virtual environment: itself if the user can run it, or else a copy."""
     original = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    command = [*_setpriv(account, account.pw_gid), str(original), "-c", "import ssl, sqlite3"]
+    # By a shell of the user: setpriv itself starts programs in folders that only root can enter.
+    script = 'exec "$0" -c "import ssl, sqlite3"'
+    command = [*_setpriv(account, account.pw_gid), "/bin/sh", "-c", script, str(original)]
     if subprocess.run(command, capture_output=True, check=False, cwd="/", env={"PATH": SYSTEM_PATH}).returncode == 0:
         return original
     copy = folder / "python"

@@ -81,7 +81,7 @@ def test_a_user_who_cannot_become_root_reads_a_single_sentence_that_names_the_op
     assert refused.code != 0
     text = " ".join(refused.text.split())
     name = user.account.pw_name
-    assert f"localhost: {name} can neither use the Docker Engine nor become root to install or start it (" in text
+    assert f"localhost: {name} can neither use the Docker Engine nor become root to install or start it (" in text, text
     assert (
         "); pass the password for sudo with -K, add this user to the group docker, or allow the user to use sudo."
         in text
