@@ -15,7 +15,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH, LOGS, TERMINATE
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    COPY,
+    EXEC,
+    LAUNCH,
+    LOGS,
+    TERMINATE,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
@@ -23,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates im
 SPEC = {
     "entry_point": {
         "type": "str",
-        "choices": ["main", "schedule", "terminate", "logs", "list"],
+        "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy"],
         "default": "main",
     },
     "name": {"type": "str", "default": ""},
@@ -41,7 +47,7 @@ class ActionModule(ComputeAction):
         entry_point = str(checked["entry_point"])
         values = self._values(entry_point, task_vars)
         result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-        if entry_point in (TERMINATE, LOGS) and not (checked["name"] or values.get("session_name")):
+        if entry_point in (TERMINATE, LOGS, EXEC, COPY) and not (checked["name"] or values.get("session_name")):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
             )

@@ -16,6 +16,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APP,
+    COPY,
+    EXEC,
     LAUNCH,
     LIST,
     LOGS,
@@ -39,12 +41,13 @@ NAME = Variable(
     "unique among the live sessions of an owner.",
     rules.check_name,
     field="name",
-    read_by=(LAUNCH, TERMINATE, LOGS, LIST),
+    read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY),
     notes={
         LAUNCH: "If empty, a readable pair of words is chosen.",
         TERMINATE: "Required.",
         LOGS: "Required. The newest session of this name is shown.",
         LIST: "If empty, all sessions are listed.",
+        **dict.fromkeys((EXEC, COPY), "Required."),
     },
 )
 OWNER = Variable(
