@@ -11,6 +11,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -46,12 +47,19 @@ class ActionModule(ComputeAction):
         artifacts = Artifacts(own["artifacts"], session["name"])
         if session["state"] in states.ENDED:
             artifacts.remove(session["id"])
-        elif own["plan"]:
+            return _noted(artifacts, {})
+        if own["plan"]:
             plan = Plan.from_json(own["plan"])
             document = session_document(plan, session, str(own["address"]), own["timings"] or {})
             artifacts.write_json("session.json", document)
-            return {"document": document, "artifacts": artifacts.folder}
+            return _noted(artifacts, {"document": document, "artifacts": artifacts.folder})
         return {}
+
+
+def _noted(artifacts: Artifacts, result: Json) -> Json:
+    """The result, once the file that the user's ssh includes is up to date."""
+    warning = shared_config.update(artifacts.base)
+    return {**result, "warnings": [warning]} if warning else result
 
 
 def _reached(agents: list[Json], task_vars: Json) -> list[str]:

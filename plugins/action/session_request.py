@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     TERMINATE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
@@ -73,6 +74,10 @@ def make_requests(values: Json, count: int) -> List[Request]:
     given["name"] = given["name"] or random_name()
     given["owner"] = given["owner"] or login()
     names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
+    if shared_config.NAME in names:
+        raise InputError(
+            "session_name", shared_config.NAME, "is the name of a file in session_artifacts: choose another"
+        )
     requests = [check_request(dict(given, name=name)) for name in names]
     check_environment(requests[0])
     return requests
