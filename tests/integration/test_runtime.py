@@ -31,7 +31,7 @@ VOLUME = "cluster-compute-runtime-1"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
-# Where PID 1 keeps what it has done, by the container's ID.
+# The folder in which PID 1 records its progress, by the container's ID.
 IDENTITY = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 STATE = "/etc/cluster-compute/run/" + IDENTITY
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/bin" % RUNTIME
@@ -146,7 +146,7 @@ def read_program(engine: docker.DockerClient, name: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def images(engine: docker.DockerClient) -> Iterator[dict[str, str]]:
-    """By name: one with nothing but BusyBox, one with nothing at all, and the reference image."""
+    """Images by name: only BusyBox, empty, and the reference image."""
     busybox = Folder().add("bin", None, 0o755).add("bin/busybox", read_program(engine, "busybox"), 0o755)
     made = {
         "busybox": import_image(engine, "busybox", busybox),
@@ -180,7 +180,7 @@ class Lab:
         return folder.add("home/work/.ssh/id_ed25519", self.keys.read("user"), 0o600, 1000)
 
     def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: str) -> Container:
-        """A container made as a session's are: created, given its files, started."""
+        """A container that is created, gets its files, and is started, as those of sessions."""
         container = self.engine.containers.create(
             image,
             name="%s%s" % (PREFIX, uuid.uuid4().hex),
@@ -215,7 +215,7 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 
 
 def run(container: Container, script: str, user: str = "work") -> str:
-    """What a script says that runs in a container with the environment of a login."""
+    """The output of a script that runs in a container with the environment of a login."""
     setting = {"HOME": "/home/work", "PATH": PATH}
     result = container.exec_run(
         ["%s/bin/sh" % RUNTIME, "-c", script], user=user, environment=setting, workdir="/home/work"
@@ -247,7 +247,7 @@ def exit_code(container: Container) -> str:
 
 
 def go(container: Container) -> None:
-    """What lets the command begin."""
+    """The file that starts the command."""
     container.put_archive(STATE, Folder().add("go", "").bytes())
 
 
@@ -324,8 +324,8 @@ def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[
     until(lambda: run(main, "cat times").split() == ["begun"] * 2, "the command runs again")
 
 
-def test_what_another_container_has_done_is_its_own(lab: Lab, images: dict[str, str]) -> None:
-    """An image that was made of a session's container brings along its scripts, and how far it was."""
+def test_the_progress_of_another_container_is_ignored(lab: Lab, images: dict[str, str]) -> None:
+    """An image committed from a session's container contains its scripts and its progress."""
     other = {place + name: "0\n" for place in ("", "run/other/") for name in (".bootstrapped", "go", "exit_code")}
     scripts = {"bootstrap": "echo prepared >>~/times\n", "command": "echo done >>~/times; exit 5\n"}
     main = lab.start("main1", images["nothing"], {**other, **scripts})
