@@ -73,27 +73,20 @@ SERVER = 'python3 -c \'import socket; s = socket.create_server(("127.0.0.1", 707
 
 def test_a_server_outlives_the_connection_and_is_reached_by_forwarding(config: str) -> None:
     ssh(config, "even.sub1", f"setsid nohup {SERVER} >/dev/null 2>&1 </dev/null & echo started").check()
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    # Dynamic forwarding as well: Visual Studio Code asks for it with -D.
-    command = [
-        "ssh",
-        "-F",
-        config,
-        "-N",
-        "-L",
-        f"{port}:127.0.0.1:7070",
-        "-D",
-        "0",
-        "-o",
-        "ExitOnForwardFailure=yes",
-        "even.sub1",
-    ]
+    port, proxy = free_port(), free_port()
+    # Visual Studio Code forwards dynamically.
+    forwards = ["-L", f"{port}:127.0.0.1:7070", "-D", str(proxy), "-o", "ExitOnForwardFailure=yes"]
+    command = ["ssh", "-F", config, "-N", *forwards, "even.sub1"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as tunnel:
         try:
             assert received(port) == b"inside"
         finally:
             tunnel.terminate()
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        return int(server.getsockname()[1])
 
 
 def received(port: int) -> bytes:
