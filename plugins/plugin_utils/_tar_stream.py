@@ -70,7 +70,7 @@ class TarReader:
         """The path below the folder. It begins with the name that was asked for."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or ".." in parts or parts[:1] != [self._name] or len(parts) > _DEEPEST:
-            raise self._refusal("a path that was not asked for, %s" % visible(name)[:100])
+            raise self._refusal("a path that was not asked for, %s" % visible(name).replace("\n", "\\n")[:100])
         return parts
 
     def _keep(self, member: tarfile.TarInfo, parts: List[str]) -> None:

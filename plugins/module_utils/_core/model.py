@@ -116,7 +116,7 @@ class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
-    those of every container.
+    those of every container. A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
     id: str

@@ -47,7 +47,9 @@ class GrowingLog:
         # With as many lines as were asked for, and all of them new, earlier ones may be missing.
         is_cut = len(fresh) >= MOST
         self._last = max(moment for moment, _line in fresh)
-        shown = ["%s: %s" % (hostname, _short(visible(line.rstrip("\r")))) for _moment, line in fresh]
+        # A program may return to the beginning of its line, as progress bars do: each part is a line here.
+        parts = [part for _moment, line in fresh for part in visible(line.strip("\r")).split("\n")]
+        shown = ["%s: %s" % (hostname, _short(part)) for part in parts[-MOST:]]
         return (["%s: (earlier lines are left out; session_logs.yml shows them)" % hostname] if is_cut else []) + shown
 
 

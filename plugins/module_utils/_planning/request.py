@@ -250,7 +250,10 @@ class Request:
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        return digest({name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS})
+        defaults = Request(self.name, self.owner).to_json()
+        later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
+        settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

@@ -136,9 +136,9 @@ def test_agents_are_asked_at_the_same_time_and_in_the_context_of_the_task(monkey
 
 def test_what_the_command_writes_is_shown_once_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = Agents(a=[RUNS, RUNS, ENDED], b=[RUNS])
-    agents.log = "2026-01-01T00:00:07.000000001Z epoch \x1b[31m1\n2026-01-01T00:00:07.000000002Z epoch 2\n"
+    agents.log = "2026-01-01T00:00:07.000000001Z epoch \x1b[2J1\n2026-01-01T00:00:07.000000002Z epoch 2\n"
     wait(monkeypatch, agents)
-    assert agents.shown == [r"main1: epoch \x1b[31m1", "main1: epoch 2"]
+    assert agents.shown == [r"main1: epoch \x1b[2J1", "main1: epoch 2"]
     assert [query["since"] for query in agents.queries] == [0, 1767225607, 1767225607]
 
 

@@ -30,3 +30,8 @@ def test_a_flood_is_bounded_and_says_so() -> None:
 
 def test_what_is_no_line_of_an_engine_is_not_shown() -> None:
     assert GrowingLog().news("main1", "(its log cannot be read: gone)\nZZZZ x\n\x1b[2J\n") == []
+
+
+def test_a_line_that_returns_to_its_beginning_keeps_the_name_of_its_container() -> None:
+    text = "2026-01-01T00:00:00.000000001Z 10 %\r20 %\rsub1: not from sub1\r\n"
+    assert GrowingLog().news("main1", text) == ["main1: 10 %", "main1: 20 %", "main1: sub1: not from sub1"]
