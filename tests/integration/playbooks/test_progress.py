@@ -47,7 +47,7 @@ def test_a_failure_is_one_sentence_once(controller: Controller) -> None:
     assert done.code == 2
     phase, sentence = done.text.splitlines()
     assert phase.startswith("Checking the request ")
-    assert sentence == "session_cpus: 0.001: must be at least 0.01."
+    assert sentence == "session_cpus: '0.001': must be at least 0.01."
     script = "echo preparing; exit 4"
     done = play(controller, "cluster_session", session_name="undone", session_bootstrap=script, **SMALL)
     assert done.code == 2
