@@ -24,8 +24,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_re
     SILENT_PAUSE,
     BatchWait,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import GrowingLog
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
 # Agents that are asked at the same time. Most of the time of an answer is spent on the network.
 PARALLEL = 16
@@ -62,6 +64,7 @@ class _Rounds:
         self._action = action
         self._plan = plan
         self._task_vars = task_vars
+        self._log = GrowingLog()
         self._agents: Dict[str, OtherHost] = {}
         self._opening = Lock()
 
@@ -72,9 +75,24 @@ class _Rounds:
         """
         while True:
             self.wait = self.wait.after_round(self._statuses(), self._plan.session.on_failure)
+            self._show_news()
             self.wait.check_patience(self._plan.session.name)
             if self.wait.result.result or self.wait.silent:
                 return bool(self.wait.result.result)
+
+    def _show_news(self) -> None:
+        """What the command has written since the last round. The result does not depend on it."""
+        main = self._plan.main
+        if main.agent in self.wait.silent:
+            return
+        try:
+            answer = self._open(main.agent).module("logs_info", self._log.query(self._plan.session.id, main.hostname))
+        except AnsibleError:
+            self._close(main.agent)
+            return
+        for log in answer.get("logs") or ():
+            for line in self._log.news(main.hostname, str(log["text"])):
+                self._action._display.display(TERMINAL.clear + line)
 
     def close(self) -> None:
         for agent in list(self._agents):

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import json
+
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -36,22 +39,41 @@ class ActionModule(ComputeAction):
             result["reason"] = _reason(result["session"], args)
         if state == "terminating":
             result.update(_termination(result, args["agents"]))
-        result.update(self._keep(own, result["session"]))
+        result.update(self._keep(own, result["session"], str(args.get("result") or "")))
         return result
 
-    def _keep(self, own: Json, session: Json) -> Json:
+    def _keep(self, own: Json, session: Json, result: str) -> Json:
         """Write ``session.json`` while the session lives; remove the session's folder after its end."""
         if not own["artifacts"] or not session or self._task.check_mode:
             return {}
         artifacts = Artifacts(own["artifacts"], session["name"])
+        if result and session["state"] == states.RUNNING:
+            _record_command(artifacts, session, result)
+            return {}
         if session["state"] in states.ENDED:
             artifacts.remove(session["id"])
-        elif own["plan"]:
+            return _noted(artifacts, {})
+        if own["plan"]:
             plan = Plan.from_json(own["plan"])
             document = session_document(plan, session, str(own["address"]), own["timings"] or {})
             artifacts.write_json("session.json", document)
-            return {"document": document, "artifacts": artifacts.folder}
+            return _noted(artifacts, {"document": document, "artifacts": artifacts.folder})
         return {}
+
+
+def _record_command(artifacts: Artifacts, session: Json, result: str) -> None:
+    """The result of the batch command, in ``session.json``."""
+    content = artifacts.read("session.json")
+    if content is not None:
+        document = json.loads(content)
+        document["command"] = {"result": result, "reason": session["reason"]}
+        artifacts.write_json("session.json", document)
+
+
+def _noted(artifacts: Artifacts, result: Json) -> Json:
+    """The result, once the file that the user's ssh includes is up to date."""
+    warning = shared_config.update(artifacts.base)
+    return {**result, "warnings": [warning]} if warning else result
 
 
 def _reached(agents: list[Json], task_vars: Json) -> list[str]:

@@ -18,14 +18,21 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH, LOGS, TERMINATE
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    COPY,
+    EXEC,
+    LAUNCH,
+    LOGS,
+    TERMINATE,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
 SPEC = {
     "entry_point": {
         "type": "str",
-        "choices": ["main", "schedule", "terminate", "logs", "list"],
+        "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy"],
         "default": "main",
     },
     "name": {"type": "str", "default": ""},
@@ -44,7 +51,7 @@ class ActionModule(ComputeAction):
         entry_point = str(checked["entry_point"])
         values = self._values(entry_point, task_vars)
         result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-        if entry_point in (TERMINATE, LOGS) and not (checked["name"] or values.get("session_name")):
+        if entry_point in (TERMINATE, LOGS, EXEC, COPY) and not (checked["name"] or values.get("session_name")):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
             )
@@ -72,6 +79,10 @@ def make_requests(values: Json, count: int) -> List[Request]:
     if not isinstance(given["name"], str):
         check_session_name(given["name"])
     names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
+    if shared_config.NAME in names:
+        raise InputError(
+            "session_name", shared_config.NAME, "is the name of a file in session_artifacts: choose another"
+        )
     requests = [check_request(dict(given, name=name)) for name in names]
     check_environment(requests[0])
     return requests

@@ -33,9 +33,8 @@ from typing import Any, Dict, List
 
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import Progress, TaskFacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress, TaskFacts
 
-_CLEAR = "\r\x1b[2K"
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 
 
@@ -68,7 +67,7 @@ class CallbackModule(DefaultCallback):
 
     def _wipe(self) -> None:
         if self._is_live:
-            os.write(1, _CLEAR.encode())
+            os.write(1, CLEAR.encode())
             self._is_live = False
 
     def _beat(self) -> None:
@@ -78,7 +77,7 @@ class CallbackModule(DefaultCallback):
                 now = time.monotonic()
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
-                    os.write(1, (_CLEAR + text).encode())
+                    os.write(1, (CLEAR + text).encode())
                     self._is_live = bool(text)
                 else:
                     os.write(1, "".join(line + "\n" for line in self._progress.heartbeat(now)).encode())
@@ -93,6 +92,7 @@ class CallbackModule(DefaultCallback):
             super().v2_playbook_on_start(playbook)
             return
         self._begun = True
+        TERMINAL.clear = CLEAR if self._is_terminal else ""
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
 
@@ -248,6 +248,7 @@ def _message(facts: Dict[str, Any]) -> str:
 
 def _columns() -> int:
     try:
-        return os.get_terminal_size(1).columns
+        # A terminal that does not know its size has none.
+        return os.get_terminal_size(1).columns or 80
     except OSError:
         return 80

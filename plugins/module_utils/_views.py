@@ -54,6 +54,8 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
             for port in main.ports
         ],
+        # The result is recorded when a playbook has waited for it.
+        "command": {"result": "", "reason": ""} if plan.session.command else None,
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
     }
 
@@ -134,7 +136,7 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
         (
             session["name"],
             session["owner"],
-            session["state"] + (" (degraded: %s)" % ", ".join(session["degraded"]) if session.get("degraded") else ""),
+            _shown_state(session),
             session["size"],
             session["mode"],
             _resources_of(session),
@@ -146,6 +148,15 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
         for session in sessions
     ]
     return table(("session", "owner", "state", "size", "mode", "each", "image", "created", "agents", "reason"), rows)
+
+
+def _shown_state(session: Json) -> str:
+    """The state; of a running session also what is missing, and whether its command has ended."""
+    notes = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
+    command = session.get("command")
+    if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
+        notes.append("command failed" if command["exit_code"] else "command succeeded")
+    return str(session["state"]) + (" (%s)" % "; ".join(notes) if notes else "")
 
 
 def _resources_of(session: Json) -> str:
@@ -167,6 +178,8 @@ def what_happened(session: Json) -> str:
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))
+    elif session["state"] == "RUNNING" and command:
+        ends.append("the command runs")
     return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
 
 

@@ -17,7 +17,7 @@ options:
     description:
       - The entry point of the role whose variables are checked.
     type: str
-    choices: [main, schedule, terminate, logs, list]
+    choices: [main, schedule, terminate, logs, list, exec, copy]
     default: main
   name:
     description:
@@ -77,7 +77,7 @@ def main() -> None:
         argument_spec={
             "entry_point": {
                 "type": "str",
-                "choices": ["main", "schedule", "terminate", "logs", "list"],
+                "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy"],
                 "default": "main",
             },
             "name": {"type": "str", "default": ""},

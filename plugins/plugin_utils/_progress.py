@@ -16,6 +16,19 @@ COLLECTION = "cluster.compute."
 SILENCE = 10.0
 WIDTH = 44
 
+CLEAR = "\r\x1b[2K"
+
+
+@dataclass
+class Terminal:
+    """What must be written before a line of an action: it erases the live line of the callback, if there is one."""
+
+    clear: str = ""
+
+
+# Set by the callback before Ansible forks the workers, which run the actions.
+TERMINAL = Terminal()
+
 # The phase that an action of the collection begins; an action that is not here belongs to the phase before it.
 PHASES: Dict[Tuple[str, str], str] = {
     ("session_request", ""): "Checking the request",
@@ -31,6 +44,8 @@ PHASES: Dict[Tuple[str, str], str] = {
     ("verify", ""): "Verifying SSH to {what}",
     ("batch", "started"): "Running the command",
     ("batch_result", ""): "Running the command",
+    ("session_exec", ""): "Running the command",
+    ("session_copy", ""): "Copying files",
     ("logs_info", ""): "Reading logs",
     ("containers", "absent"): "Removing containers",
     ("session", "terminating"): "Ending the session",

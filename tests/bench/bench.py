@@ -193,6 +193,7 @@ def _bundled() -> Path:
 
 def _play(playbook: str, *arguments: str, collections: str = "") -> None:
     environment = dict(os.environ, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_PYTHON_INTERPRETER=sys.executable)
+    environment["ANSIBLE_STDOUT_CALLBACK"] = "default"
     if collections:
         environment["ANSIBLE_COLLECTIONS_PATH"] = collections
     program = str(Path(sys.executable).parent / "ansible-playbook")

@@ -60,7 +60,7 @@ def test_the_readme_from_top_to_bottom(shell: dict[str, str]) -> None:
     launch, use_and_terminate, check, build = texts
 
     assert "Session demo: RUNNING (cluster session, single-node)" in run_block(launch, shell)
-    assert "changed=0" in run_block(launch, shell)
+    assert "Session demo: RUNNING, nothing to do" in run_block(launch, shell)
 
     # The check-mode block would launch a second session beside demo. It runs without ARGS, so on a busy engine
     # the session can also be PENDING.

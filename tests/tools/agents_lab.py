@@ -63,6 +63,7 @@ class Lab:
             "MOLECULE_SCENARIO_NAME": SCENARIO,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_STDOUT_CALLBACK": "default",
         }
         self.inventory = self.folder / "inventory.json"
         self.inventories = [

@@ -159,7 +159,13 @@ class Controller:
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "XDG_"))}
         own = {"HOME": str(self.home), "DOCKER_HOST": self.host, "PYTHONUNBUFFERED": "1", "COLUMNS": "400"}
-        return {**kept, **own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+        # The tests read the output of Ansible itself; tests of the callback set another one.
+        ansible = {
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_STDOUT_CALLBACK": "default",
+        }
+        return {**kept, **own, **ansible}
 
     def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
         """The command line: ``-e name=value`` for plain words, and JSON for other values."""

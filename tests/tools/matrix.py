@@ -82,6 +82,7 @@ def run_tests(row: Row, environment: Path, what: str, paths: tuple[str, ...], lo
         **os.environ,
         "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_STDOUT_CALLBACK": "default",
     }
     cache = ["-o", f"cache_dir={environment}/.pytest"]
     done = subprocess.run(

@@ -47,6 +47,15 @@ ENTRY_POINTS = {
         "List sessions, and what the agents have",
         "The result is in the variable C(session_listed).",
     ),
+    "exec": (
+        "Run a command in the containers of a session, at the same time",
+        "Runs on the controller that launched the session, over the SSH configuration of the session. The result is in the "
+        "variable C(session_executed).",
+    ),
+    "copy": (
+        "Copy a file or a folder to the containers of a session, or from them",
+        "Runs on the controller that launched the session, over the SSH configuration of the session.",
+    ),
 }
 KEPT = "A waiting session keeps the value that it was requested with."
 OVERRIDE = "Only a value from the command line (C(-e)) replaces it, for all sessions that this run launches."

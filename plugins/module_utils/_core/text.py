@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from typing import Match
+from typing import List, Match
 
 # Colours, as progress bars and loggers print them: without them the text is the same.
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
@@ -24,6 +24,12 @@ def visible(text: str) -> str:
     """
     plain = _COLOURS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _UNSAFE.sub(_escaped, plain)
+
+
+def visible_lines(content: bytes) -> List[str]:
+    """The lines of a program's output; bytes that are not UTF-8 are escapes, too."""
+    lines = visible(content.decode("utf-8", "backslashreplace")).split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _escaped(found: Match[str]) -> str:

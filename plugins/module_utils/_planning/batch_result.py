@@ -26,7 +26,7 @@ SILENT_PAUSE = 10.0
 # How long the agent of main1 watches the command in a round, in seconds: a short command is seen to end at once, and a
 # long one costs few rounds.
 FIRST_ROUND = 2.0
-LONGEST_ROUND = 60.0
+LONGEST_ROUND = 10.0
 _GROWTH = 1.5
 
 

@@ -24,6 +24,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APP,
+    COPY,
+    EXEC,
     LAUNCH,
     LIST,
     LOGS,
@@ -51,12 +53,14 @@ class Request:
         "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
         "unique among the live sessions of an owner.",
         rules.check_name,
-        read_by=(LAUNCH, TERMINATE, LOGS, LIST),
+        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
             TERMINATE: "Required.",
             LOGS: "Required. The newest session of this name is shown.",
             LIST: "If empty, all sessions are listed.",
+            EXEC: "Required.",
+            COPY: "Required.",
         },
         required=True,
     )

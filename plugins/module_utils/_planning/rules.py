@@ -208,7 +208,7 @@ def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
 
 def _mount(variable: str, value: Any) -> Mount:
     entry = _entry(variable, value, ("source", "target", "type", "mode", "options"), ("source", "target"))
-    source, target = _path(variable, entry["source"]), _path(variable, entry["target"])
+    source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
     kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
     mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
@@ -234,7 +234,7 @@ def _mount(variable: str, value: Any) -> Mount:
     return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
 
 
-def _path(variable: str, value: Any) -> str:
+def check_path(variable: str, value: Any) -> str:
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
         raise InputError(variable, value, "must be a path without control characters")
     return value

@@ -13,8 +13,11 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    COPY,
+    EXEC,
     LAUNCH,
     LIST,
     LOGS,
@@ -132,7 +135,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "~/.cluster-compute",
         "Folder on the controller that holds a folder for each session.",
         rules.check_text,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY),
     ),
     Variable(
         "state_dir",
@@ -146,7 +149,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
 )
 
-VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS
+VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS
 # What a launch reads, and the queue keeps with a waiting session.
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._planning import plain_value, rules
 
 # The entry points of the role ``session``, each a playbook.
-LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST = "main", "schedule", "terminate", "logs", "list"
+LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
 PREFIX = "session_"
 # Where the metadata of a field has its variable.
 _KEY = "variable"

@@ -104,6 +104,30 @@ def test_a_launch_that_does_not_wait_can_be_repeated_to_wait(controller: Control
     assert controller.client.logs(main).decode() == "once\n"
 
 
+def test_the_output_is_shown_while_the_command_runs(controller: Controller) -> None:
+    """The command goes on only after its first line has been seen."""
+    command = r"echo begun; until [ -e go-on ]; do sleep 0.2; done; printf 'a\033[2Jb\n'; exit 3"
+    variables = {**TINY, "session_name": "watched", "session_command": command}
+    arguments = controller.command("cluster_session", **variables)
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(arguments, cwd=ROOT, env=controller.environment, **options) as process:
+        limit = threading.Timer(240, process.kill)
+        limit.start()
+        assert process.stdout is not None
+        seen = next((line for line in process.stdout if line == "main1: begun\n"), "")
+        if seen:
+            Session(controller, "watched").say("main1", "touch go-on")
+        rest = process.stdout.read()
+        limit.cancel()
+    assert seen
+    assert process.returncode == 2
+    assert r"main1: a\x1b[2Jb" in rest
+    assert "main1: begun" not in rest
+    document = Session(controller, "watched").document
+    assert document["command"] == {"result": "FAILURE", "reason": "the command ended with exit code 3"}
+    assert re.search(r"RUNNING \(command failed\) ", controller.play("sessions").check().text)
+
+
 def test_a_bootstrap_script_that_fails_undoes_the_launch(controller: Controller) -> None:
     """The error shows the last lines of the script, and nothing is left."""
     script = "echo preparing; ls /nowhere; exit 4"

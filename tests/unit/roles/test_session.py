@@ -26,9 +26,18 @@ ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "session"
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Results that the role sets for its users.
-RESULTS = {"session_listed"}
+RESULTS = {"session_listed", "session_executed"}
 # No variables: playbooks, files, modules and the group of a session in an inventory.
-NAMES = {"session_logs", "session_json", "session_info", "session_request", "session_failure", "session_train"}
+NAMES = {
+    "session_logs",
+    "session_json",
+    "session_info",
+    "session_request",
+    "session_failure",
+    "session_train",
+    "session_exec",
+    "session_copy",
+}
 
 
 def test_the_argument_specification_is_the_generated_one() -> None:

@@ -126,6 +126,19 @@ def test_the_result_is_kept_while_the_session_lives(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_the_result_of_the_command_is_kept_in_the_document(tmp_path: Path) -> None:
+    made = plan(request(command="train"))
+    row = Row(made.session.id, "train", "alice", "default", "RUNNING", plan=made).to_json()
+    args = {"state": "running", "id": made.session.id, "artifacts": str(tmp_path)}
+    launched = {**args, "plan": made.to_json(), "address": "::1", "timings": {}}
+    document = played(session.ActionModule, {"session": row}).act(launched, {})["document"]
+    assert document["command"] == {"result": "", "reason": ""}
+    ended = dict(row, result="FAILURE", reason="exit code 3")
+    played(session.ActionModule, {"session": ended}).act({**args, "result": "FAILURE", "reason": "exit code 3"}, {})
+    kept = json.loads((tmp_path / "train" / "session.json").read_text())
+    assert kept == {**document, "command": {"result": "FAILURE", "reason": "exit code 3"}}
+
+
 def test_a_refusal_keeps_nothing(tmp_path: Path) -> None:
     answer = {"failed": True, "msg": "no"}
     assert played(session.ActionModule, answer).act({"state": "running", "artifacts": str(tmp_path)}, {})["failed"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,6 +34,9 @@ class Agents:
         self.asked: list[tuple[str, float]] = []
         self.opened: list[str] = []
         self.closed: list[str] = []
+        self.log: str | Exception = ""
+        self.queries: list[Json] = []
+        self.shown: list[str] = []
 
     def meet(self) -> None:
         """What happens in each call."""
@@ -43,6 +47,11 @@ class Agents:
 
         class Agent:
             def module(self, name: str, args: Json) -> Json:
+                if name == "logs_info":
+                    agents.queries.append(args)
+                    if isinstance(agents.log, Exception):
+                        raise agents.log
+                    return {"logs": [{"hostname": "main1", "text": agents.log}]}
                 assert (name, args["agent"]) == ("batch_info", host)
                 agents.meet()
                 agents.asked.append((host, args["wait"]))
@@ -62,7 +71,9 @@ def wait(monkeypatch: pytest.MonkeyPatch, agents: Agents, **variables: Any) -> J
     monkeypatch.setattr(batch_result, "OtherHost", agents)
     monkeypatch.setattr(batch_result, "SILENT_PAUSE", 0.0)
     asked = request(cluster_size=4, command="train", **variables)
-    result: Json = played(batch_result.ActionModule).act({"plan": plan(asked, "aabb").to_json()}, {})
+    action = played(batch_result.ActionModule)
+    action._display = SimpleNamespace(display=agents.shown.append)
+    result: Json = action.act({"plan": plan(asked, "aabb").to_json()}, {})
     return result
 
 
@@ -121,3 +132,18 @@ def test_agents_are_asked_at_the_same_time_and_in_the_context_of_the_task(monkey
 
     CURRENT.set("task")
     assert wait(monkeypatch, Meeting(a=[ENDED], b=[RUNS]))["result"] == "SUCCESS"
+
+
+def test_what_the_command_writes_is_shown_once_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = Agents(a=[RUNS, RUNS, ENDED], b=[RUNS])
+    agents.log = "2026-01-01T00:00:07.000000001Z epoch \x1b[2J1\n2026-01-01T00:00:07.000000002Z epoch 2\n"
+    wait(monkeypatch, agents)
+    assert agents.shown == [r"main1: epoch \x1b[2J1", "main1: epoch 2"]
+    assert [query["since"] for query in agents.queries] == [0, 1767225607, 1767225607]
+
+
+def test_a_log_that_cannot_be_read_does_not_end_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = Agents(a=[RUNS, ENDED], b=[RUNS])
+    agents.log = LOST
+    assert wait(monkeypatch, agents)["result"] == "SUCCESS"
+    assert agents.shown == []

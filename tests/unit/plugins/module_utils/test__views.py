@@ -78,6 +78,7 @@ def test_session_json() -> None:
             {"name": "web", "address": "127.0.0.1", "port": 8080},
             {"name": "board", "address": "192.0.2.7", "port": 30001},
         ],
+        "command": None,
         "timings": {"create": 1.235, "start": 2.0},
     }
 
@@ -176,6 +177,24 @@ def test_tables() -> None:
         "a      default  up               1.5 of 4  0b of 1g  0.5 of 1",
         "b      default  lost: timed out  1.5 of 4  0b of 1g  0.5 of 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "state", "reason"),
+    [
+        (None, "RUNNING", "the command runs"),
+        (0, "RUNNING (command succeeded)", "the command ended with exit code 0"),
+        (3, "RUNNING (command failed)", "the command ended with exit code 3"),
+    ],
+)
+def test_the_list_shows_what_became_of_the_command(exit_code: int | None, state: str, reason: str) -> None:
+    """It read "every container is verified" while a command ran, and RUNNING alone after its end."""
+    row = {**ROW, "size": 1, "mode": "single-node", "each": {"millicpus": 500, "memory": GIB}, "image": "e", "gpus": 0}
+    row.update(agents=["a"], degraded=[], containers=[], reason="every container is verified")
+    row["command"] = {"exit_code": exit_code, "oom_killed": False, "reason": ""}
+    line = sessions_table([row])[1]
+    assert f"  {state}  " in line
+    assert line.endswith("  " + reason)
 
 
 @pytest.mark.parametrize(

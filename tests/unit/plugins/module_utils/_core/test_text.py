@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,9 @@ def test_control_characters_are_visible(written: str, shown: str) -> None:
 def test_an_error_shows_them() -> None:
     assert EngineError("sub1: its last lines: \x1b]52;c;x\x07.").message == r"sub1: its last lines: \x1b]52;c;x\x07."
     assert str(InputError("a", ["\x9b"], "must be b")) == r"a: ['\x9b']: must be b."
+
+
+def test_lines_of_a_program_and_bytes_that_are_no_text() -> None:
+    assert visible_lines(b"one\r\ntwo\n10 %\r20 %\n\xff\nend") == ["one", "two", "10 %", "20 %", r"\xff", "end"]
+    assert visible_lines(b"") == []
+    assert visible_lines(b"\n") == [""]

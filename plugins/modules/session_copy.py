@@ -1,0 +1,164 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_copy
+short_description: Copy files to the containers of a session, or from them
+description:
+  - Copies a file or a folder to all containers of a session, or to some of them, or from them into a folder for each container.
+  - Connects from the controller with the C(ssh_config) that the launch has left there. Host keys are checked strictly.
+  - To a container, it uses C(rsync) if the controller and the image have it, else a tar stream, for which the image needs nothing.
+  - From a container, it reads a tar stream. Links and devices are left out, and no symlink of the controller is followed.
+  - Does not fail if a copy fails. RV(message) says so.
+  - Runs on the controller alone, whatever host the task is for.
+options:
+  name:
+    description:
+      - The name of the session.
+    type: str
+    required: true
+  direction:
+    description:
+      - V(to) copies from the controller to the containers, V(from) copies from the containers to the controller.
+    type: str
+    choices: [to, from]
+    default: to
+  source:
+    description:
+      - The file or folder. Relative to the working directory on the controller, and to the user's home in a container.
+    type: str
+    required: true
+  target:
+    description:
+      - The folder that receives it, under its own name. With O(direction=from), the folder receives a folder for each container.
+      - It is created if it does not exist.
+    type: str
+    default: .
+  containers:
+    description:
+      - Hostnames of the containers. If empty, all.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description:
+      - Seconds after which the copy is ended.
+    type: int
+    default: 3600
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session.
+      - If not set, C(~/.cluster-compute).
+    type: path
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: partial
+    details:
+      - Names the containers and contacts none, so it returns C(changed=true) also if there is nothing to copy.
+  diff_mode:
+    support: none
+  idempotent:
+    support: partial
+    details:
+      - With C(rsync), files that are equal in size and time are not sent again. A tar stream writes all files.
+requirements:
+  - OpenSSH on the controller
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session_exec
+"""
+
+EXAMPLES = r"""
+- name: Copy a folder into the home of every container
+  cluster.compute.session_copy:
+    name: train
+    source: scripts
+  delegate_to: localhost
+
+- name: Collect the results in results/main1, results/sub1 and so on
+  cluster.compute.session_copy:
+    name: train
+    direction: from
+    source: output
+    target: results
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+message:
+  description: One sentence with the containers for which the copy failed; empty if it succeeded.
+  type: str
+  returned: success
+lines:
+  description: What was copied, for people.
+  type: list
+  elements: str
+  returned: success
+  sample: ["main1: 12 files, 3.4m", "sub1: 12 files, 3.4m"]
+containers:
+  description: The result of each container, in rank order; empty in check mode.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    hostname:
+      description: The container's hostname.
+      type: str
+      returned: always
+      sample: sub1
+    exit_code:
+      description: The exit code of the copy; V(124) after O(timeout).
+      type: int
+      returned: always
+      sample: 0
+    lines:
+      description: What was copied.
+      type: list
+      elements: str
+      returned: always
+    left_out:
+      description: Bytes of RV(containers[].lines) that are not returned.
+      type: int
+      returned: always
+      sample: 0
+    problem:
+      description: Why the copy failed; empty if it succeeded.
+      type: str
+      returned: always
+duration:
+  description: Seconds that it took.
+  type: float
+  returned: when something was copied
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "direction": {"type": "str", "choices": ["to", "from"], "default": "to"},
+            "source": {"type": "str", "required": True},
+            "target": {"type": "str", "default": "."},
+            "containers": {"type": "list", "elements": "str", "default": []},
+            "timeout": {"type": "int", "default": 3600},
+            "artifacts": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    module.fail_json(msg="cluster.compute.session_copy runs on the controller: call it in a task, by its full name.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one file that a user includes in ``~/.ssh/config``: the containers of all sessions, under names of their own.
+
+It is derived from the folders of the sessions each time, under a lock, and appears complete or not at all. So a controller that was
+killed, or several launches at once, leave nothing in it that the next launch or end does not correct.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from typing import List
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import renamed_config
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
+
+NAME = "ssh_config"
+MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def update(base: str) -> str:
+    """Write the file; returns a warning if it cannot be written, which is no reason to fail a launch."""
+    folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
+    path = os.path.join(folder, NAME)
+    try:
+        handle = os.open(folder, _FOLDER)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return _warning(path, error.strerror or str(error))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return _replace(handle, folder, path)
+    except OSError as error:
+        return _warning(path, error.strerror or str(error))
+    finally:
+        os.close(handle)
+
+
+def _replace(handle: int, folder: str, path: str) -> str:
+    if os.fstat(handle).st_uid != os.geteuid():
+        return _warning(path, "its folder belongs to another user")
+    before = _content(handle)
+    if before is not None and not before.startswith(MARK.encode()):
+        return _warning(path, "it is a file of yours")
+    after = (MARK + "".join(_sessions(folder))).encode("utf-8", "surrogateescape")
+    if after != before:
+        _write(handle, after)
+    return ""
+
+
+def _sessions(folder: str) -> List[str]:
+    """The part of each session that runs: its folder has the result of the launch."""
+    parts = []
+    for name in sorted(os.listdir(folder)):
+        if name.startswith(".") or name == NAME:
+            continue
+        with suppress(ComputeError):  # another user's folder, or none of a session
+            artifacts = Artifacts(folder, name)
+            config = artifacts.read("ssh_config")
+            if config is not None and artifacts.read("session.json") is not None:
+                parts.append(renamed_config(name, config.decode("utf-8", "surrogateescape")))
+    return parts
+
+
+def _content(handle: int) -> bytes | None:
+    try:
+        file = os.open(NAME, os.O_RDONLY | _FILE, dir_fd=handle)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(file, "rb") as stream:
+        return stream.read()
+
+
+def _write(handle: int, content: bytes) -> None:
+    temporary = ".%s.%s" % (NAME, secrets.token_hex(8))
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=handle)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(file)
+        os.rename(temporary, NAME, src_dir_fd=handle, dst_dir_fd=handle)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=handle)
+        raise
+    for left in os.listdir(handle):  # of a writer that was killed: the lock is ours
+        if left.startswith(".%s." % NAME):
+            os.unlink(left, dir_fd=handle)
+
+
+def _warning(path: str, reason: str) -> str:
+    return (
+        "%s is not written: %s. Names such as train.main1 work only with this file; the session itself is not affected."
+        % (
+            path,
+            reason,
+        )
+    )

@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person sees who runs the playbooks of the checkout: few lines, tables, one sentence for a failure, a live line."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from typing import Any
+
+from controller import ROOT, SMALL, Controller, Done, run
+
+
+def environment(controller: Controller) -> dict[str, str]:
+    """Without the setting of the tests: ansible.cfg of the checkout decides."""
+    return {name: value for name, value in controller.environment.items() if name != "ANSIBLE_STDOUT_CALLBACK"}
+
+
+def play(controller: Controller, playbook: str, *arguments: str, **variables: Any) -> Done:
+    return run(controller.command(playbook, *arguments, **variables), cwd=ROOT, env=environment(controller))
+
+
+def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
+    done = play(controller, "cluster_session", session_name="seen", session_cluster_size=3, **SMALL).check()
+    lines = done.text.splitlines()
+    assert len(lines) <= 15, done.text
+    assert any(re.fullmatch(r"Creating 3 containers +\d+\.\d s", line) for line in lines), done.text
+    assert "Session seen: RUNNING (cluster session, single-node)" in lines
+    assert "TASK" not in done.text
+
+
+def test_a_table_is_a_table(controller: Controller) -> None:
+    lines = play(controller, "sessions").check().text.splitlines()
+    header = next(line for line in lines if line.startswith("SESSION "))
+    row = next(line for line in lines if line.startswith("seen "))
+    assert header.index("STATE") == row.index("RUNNING")
+
+
+def test_a_failure_is_one_sentence_once(controller: Controller) -> None:
+    done = play(controller, "cluster_session", session_name="refused", session_cpus=0.001)
+    assert done.code == 2
+    phase, sentence = done.text.splitlines()
+    assert phase.startswith("Checking the request ")
+    assert sentence == "session_cpus: '0.001': must be at least 0.01."
+    script = "echo preparing; exit 4"
+    done = play(controller, "cluster_session", session_name="undone", session_bootstrap=script, **SMALL)
+    assert done.code == 2
+    assert done.text.count("was not launched") == 1, done.text
+    assert done.text.splitlines()[-1].startswith("Session undone was not launched: ")
+
+
+def test_details_are_ansibles_own_output(controller: Controller) -> None:
+    assert "PLAY RECAP" in play(controller, "sessions", "-v").check().text
+
+
+def test_output_of_a_command_and_its_failure(controller: Controller) -> None:
+    done = play(
+        controller, "session_exec", session_name="seen", session_exec_command="echo $BACKENDAI_CLUSTER_HOST; exit 3"
+    )
+    lines = done.text.splitlines()
+    assert {"main1: main1", "sub1: sub1", "sub2: sub2"} <= set(lines)
+    assert lines[-1].startswith("The command failed in 3 of 3 containers: main1 (exit code 3), ")
+    assert done.text.count("The command failed in") == 1
+
+
+def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(controller: Controller) -> None:
+    """Ctrl-C sends SIGINT to the whole process group."""
+    variables = {"session_name": "broken-off", "session_bootstrap": "sleep 600", **SMALL}
+    command = controller.command("cluster_session", **variables)
+    options: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "text": True,
+        "start_new_session": True,
+    }
+    with subprocess.Popen(command, cwd=ROOT, env=environment(controller), **options) as process:
+        assert process.stdout is not None
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if "Starting" in line:  # the sign of life of a long phase
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        rest = process.stdout.read()
+    text = "".join(seen) + rest
+    assert (
+        "Session broken-off may be left unfinished: run the same command again to continue, or end it with" in text
+    ), text
+    assert "terminate.yml -e session_name=broken-off" in text
+    assert text.count("Interrupted") == 1
+    controller.terminate("broken-off").check()
+    assert controller.engine("broken-off") == {}
+
+
+def test_a_terminal_has_a_live_line(controller: Controller) -> None:
+    main, side = pty.openpty()
+    command = controller.command("terminate", session_name="seen")
+    terminal = {**environment(controller), "TERM": "xterm"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=terminal, stdin=side, stdout=side, stderr=side, close_fds=True
+    ) as process:
+        os.close(side)
+        text = _read(main)
+        process.wait()
+    os.close(main)
+    assert process.returncode == 0, text
+    assert re.search(r"\r\x1b\[2K(Removing containers|Collecting agent reports|Ending the session), \d+ s", text), text
+    assert "Session seen: TERMINATED" in text
+
+
+def _read(terminal: int) -> str:
+    """Everything until the last process has closed its end."""
+    content = b""
+    deadline = time.monotonic() + 180
+    with suppress(OSError):
+        while time.monotonic() < deadline and (block := os.read(terminal, 65536)):
+            content += block
+    return content.decode("utf-8", "replace")

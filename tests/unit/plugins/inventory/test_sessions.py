@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventory files of docs/inventory.md, over two sessions."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "inventory.md"
+FILE = re.compile(r"^```yaml\n# (\S+\.sessions\.yml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILES = dict(FILE.findall(PAGE.read_text()))
+
+
+def document(name: str) -> dict[str, Any]:
+    places = [("main1", "node1", ["GPU-1"]), ("sub1", "node1", []), ("sub2", "node2", [])]
+    containers = [{"hostname": host, "agent": agent, "gpus": gpus} for host, agent, gpus in places]
+    return {"session": {"id": name, "name": name, "owner": "alice", "user": {"name": "work"}}, "containers": containers}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "base"
+    for name in ("train", "serve"):
+        (folder / name).mkdir(parents=True, mode=0o700)
+        (folder / name / "session.json").write_text(json.dumps(document(name)))
+        (folder / name / "ssh_config").write_text("Host main1\nHost sub1 sub2\n")
+    assert shared_config.update(str(folder)) == ""
+    assert (folder / "ssh_config").is_file()
+    return folder
+
+
+def inventory(checkout: Path, base: Path, name: str) -> dict[str, set[str]]:
+    """The hosts of each group."""
+    path = base.parent / name
+    path.write_text(FILES[name] + f"artifacts: {base}\n")
+    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    listed = json.loads(done.stdout)
+    return {group: set(content["hosts"]) for group, content in listed.items() if content.get("hosts")}
+
+
+def test_the_page_has_two_files() -> None:
+    assert set(FILES) == {"train.sessions.yml", "all.sessions.yml"}
+
+
+def test_one_session(checkout: Path, base: Path) -> None:
+    groups = inventory(checkout, base, "train.sessions.yml")
+    assert groups["session_train"] == {"train.main1", "train.sub1", "train.sub2"}
+    assert groups["role_main"] == {"train.main1"}
+    assert set(groups) == {"session_train", "role_main", "role_sub"}
+
+
+def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(checkout: Path, base: Path) -> None:
+    """The file ssh_config beside the sessions' folders is no session."""
+    groups = inventory(checkout, base, "all.sessions.yml")
+    assert groups["agent_node1"] == {"train.main1", "train.sub1", "serve.main1", "serve.sub1"}
+    assert groups["agent_node2"] == {"train.sub2", "serve.sub2"}
+    assert groups["has_gpu"] == {"train.main1", "serve.main1"}
+    assert groups["role_main"] == {"train.main1", "serve.main1"}
