@@ -15,7 +15,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
 
 Json = Dict[str, Any]
 
@@ -115,8 +115,8 @@ class User:
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
-    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
-    those of every container.
+    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
+    seconds between TERM and KILL at the end. ``mounts`` are those of every container.
     """
 
     id: str
@@ -132,6 +132,7 @@ class Session:
     bootstrap: str = ""
     command: str = ""
     command_timeout: int = 0
+    grace: int = GRACE
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()

@@ -52,6 +52,11 @@ class ContainerRequests(Connection):
         with self._asking("resume it", subject) as client:
             client.unpause(identity)
 
+    def terminate(self, identity: str, subject: str = "") -> None:
+        """Send TERM to PID 1, without waiting for the container's end."""
+        with self._asking("send TERM to it", subject) as client:
+            client.kill(identity, "SIGTERM")
+
     def stop(self, identity: str, grace: int, subject: str = "") -> None:
         with self._asking("stop it", subject) as client:
             client.stop(identity, timeout=grace)

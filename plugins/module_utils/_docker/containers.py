@@ -46,6 +46,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     clear_away,
     session_containers,
     state_of,
+    stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
 
@@ -108,19 +109,12 @@ class AgentContainers:
             raise
         return outcome
 
-    def stopped(self, grace: int) -> ContainerChanges:
-        """Stop the containers that run. Their files stay."""
+    def stopped(self, grace: int | None) -> ContainerChanges:
+        """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""
         listed, outcome = self._look()
-        states = RUNNING | {"paused"}
-        running = [container for container in self.mine if state_of(listed.get(container.id)) in states]
-        for container in running:
-            outcome.act(container.name, "stopped", "exited")
-        if running and not self.check:
-
-            def stop(container: Container) -> None:
-                self.engine.stop(listed[container.id]["Id"], grace, container.hostname)
-
-            run_all(stop, running, self.parallelism, keep_going=True)
+        mine = [listed[container.id] for container in self.mine if container.id in listed]
+        stop_containers(self.engine, mine, outcome, self.parallelism, grace, check=self.check)
+        if outcome.actions and not self.check:
             listed, _before = self._look()
         outcome.containers = self._entries(listed)
         return outcome

@@ -18,9 +18,11 @@ from itertools import groupby
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    GRACE,
     LABEL,
     LABEL_BATCH,
     LABEL_CONTAINER,
+    LABEL_GRACE,
     LABEL_LAUNCH,
     LABEL_SESSION,
     LABEL_SPEC,
@@ -136,6 +138,7 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
         LABEL_LAUNCH: session.launch,
+        **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
     }
 
 
@@ -191,9 +194,14 @@ def _container(
 
 def _with_spec(plan: Plan, container: Container) -> Container:
     """The container with the digest of all that it is made from: a container with another digest is not the right one."""
-    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, LABEL_SPEC)}
+    labels = {
+        name: text
+        for name, text in container.labels.items()
+        if text and name not in (LABEL_LAUNCH, LABEL_SPEC, LABEL_GRACE)
+    }
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
-    document["session"].pop("launch")
+    for name in ("launch", "grace"):  # a launch is new each time, and a plan of release 1.0.0 has no grace
+        document["session"].pop(name)
     document["network"].pop("labels")
     # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
     document["containers"][0]["mounts"] = document["session"].pop("mounts")

@@ -67,7 +67,7 @@ class Bundle:
     def content_digest(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
-        scripts = [session.bootstrap, session.command, session.command_timeout]
+        scripts = [session.bootstrap, session.command, session.command_timeout, session.grace]
         own = [container.id, container.hostname, container.address]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
@@ -114,6 +114,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "bootstrap": session.bootstrap,
         "command": session.command if is_main else "",
         "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "grace": "%d\n" % session.grace,
         "volumes": "".join(volumes),
         "container": container.id + "\n",
     }

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The end of a container: PID 1 passes TERM to every program, waits for them, and ends.
+
+Needs an engine that was made an agent (playbooks/provision_agents.yml), and ssh-keygen.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+
+import docker
+import pytest
+from docker.models.containers import Container
+from runtime_lab import DEADLINE, REFERENCE, Keys, Lab, exit_code, go, run, until, wait_for_sshd
+
+# Longer than any test: a container that ends only when its grace is over fails the test by the limit of `stop`.
+LONG = 600
+SAVED = "/home/work/checkpoint"
+# A program that needs its output and its time to save: it fails if either is taken away before.
+PROGRAM = """set -e
+save() {
+    echo saving
+    sleep 1
+    echo saving still
+    echo saved >~/checkpoint
+    exit 0
+}
+trap save TERM
+echo ready >~/ready
+while :; do
+    sleep 0.1 || true
+done
+"""
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return Keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+def lab(keys: Keys) -> Iterator[Lab]:
+    made = Lab(docker.from_env(timeout=300), keys)
+    yield made
+    made.remove()
+
+
+def begin(lab: Lab, **scripts: str) -> Container:
+    """A container that listens, with the program in the user's home."""
+    main = lab.start("main1", REFERENCE, scripts)
+    wait_for_sshd(main)
+    run(main, "cat >program.sh <<'EOF'\n%sEOF\n" % PROGRAM)
+    return main
+
+
+def saved(container: Container) -> str:
+    """What the program has saved, read from a container that may have stopped."""
+    chunks, _facts = container.get_archive(SAVED)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        file = archive.extractfile("checkpoint")
+        return file.read().decode() if file else ""
+
+
+def wait_until_ready(container: Container) -> None:
+    until(lambda: "ready" in run(container, "ls"), "the program runs")
+
+
+WAYS = {
+    "ssh": "ssh main1 sh program.sh",
+    "ssh with a terminal": "ssh -tt main1 sh program.sh",
+    "a login shell": "{ echo sh program.sh; sleep 1000; } | ssh -tt main1",
+    "left behind by ssh": "ssh main1 'setsid sh program.sh >/dev/null 2>&1 &'; sleep 1000",
+    "tmux": "ssh main1 tmux new-session -d sh program.sh; sleep 1000",
+    "a shell in tmux": "ssh main1 'tmux new-session -d; tmux send-keys \"sh program.sh\" Enter'; sleep 1000",
+    "docker exec": "sh program.sh",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_saves_its_state_when_the_container_is_stopped(lab: Lab, way: str) -> None:
+    main = begin(lab, grace="%d\n" % LONG)
+    command = ["sh", "-c", WAYS[way]]
+    main.exec_run(command, user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True)
+    wait_until_ready(main)
+    main.stop(timeout=LONG // 4)
+    assert saved(main) == "saved\n"
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 143
+    assert b"not every program ended" not in main.logs()
+
+
+def test_the_batch_command_saves_its_state_when_the_container_is_stopped(lab: Lab) -> None:
+    main = begin(lab, grace="%d\n" % LONG, command="sh ~/program.sh\n")
+    go(main)
+    wait_until_ready(main)
+    main.stop(timeout=LONG // 4)
+    assert saved(main) == "saved\n"
+    main.start()
+    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    run(main, "rm ready checkpoint")
+    go(main)
+    wait_until_ready(main)
+
+
+def test_the_batch_command_saves_its_state_when_its_time_is_up(lab: Lab) -> None:
+    """Also in a process group of its own, as the children of mpirun are."""
+    main = begin(lab, grace="%d\n" % LONG, timeout="1\n", command="#!/bin/bash\nset -m\nsh ~/program.sh &\nwait\n")
+    go(main)
+    assert exit_code(main) == "124"
+    assert saved(main) == "saved\n"
+
+
+def test_a_program_that_ignores_term_is_killed_after_the_grace(lab: Lab) -> None:
+    main = begin(lab, grace="1\n")
+    stubborn = "trap '' TERM HUP; touch ready; while :; do sleep 1; done"
+    main.exec_run(["sh", "-c", stubborn], user="work", workdir="/home/work", detach=True)
+    wait_until_ready(main)
+    main.stop(timeout=LONG // 4)
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 143
+    assert b"not every program ended within 1 s of TERM" in main.logs()
+
+
+@pytest.mark.parametrize("way", ["sleep 1000 | ssh -tt main1", "ssh main1 tmux new-session -d; sleep 1000", ""])
+def test_idle_shells_and_terminals_end_at_once(lab: Lab, way: str) -> None:
+    main = begin(lab, grace="%d\n" % LONG)
+    if way:
+        main.exec_run(["sh", "-c", way], user="work", environment={"HOME": "/home/work"}, detach=True)
+        until(lambda: "136,0" in run(main, "ps -e -o tty,args"), "a shell waits for input at /dev/pts/0")
+    main.stop(timeout=LONG // 4)
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 143
+    assert b"not every program ended" not in main.logs()
+
+
+def test_a_program_that_hides_behind_an_odd_name_is_ended(lab: Lab) -> None:
+    main = begin(lab, grace="%d\n" % LONG)
+    odd = "import time, pathlib; pathlib.Path('/proc/self/comm').write_text('x) Z *\\n(sshd) '); open('ready', 'w'); time.sleep(999)"
+    main.exec_run(["python3", "-c", odd], user="work", workdir="/home/work", detach=True)
+    wait_until_ready(main)
+    main.stop(timeout=LONG // 4)
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 143
+    assert b"not every program ended" not in main.logs()
+
+
+def test_children_that_lost_their_parent_do_not_stay_as_zombies(lab: Lab) -> None:
+    main = begin(lab)
+    run(main, "for _ in 1 2 3; do ssh main1 'sleep 0.1 & exit'; done")
+    until(lambda: "Z" not in run(main, "ps -e -o stat="), "no process is a zombie")
