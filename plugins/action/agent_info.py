@@ -13,7 +13,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Com
 
 
 class ActionModule(ComputeAction):
-    """One lost agent does not keep a session off the others; an action that needs the agent names it."""
+    """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         try:

@@ -23,7 +23,7 @@ SPEC = {
 
 
 class ActionModule(ComputeAction):
-    """Asks no host: the facts that the role needs are gathered before."""
+    """Connects to no host: the role gathers the facts before."""
 
     _requires_connection = False
 

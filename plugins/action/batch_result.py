@@ -6,17 +6,29 @@
 
 from __future__ import annotations
 
-import time
+import math
 from contextlib import suppress
-from typing import Dict
+from contextvars import Context, copy_context
+from threading import Lock
+from time import monotonic
+from typing import Dict, Tuple
 
 from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import FAILURE, BatchWait
+from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
+    FAILURE,
+    SILENT_PAUSE,
+    BatchWait,
+)
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
+
+# Agents that are asked at the same time. Most of the time of an answer is spent on the network.
+PARALLEL = 16
 
 
 class ActionModule(ComputeAction):
@@ -28,48 +40,77 @@ class ActionModule(ComputeAction):
         plan = read_plan(args.get("plan") or {})
         if self._task.check_mode:
             return {"skipped": True, "changed": False, "msg": "No command runs in check mode."}
-        begun = time.monotonic()
-        agents: Dict[str, OtherHost] = {}
+        begun = monotonic()
+        rounds = _Rounds(self, plan, task_vars)
         try:
-            wait = self._wait(plan, agents, task_vars)
+            wait_until(rounds.have_ended, math.inf, first_pause=SILENT_PAUSE, longest_pause=SILENT_PAUSE)
         finally:
-            for agent in list(agents):
-                _close(agents, agent)
-        is_failure = wait.result.result == FAILURE
-        terminate = plan.session.terminate_when_done or (is_failure and plan.session.on_failure == "terminate")
-        duration = round(time.monotonic() - begun, 3)
-        return {"changed": False, "duration": duration, "terminate": terminate, **wait.result.to_json()}
+            rounds.close()
+        result = rounds.wait.result
+        terminate = plan.session.terminate_when_done or (
+            result.result == FAILURE and plan.session.on_failure == "terminate"
+        )
+        duration = round(monotonic() - begun, 3)
+        return {"changed": False, "duration": duration, "terminate": terminate, **result.to_json()}
 
-    def _wait(self, plan: Plan, agents: Dict[str, OtherHost], task_vars: Json) -> BatchWait:
-        """Rounds over all agents, until there is a result; StateError if an agent stays silent."""
-        wait = BatchWait()
-        while not wait.result.result:
-            time.sleep(wait.pause)
-            statuses = {}
-            for agent in plan.agents:
-                seconds = wait.round_seconds if agent == plan.main.agent else 0.0
-                statuses[agent] = self._ask(agent, {"plan": plan.to_json(), "wait": seconds}, agents, task_vars)
-            wait = wait.after_round(statuses, plan.session.on_failure)
-            wait.check_patience(plan.session.name)
-        return wait
 
-    def _ask(self, agent: str, args: Json, agents: Dict[str, OtherHost], task_vars: Json) -> Json:
+class _Rounds:
+    """Rounds over all agents of a session, each of which asks every agent once."""
+
+    def __init__(self, action: ComputeAction, plan: Plan, task_vars: Json) -> None:
+        self.wait = BatchWait()
+        self._action = action
+        self._plan = plan
+        self._task_vars = task_vars
+        self._agents: Dict[str, OtherHost] = {}
+        self._opening = Lock()
+
+    def have_ended(self) -> bool:
+        """Whether there is a result: false after a round with a silent agent, StateError after too many of them.
+
+        Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
+        """
+        while True:
+            self.wait = self.wait.after_round(self._statuses(), self._plan.session.on_failure)
+            self.wait.check_patience(self._plan.session.name)
+            if self.wait.result.result or self.wait.silent:
+                return bool(self.wait.result.result)
+
+    def close(self) -> None:
+        for agent in list(self._agents):
+            self._close(agent)
+
+    def _statuses(self) -> Dict[str, Json]:
+        # Ansible keeps the context of a task in context variables, which new threads do not have.
+        asked = [(agent, copy_context()) for agent in self._plan.agents]
+        return dict(zip(self._plan.agents, run_all(self._in_context, asked, PARALLEL)))
+
+    def _in_context(self, asked: Tuple[str, Context]) -> Json:
+        agent, context = asked
+        return context.run(self._ask, agent)
+
+    def _ask(self, agent: str) -> Json:
         """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
+        seconds = self.wait.round_seconds if agent == self._plan.main.agent else 0.0
         try:
-            if agent not in agents:
-                agents[agent] = OtherHost(self, agent, task_vars)
-            return agents[agent].module("batch_info", dict(args, agent=agent))
+            return self._open(agent).module(
+                "batch_info", {"plan": self._plan.to_json(), "wait": seconds, "agent": agent}
+            )
         except AnsibleError as error:
-            _close(agents, agent)
-            return {
-                "failed": True,
-                "msg": "%s cannot be reached: %s." % (agent, " ".join(str(error).split()).rstrip(".")),
-            }
+            self._close(agent)
+            reason = " ".join(str(error).split()).rstrip(".")
+            return {"failed": True, "msg": "%s cannot be reached: %s." % (agent, reason)}
 
+    def _open(self, agent: str) -> OtherHost:
+        # Ansible loads plugins and templates variables in one thread.
+        with self._opening:
+            if agent not in self._agents:
+                self._agents[agent] = OtherHost(self._action, agent, self._task_vars)
+            return self._agents[agent]
 
-def _close(agents: Dict[str, OtherHost], agent: str) -> None:
-    """Forget the connection; a host that does not answer cannot be cleaned up."""
-    other = agents.pop(agent, None)
-    if other is not None:
-        with suppress(AnsibleError):
-            other.close()
+    def _close(self, agent: str) -> None:
+        """Forget the connection; a host that does not answer cannot be cleaned up."""
+        other = self._agents.pop(agent, None)
+        if other is not None:
+            with suppress(AnsibleError):
+                other.close()

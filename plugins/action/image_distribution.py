@@ -64,7 +64,9 @@ class ActionModule(ComputeAction):
         plan = image_distribution.plan_copies(options["agents"], images)
         image_distribution.check_copies(options["name"], plan, images, options["variable"])
         successful = [name for name in pulls["agents"] if not images[name]["reason"]]
-        message = image_distribution.told(options["name"], successful, plan, time.time() - pulls["begun"])
+        message = image_distribution.distribution_message(
+            options["name"], successful, plan, time.time() - pulls["begun"]
+        )
         document = plan.to_json()
         return {"changed": False, "agents": document.pop("copies"), **document, "message": message}
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``schedule``: waits for a turn, takes over from a controller that is gone, renders the user's
-variables into the plan, and decides which host does what."""
+"""The controller's part of ``schedule``: repeats the attempt while the session waits, takes over from a controller that
+has ended, renders the user's variables into the plan, and assigns the work to hosts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEASE = 600
 
 
 class ActionModule(ComputeAction):
-    """The module is called once, again while the session waits, and again past a controller that is gone."""
+    """Calls the module until the session no longer waits, and again to take over from a controller that has ended."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
@@ -61,10 +61,13 @@ class ActionModule(ComputeAction):
         """Variables that a waiting session keeps, if the command line of this run has other values."""
         extra_vars = load_extra_vars(self._loader)
         given = [variable for variable in KEPT if extra_vars.get(variable.full_name) not in (None, "")]
-        return {one.field: one.normal_form(self._templar.template(extra_vars[one.full_name])) for one in given}
+        return {
+            variable.field: variable.normal_form(self._templar.template(extra_vars[variable.full_name]))
+            for variable in given
+        }
 
     def _complete(self, result: Json, request: Request, statuses: List[AgentStatus], task_vars: Json) -> None:
-        """Add the user's variables to the plan, and who does what."""
+        """Add the user's variables to the plan, and the work of each host to the result."""
         plan = Plan.from_json(result["plan"])
         plan = with_user_environment(plan, render_environment(request, plan))
         result["plan"] = plan.to_json()
@@ -86,7 +89,7 @@ class ActionModule(ComputeAction):
 
         def is_decided() -> bool:
             result.clear()
-            result.update(self._ask(args, task_vars))
+            result.update(self._attempt(args, task_vars))
             return result.get("outcome") != "pending"
 
         if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _INTERVAL) and wait:
@@ -95,11 +98,11 @@ class ActionModule(ComputeAction):
             return dict(result, failed=True, msg=message)
         return result
 
-    def _ask(self, args: Json, task_vars: Json) -> Json:
+    def _attempt(self, args: Json, task_vars: Json) -> Json:
         result = self.module("schedule", args, task_vars)
         if result.get("outcome") == "held" and is_gone(result["session"].get("holder") or {}):
             result = self.module("schedule", dict(args, takeover=result["session"]["launch"]), task_vars)
         if result.get("outcome") == "held":
             reason = str(result["reason"])
-            raise StateError("%s: wait for it, or end it with terminate.yml." % (reason[:1].upper() + reason[1:]))
+            raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
         return result

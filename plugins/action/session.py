@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``session``: adds what the hosts have registered, and keeps the session's artifacts."""
+"""The controller's part of ``session``: adds the registered results of the hosts, and manages the session's artifacts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import 
 
 
 class ActionModule(ComputeAction):
-    """The module changes the store on the head; session.json and the session's folder are on the controller."""
+    """The module changes the store on the head; this action changes the session's folder on the controller."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         own = {name: args.pop(name, None) for name in ("artifacts", "plan", "address", "timings")}
@@ -40,7 +40,7 @@ class ActionModule(ComputeAction):
         return result
 
     def _keep(self, own: Json, session: Json) -> Json:
-        """``session.json`` while the session lives; nothing of it after its end."""
+        """Write ``session.json`` while the session lives; remove the session's folder after its end."""
         if not own["artifacts"] or not session or self._task.check_mode:
             return {}
         artifacts = Artifacts(own["artifacts"], session["name"])
@@ -55,24 +55,24 @@ class ActionModule(ComputeAction):
 
 
 def _reached(agents: list[Json], task_vars: Json) -> list[str]:
-    """The agents on which nothing of the session is left: they answer, and no task has failed there."""
+    """The agents from which the session is removed: they answer, and no task failed on them."""
     left = [str(host) for host in task_vars.get("ansible_play_hosts") or []]
     return [agent["name"] for agent in agents if agent.get("reachable") and agent["name"] in left]
 
 
 def _reason(session: Json, args: Json) -> str:
-    """Why this launch failed: as recorded, unless the session belongs to another launch by now."""
+    """Why this launch failed: the recorded reason, unless the session now belongs to another launch."""
     is_own = session.get("launch") == args.get("launch")
     return str(session["reason"] if is_own else args.get("reason") or "")
 
 
 def _termination(result: Json, agents: list[Json]) -> Json:
-    """What the tasks that follow need: whether the session terminates now, and what to remove."""
+    """The input of the following tasks: whether this run terminates the session, and what to remove."""
     session = result["session"]
     is_terminating = session.get("state") == states.TERMINATING
     lost = lost_agents(reports.agent_statuses(agents))
     return {
         "is_terminating": is_terminating,
-        "remove": [session["id"]] * is_terminating + result["remove"],
+        "remove": ([session["id"]] if is_terminating else []) + result["remove"],
         "network_patience": network_patience(lost),
     }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""All of ``session_failure``: it reads what the hosts have registered on the controller."""
+"""All of ``session_failure``: reads the registered results of the hosts on the controller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ActionModule(ComputeAction):
         sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
         left = [host for host in lost if host in plan.agents]
         if left:
-            sentences.append("What %s may still hold of it is removed when it answers again." % ", ".join(left))
+            sentences.append("Anything left of it on %s is removed when that agent answers again." % ", ".join(left))
         return {
             "changed": False,
             "reason": " ".join(sentences),

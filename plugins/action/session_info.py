@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``session_info``: the default owner, the agents' reports, and one session of a name."""
+"""The controller's part of ``session_info``: adds the default owner and the agents' reports, and finds the newest session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Com
 
 
 class ActionModule(ComputeAction):
-    """The module knows the store; the controller knows its user and the play."""
+    """The module reads the store; this action adds the controller's user and the results of the play."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         newest, containers = bool(args.pop("newest", False)), list(args.pop("containers", None) or [])
@@ -46,7 +46,7 @@ def _folders(session: Json) -> List[str]:
 
 
 def newest_session(sessions: List[Json], name: str, owner: object) -> Json:
-    """The last session of a name; InputError if there is none."""
+    """The newest session; an InputError if there is none."""
     if not name or not sessions:
         whose = "" if owner else " of yours"
         raise InputError("session_name", name, "no session%s has this name; sessions.yml lists them" % whose)
@@ -54,7 +54,7 @@ def newest_session(sessions: List[Json], name: str, owner: object) -> Json:
 
 
 def check_containers(session: Json, hostnames: List[str]) -> None:
-    """InputError if the session does not have one of these containers."""
+    """Raise an InputError if the session lacks any of these containers."""
     known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
     unknown = [hostname for hostname in hostnames if hostname not in known]
     if unknown:

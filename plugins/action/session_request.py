@@ -13,10 +13,10 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH, LOGS, TERMINATE
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
@@ -31,7 +31,7 @@ SPEC = {
 
 
 class ActionModule(ComputeAction):
-    """Every declared variable comes from the variables of the task."""
+    """Takes the declared variables from the variables of the task."""
 
     _requires_connection = False
 
@@ -59,7 +59,7 @@ class ActionModule(ComputeAction):
 
 
 def make_requests(values: Json, count: int) -> List[Request]:
-    """A request for each session; each of several has its number after the name."""
+    """A request for each session. If there are several, each name ends with a number."""
     given: Dict[str, object] = {}
     for variable in REQUEST_VARIABLES:
         value = values.get(variable.full_name)
@@ -73,18 +73,18 @@ def make_requests(values: Json, count: int) -> List[Request]:
 
 
 def _check_leftover(extra_vars: Json) -> None:
-    """Ansible splits ``-e name=value`` at blanks and keeps what has no name under a name of its own."""
+    """Refuse parts without a name: Ansible splits ``-e name=value`` at spaces, and stores such parts as ``_raw_params``."""
     leftover = extra_vars.get("_raw_params")
     if leftover:
         rule = (
-            "Ansible splits name=value at blanks, and this part has no name; write a value with blanks as JSON, as in "
+            "Ansible splits name=value at spaces, and this part has no name; write a value with spaces as JSON, as in "
             """-e '{"session_command": "echo before; exit 3"}'"""
         )
         raise InputError("-e", str(leftover), rule)
 
 
 def _check_agents(request: Request, inventory: List[str]) -> None:
-    """A session would wait for ever for a designated agent that does not exist."""
+    """Refuse a designated agent that does not exist: the session would never be launched."""
     unknown = [name for name in request.agents if name not in inventory]
     if unknown:
         rule = "must be an agent of this play, which are %s" % ", ".join(inventory)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's half of ``ssh``: derives the keys, gives the agent what it needs, keeps what the user needs."""
+"""The controller's part of ``ssh``: derives the keys, sends the agent its share, and writes the user's files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import 
 from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
 
 ID_CONTAINER = "id_container"
-# Shown in a diff. A key is not, nor the authority's: in check mode it would be one that nobody ever uses.
+# Files that a diff shows. It shows no key: in check mode, new keys exist only during the task.
 PUBLIC_FILES = ("ssh_config",)
 
 
 class ActionModule(ComputeAction):
-    """One call of the module, with everything secret in one opaque option that is never logged."""
+    """Calls the module once, with all secrets in a single option that is never logged."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         plan = read_plan(args.get("plan"))
@@ -41,12 +41,12 @@ class ActionModule(ComputeAction):
         return self._keep(result, artifacts, identity, _files(plan, identity, address, artifacts))
 
     def _identity(self, artifacts: Artifacts, plan: Plan) -> Identity:
-        """The session's identity. In check mode a new one lives no longer than the task."""
+        """The session's identity. In check mode, a new identity is not stored."""
         found = artifacts.identity(plan.session.id, create=not self._task.check_mode)
         return found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id)
 
     def _keep(self, result: Json, artifacts: Artifacts, identity: Identity, files: Dict[str, str]) -> Json:
-        """Write what is not there yet. A private key's format has a random part, so that the key itself is compared."""
+        """Write the files that differ. The format of a private key has a random part, so the keys themselves are compared."""
         wanted = {name: text.encode() for name, text in files.items()}
         kept = artifacts.read(ID_CONTAINER)
         if kept is not None and identity.owns(kept):
@@ -64,9 +64,9 @@ class ActionModule(ComputeAction):
 
 
 def _part(plan: Plan, agent: str) -> Json:
-    """The plan as far as this agent's module needs it."""
+    """The plan with only the containers of this agent."""
     document = plan.to_json()
-    document["containers"] = [one for one in document["containers"] if one["agent"] == agent]
+    document["containers"] = [container for container in document["containers"] if container["agent"] == agent]
     return document
 
 

@@ -45,7 +45,7 @@ class ActionModule(ComputeAction):
         identity = artifacts.identity(plan.session.id, create=False)
         if identity is None:
             raise ComputeError(
-                "%s has no identity of session %s: verify it from the controller that launched it."
+                "%s has no identity of session %s; verify it from the controller that launched it."
                 % (artifacts.folder, plan.session.name)
             )
         endpoint = SshEndpoint(

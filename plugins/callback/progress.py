@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Output of the playbooks for people: a line for each phase, a sign of life in every long one, a failure as one sentence."""
+"""Output of the playbooks for people: a line for each phase, regular lines during a long phase, a failure as one sentence."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options, requirements and notes of every module that talks to an engine."""
+    """Options, requirements and notes of every module that connects to an engine."""
 
     DOCUMENTATION = r"""
 options:

@@ -14,7 +14,7 @@ options:
   state_dir:
     description:
       - The store's folder on the head.
-      - It is made with mode 0700. One that is there already must be private, or hold a store.
-      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for anybody else.
+      - It is created with mode 0700. An existing folder must be private or contain a store.
+      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for any other user.
     type: path
 """

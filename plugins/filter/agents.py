@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The decisions of the role ``agent`` that need nothing but a list. They are made in module_utils/_agents/provisioning.py."""
+"""Filters for lists of the role ``agent``, implemented in module_utils/_agents/provisioning.py."""
 
 from __future__ import annotations
 

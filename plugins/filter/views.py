@@ -2,11 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What people see: summaries and tables. The text comes from module_utils/_views.py."""
+"""Filters for summaries and tables, implemented in module_utils/_views.py."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -16,13 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.provisio
 def findings_table(findings: Sequence[Json]) -> List[str]:
     """A line for every finding."""
     columns = ("status", "check", "where", "found", "remedy")
-    return views.table(columns, [[one[column] for column in columns] for one in findings])
-
-
-def logs_of_hosts(hostvars: Mapping[str, Any], hosts: Sequence[str]) -> List[Json]:
-    """The logs that the hosts of a play have registered as ``__session_logs``."""
-    results = (hostvars[host].get("__session_logs") or {} for host in hosts)
-    return [log for result in results for log in result.get("logs") or []]
+    return views.table(columns, [[finding[column] for column in columns] for finding in findings])
 
 
 class FilterModule:
@@ -37,7 +31,6 @@ class FilterModule:
             "show_time": views.show_time,
             "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
-            "logs_of_hosts": logs_of_hosts,
             "needs_provisioning": needs_provisioning,
             "agents_table": views.agents_table,
             "findings_table": findings_table,

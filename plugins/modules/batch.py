@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: batch
 short_description: Start a session's batch command
 description:
-  - Starts the command that lies in C(main1) since the container's creation. PID 1 of C(main1) runs it as the session's user,
+  - Starts the command, which is in C(main1) since the container's creation. PID 1 of C(main1) runs it as the session's user,
     writes its output to the container's log, and keeps its exit code.
 options:
   state:

@@ -9,9 +9,9 @@ DOCUMENTATION = r"""
 module: batch_result
 short_description: Wait for the result of a session's batch command
 description:
-  - Asks every agent of the session until the batch command has ended, or a container has died that decides the result.
-  - It runs once on the controller, and opens connections of its own to the agents, with the variables that the inventory has
-    for them. An agent may be silent for some minutes.
+  - Polls every agent of the session until the batch command has ended, or the end of a container decides the result.
+  - It runs once on the controller, and opens connections of its own to the agents, with their variables from the inventory.
+    It tolerates an agent that does not answer for some minutes.
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.attributes
@@ -48,7 +48,7 @@ reason:
   type: str
   returned: success
 terminate:
-  description: Whether the session is to be terminated now.
+  description: Whether the session must be terminated now.
   type: bool
   returned: success
 duration:

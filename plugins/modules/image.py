@@ -16,7 +16,7 @@ description:
 options:
   state:
     description:
-      - V(present) pulls the image if O(pull) asks for it.
+      - V(present) pulls the image according to O(pull).
     type: str
     choices: [present]
     default: present
@@ -51,7 +51,7 @@ options:
     default: ""
   digests:
     description:
-      - The repository digests of the image O(id). The one of the image's repository is pulled instead of the tag.
+      - The repository digests of the image O(id). The digest for the image's repository is pulled instead of the tag.
     type: list
     elements: str
     default: []
@@ -70,7 +70,7 @@ options:
     type: str
   deadline:
     description:
-      - Seconds that a pull may take. If the registry does not answer, the pull is given up after ten seconds.
+      - Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
     type: int
     default: 1800
 extends_documentation_fragment:

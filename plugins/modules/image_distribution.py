@@ -17,7 +17,7 @@ options:
     description:
       - V(plan_pulls) decides which agents pull the image, from what all agents have. Runs once.
       - V(plan_copies) decides which agent's image is used and which agents get a copy of it, after the pulls. If no agent has
-        the image, the controller's own Docker Engine is asked for it. Runs once.
+        the image, the image of the controller's own Docker Engine is used. Runs once.
       - V(fetch) brings an archive of the image from the agent of the task to the controller. Runs once.
       - V(deliver) carries the archive to the agent of the task and loads the image there.
       - V(clean_up) removes the archive from the controller. Runs once.
@@ -35,7 +35,7 @@ options:
     elements: str
   asked:
     description:
-      - The hosts of the play that were asked for the image. Required for O(step=plan_pulls) and O(step=plan_copies).
+      - The hosts of the play that reported their image. Required for O(step=plan_pulls) and O(step=plan_copies).
     type: list
     elements: str
   info_variable:
@@ -50,7 +50,7 @@ options:
     default: __image_pulled
   pull:
     description:
-      - V(missing) pulls on agents that do not have the image of the first agent in O(agents) that has one.
+      - V(missing) pulls on agents whose image differs from that of the first agent in O(agents) that has the image.
       - V(always) pulls on all agents. V(never) only copies.
     type: str
     choices: [missing, always, never]
@@ -172,7 +172,7 @@ begun:
   returned: for O(step=plan_pulls)
   type: float
 message:
-  description: How the image comes to the agents, in one line; empty if all have it.
+  description: The pulls and copies in one line; empty if all agents have the image.
   returned: for O(step=plan_copies)
   type: str
   sample: "Image train:2: pulled on agent1, agent2 in 8.1 s"

@@ -81,7 +81,7 @@ probe:
       description: Whether the agent listens.
       returned: with O(state=present)
       type: bool
-    heard:
+    received:
       description: The received datagrams, each as the name of the sender and the channel.
       returned: with O(state=absent)
       type: list
@@ -127,8 +127,8 @@ def work(params: Json, check_mode: bool) -> Json:
     mark = params["mark"]
     exists = port_probe.has_listener(engine, mark)
     if params["state"] == "absent":
-        heard = [] if check_mode else port_probe.stop_listener(engine, mark)
-        return {"changed": exists, "probe": {"heard": heard}}
+        received = [] if check_mode else port_probe.stop_listener(engine, mark)
+        return {"changed": exists, "probe": {"received": received}}
     if not exists and not check_mode:
         port_probe.start_listener(engine, params["image"], mark, params["lifetime"], deadline_in(START))
     return {"changed": not exists, "probe": {"listened": True}}

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: schedule
-short_description: Place a session on agents, or say why it waits
+short_description: Place a session on agents, or report why it waits
 description:
-  - Records a session in the store on the head and places it, in one transaction, so that two operators at once never
-    give the same room away twice.
-  - A session that is already running is compared with the request; containers of it that are gone are reported for repair.
-  - A session that does not fit stays V(PENDING) in the queue; that is a result and no failure.
-  - A session that cannot be launched although there is room for it is refused, and nothing of it is recorded. One that was
-    in the queue before waits on where all ports or subnets are taken, and ends in V(ERROR) otherwise.
-  - Sessions of a lost store are adopted from the labels in O(agents).
+  - Records a session in the store on the head and places it, in one transaction, so that concurrent launches never allocate
+    the same resources twice.
+  - Compares a running session with the request, and reports its missing containers for repair.
+  - A session that does not fit stays V(PENDING) in the queue; this is a result and not a failure.
+  - A session that fits but cannot be launched is refused and not recorded. A session that was queued before keeps waiting
+    if all ports or subnets are in use, and becomes V(ERROR) otherwise.
+  - If the store was lost, sessions are adopted from the labels in O(agents).
 options:
   request:
     description:
@@ -25,20 +25,20 @@ options:
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents.
-      - If not set, those that the hosts of the play have registered as C(__session_report).
+      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
   queue_policy:
     description:
-      - V(backfill) lets a later session start when it fits and an earlier one does not.
-      - V(strict) keeps the order whatever it costs.
+      - V(backfill) lets a later session start if it fits and an earlier session does not.
+      - V(strict) launches sessions only in their order.
     type: str
     choices: [backfill, strict]
     default: backfill
   queue_age_bound:
     description:
-      - Seconds after which a waiting session is no longer passed by under O(queue_policy=backfill).
+      - Seconds after which later sessions no longer pass a waiting session under O(queue_policy=backfill).
     type: int
     default: 3600
   lease:
@@ -50,8 +50,8 @@ options:
     default: 600
   wait:
     description:
-      - Seconds to wait while the session is V(PENDING); when they have run out and it still is, the task fails.
-      - With 0 a PENDING session is a result and no failure.
+      - Seconds to wait while the session is V(PENDING). The task fails if it is still V(PENDING) then.
+      - With V(0), the task does not wait, and a V(PENDING) session is not a failure.
     type: float
     default: 0
   holder:
@@ -66,8 +66,8 @@ options:
     default: ''
   artifacts:
     description:
-      - The folder on the controller that holds a folder for each session. The one of this name must be no other session's
-        that lives.
+      - The folder on the controller that holds a folder for each session. The folder of this name must not belong to
+        another live session.
       - If not set, C(~/.cluster-compute).
     type: path
   kept:
@@ -106,14 +106,14 @@ EXAMPLES = r"""
 RETURN = r"""
 outcome:
   description:
-    - V(placed) when there is a new plan to carry out, V(repair) when containers of a running session are missing, V(running)
-      when nothing is to be done, V(pending) when it does not fit, V(held) when another controller is at work on it.
-    - V(failed) when it has waited and cannot be launched at all, as without its data folder; it is V(ERROR) now, so that it
-      holds nobody back, and the task fails.
+    - V(placed) if there is a new plan, V(repair) if containers of a running session are missing, V(running) if there is
+      nothing to do, V(pending) if the session does not fit, V(held) if another controller works on it.
+    - V(failed) if the session has waited and cannot be launched, for example because its data folder is missing. It is then
+      V(ERROR), so that it does not block the queue, and the task fails.
   type: str
   returned: success
 plan:
-  description: The plan, when there is one.
+  description: The plan, if there is one.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
 deployment:
@@ -177,7 +177,7 @@ has_command:
   type: bool
   returned: success
 reason:
-  description: Why the session waits, or why it has failed.
+  description: Why the session waits, or why it failed.
   type: str
   returned: success
 missing:
@@ -186,7 +186,7 @@ missing:
   elements: str
   returned: success
 remove:
-  description: Ended sessions of which an engine still holds something.
+  description: Ended sessions of which an engine still has containers, networks or volumes.
   type: list
   elements: str
   returned: success

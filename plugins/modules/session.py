@@ -49,7 +49,7 @@ options:
     description:
       - The results of M(cluster.compute.agent_info) on all agents. O(state=terminating) finds a session in them that the store
         has lost, and O(state=terminated) finds where such a session was.
-      - If not set, those that the hosts of the play have registered as C(__session_report).
+      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
@@ -76,7 +76,7 @@ options:
     description:
       - Results of M(cluster.compute.logs_info) on the agents, with O(state=terminated) and O(state=failed). They are kept in the
         store's folder. A log that cannot be kept is a warning.
-      - If not set, those that the hosts of the play have registered as C(__session_logs).
+      - If not set, the results that the hosts of the play registered as C(__session_logs).
     type: list
     elements: dict
     default: []
@@ -95,7 +95,7 @@ options:
   timings:
     description:
       - Seconds that each phase took, for C(session.json).
-      - If not set, those of the results that the hosts of the play have registered.
+      - If not set, they are computed from the results that the hosts of the play registered.
     type: dict
   holder:
     description:
@@ -138,7 +138,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 session:
-  description: The session as the store has it; empty if there is no such session.
+  description: The session in the store; empty if there is no such session.
   type: dict
   returned: always
   contains:
@@ -172,7 +172,7 @@ reason:
   type: str
   returned: with O(state=failed)
 is_terminating:
-  description: Whether there is something to remove, and a termination to record.
+  description: Whether this call began the termination of the session.
   type: bool
   returned: with O(state=terminating)
 network_patience:
@@ -180,19 +180,19 @@ network_patience:
   type: int
   returned: with O(state=terminating)
 remove:
-  description: Sessions of which an engine may still hold something; with O(state=terminating), this session, too.
+  description: Sessions of which an engine may still have containers or networks; with O(state=terminating), this session, too.
   type: list
   elements: str
   returned: always
 document:
-  description: What C(session.json) holds.
+  description: The content of C(session.json).
   type: dict
   returned: with O(state=running) and O(plan)
 """
 
 import os
 import time
-from typing import Callable, List, Tuple
+from typing import List
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -200,7 +200,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -259,7 +259,7 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
-            before, row = _change(params)(store, change)
+            before, row = CHANGES[params["state"]](store, change)
             remove = removable(store, change.agents)
     finally:
         store.close()
@@ -270,16 +270,9 @@ def work(params: Json, check_mode: bool) -> Json:
         "changed": before != after,
         "session": row.to_json() if row else {},
         "plan": row.plan.to_json() if row and row.plan else None,
-        "remove": [one for one in remove if not row or one != row.id],
+        "remove": [session for session in remove if not row or session != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
-
-
-def _change(params: Json) -> Callable[[Store, Change], Tuple[str, Row | None]]:
-    """The transition that leads to the state; a result is recorded of a session that keeps running."""
-    if params["state"] == "running" and params["result"]:
-        return CHANGES["completed"]
-    return CHANGES["error" if params["state"] == "failed" else params["state"]]
 
 
 def _keep(folder: str, logs: List[Json]) -> List[str]:

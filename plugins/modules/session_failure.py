@@ -9,9 +9,9 @@ DOCUMENTATION = r"""
 module: session_failure
 short_description: Report why a launch failed
 description:
-  - Collects the failures of the hosts of a play, and which agents could not be cleaned up, when the role C(session) undoes a
-    launch.
-  - It runs on the controller and touches no host.
+  - Collects the failures of the hosts of a play, and the agents that could not be cleaned up. The role C(session) uses it when
+    it undoes a launch.
+  - It runs on the controller and connects to no host.
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.attributes
@@ -40,11 +40,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 reason:
-  description: The failures, and what is left on lost agents, as sentences.
+  description: The failures, and the lost agents, as sentences.
   type: str
   returned: success
 lost_agents:
-  description: The agents that do not answer, or did not when containers were removed.
+  description: The agents that did not answer during the launch or its removal.
   type: list
   elements: str
   returned: success

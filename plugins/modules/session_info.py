@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session_info
-short_description: List sessions and what they hold
+short_description: List sessions and the resources that they use
 description:
   - Lists sessions from the store on the head, with the state of their containers from the agents' reports.
   - A running session is degraded if a container does not run, or its agent cannot be reached.
@@ -18,22 +18,22 @@ options:
     type: str
   owner:
     description:
-      - Only sessions of this owner; V(all) for those of everybody.
+      - Only sessions of this owner; V(all) for the sessions of all owners.
       - If not set, the controller's user.
     type: str
   ended:
     description:
-      - List sessions that have ended, too, with their history.
+      - Whether to list ended sessions, too, with their history.
     type: bool
     default: false
   logs:
     description:
-      - Return the logs of the last session's containers, if it has ended.
+      - Whether to return the logs of the newest session's containers, if the session has ended.
     type: bool
     default: false
   newest:
     description:
-      - Return the newest of the sessions as RV(session), too, and fail if there is none.
+      - Whether to return the newest of the sessions as RV(session), and to fail if there is none.
     type: bool
     default: false
   containers:
@@ -45,7 +45,7 @@ options:
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents, or the reports in them.
-      - If not set, those that the hosts of the play have registered as C(__session_report).
+      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
@@ -61,7 +61,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: List what runs
+- name: List the sessions
   cluster.compute.session_info:
     agents: "{{ ansible_play_hosts_all | map('extract', hostvars, ['report', 'agent']) | list }}"
   delegate_to: "{{ groups['head'][0] }}"
@@ -90,7 +90,7 @@ session:
   type: dict
   returned: with O(newest=true)
 agents:
-  description: What each agent has, and what running sessions and launches use of it. Waiting sessions use nothing.
+  description: The capacity of each agent, and what running sessions and launches use of it. Waiting sessions use nothing.
   type: list
   elements: dict
   returned: success

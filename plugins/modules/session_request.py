@@ -11,7 +11,7 @@ short_description: Check the variables of the role session
 description:
   - Checks every variable that the role C(session) declares and that an entry point of the role reads, and returns their
     normal form. A value that is missing or empty means the default.
-  - It takes the variables from the task, so they are not listed as options. It runs on the controller and touches no host.
+  - It takes the variables from the task, so they are not listed as options. It runs on the controller and connects to no host.
 options:
   entry_point:
     description:

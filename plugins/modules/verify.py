@@ -9,15 +9,15 @@ DOCUMENTATION = r"""
 module: verify
 short_description: Verify that every container of a session answers by strict SSH
 description:
-  - Logs in to C(main1) from the controller, by its published port, with the key that the session's user has and the host
-    key that belongs to it, and reaches every other container from there.
-  - Host keys are checked strictly on every connection. It asks no questions and changes nothing.
+  - Logs in to C(main1) from the controller through its published port, with the key of the session's user, and connects to
+    every other container from there.
+  - Every connection uses strict host key checking and shows no prompt. Nothing is changed.
   - Waits for containers that are still starting, until O(timeout). A wrong key or a refused login fails at once.
-  - Runs on the controller alone, whatever host the task is for.
+  - Runs on the controller, on whichever host the task is.
 options:
   timeout:
     description:
-      - Seconds for the whole of it.
+      - Seconds for all connections together.
     type: int
     default: 60
 extends_documentation_fragment:
@@ -60,7 +60,7 @@ reached:
   returned: success
   sample: [main1, sub1, sub2]
 duration:
-  description: Seconds that it took.
+  description: Seconds that the call took.
   type: float
   returned: success
 """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The base of all action plugins: errors become results, modules run where the task runs, the controller has a name."""
+"""Base of the action plugins: turns errors into results, runs modules on the task's host, and identifies the controller."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_ENGINES = frozenset(
 
 
 class ComputeAction(ActionBase):
-    """An action whose errors are one sentence, as a module's are. Subclasses do the work in ``act``."""
+    """An action that returns an error as one sentence, like a module. Subclasses implement ``act``."""
 
     _supports_async = False
 
@@ -61,14 +61,14 @@ class ComputeAction(ActionBase):
         return result
 
     def _unreachable(self, reason: str, task_vars: Json) -> Json:
-        """A host that is lost on the way is a failure: Ansible's rescue, which undoes a launch, knows no other."""
+        """Return a lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
         where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
         message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip(".: "))
         return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:
-        """The work: the result, or a ComputeError."""
+        """Do the work and return the result; raises a ComputeError."""
 
     def module(self, name: str, args: Json, task_vars: Json) -> Json:
         """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
@@ -80,14 +80,14 @@ class ComputeAction(ActionBase):
         return result
 
     def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
-        """The same, and a lost connection is a failed result: for actions that continue without this host."""
+        """Like ``module``, but a lost connection is a failed result, for actions that continue without this host."""
         try:
             return self.module(name, args, task_vars)
         except AnsibleConnectionFailure as error:
             return {"failed": True, "msg": str(error)}
 
     def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
-        """What each host of the play has in a variable, such as a registered result; hosts without it are left out."""
+        """The value of a variable, such as a registered result, by host of the play; hosts without it are left out."""
         hostvars = task_vars.get("hostvars") or {}
         found = {
             host: (hostvars.get(host) or {}).get(variable) for host in task_vars.get("ansible_play_hosts_all") or ()
@@ -102,7 +102,7 @@ class ComputeAction(ActionBase):
         return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
 
     def _engine(self, task_vars: Json) -> Json:
-        """``agent_docker_host`` of the host that the module runs on, which is not the task's own when it is delegated."""
+        """``agent_docker_host`` of the host that the module runs on: for a delegated task, the delegate."""
         if self._task.delegate_to:
             host = (task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
             named = host.get("agent_docker_host")
@@ -112,7 +112,7 @@ class ComputeAction(ActionBase):
 
 
 class RemoteAction(ComputeAction):
-    """The module and nothing else, where the task runs."""
+    """Runs only the module, on the task's host."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
         return self.module(self._task.action.rpartition(".")[2], args, task_vars)
@@ -130,18 +130,18 @@ def login() -> str:
 
 
 def holder() -> Json:
-    """Who launches: the process of this ansible-playbook. Actions run in its forks."""
+    """The process of this ansible-playbook, which holds a session during its launch. Actions run in its forks."""
     pid = os.getppid()
     return {"host": socket.gethostname(), "machine": _machine(), "user": login(), "pid": pid, "start": _started(pid)}
 
 
 def is_gone(other: Json) -> bool:
-    """Whether another holder is certain to be gone: its process was among ours, and is no more."""
+    """Whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
     machine = _machine()
     if not machine or other.get("machine") != machine:
         return False
     pid = int(other.get("pid") or 0)
-    # Other numbers mean groups of processes.
+    # kill(2) treats other numbers as process groups.
     if pid < 1:
         return False
     try:
@@ -150,15 +150,15 @@ def is_gone(other: Json) -> bool:
         return True
     except PermissionError:
         pass
-    # A process of the same number that started at another time is another process.
+    # The kernel reuses process IDs: a process with another start time is another process.
     started = _started(pid)
     return bool(started) and started != other.get("start")
 
 
 def _machine() -> str:
-    """Whose process numbers ours are: this boot of this kernel, this PID namespace. Hosts and containers may share a name.
+    """The boot of the kernel and the PID namespace that process IDs belong to; hosts and containers may share a name.
 
-    Empty where there is no /proc to tell.
+    Empty without /proc.
     """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
@@ -168,7 +168,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in the kernel's own ticks; empty where there is no /proc."""
+    """The start time of a process in ticks of the kernel; empty without /proc."""
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as status:
             return status.read().rpartition(")")[2].split()[19]

@@ -24,14 +24,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import S
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
-# All that is ever kept in the folder; whatever else lies there is not ours to remove.
+# The only files that the collection writes and removes in the folder.
 FILES = (IDENTITY, "id_container", "known_hosts", "session.json", "ssh_config")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class DamagedError(ComputeError):
-    """The file of the secret is not what was written."""
+    """The identity file is damaged."""
 
 
 class Artifacts:
@@ -48,7 +48,7 @@ class Artifacts:
         self.folder = os.path.join(self.base, name)
 
     def identity(self, session: str, create: bool) -> Identity | None:
-        """The session's identity; a new secret where there is none, if ``create``. Of several forks, one makes it."""
+        """The session's identity. With ``create``, a missing secret is generated, by only one of several forks."""
         secret, owner = self._secret()
         if not secret and create:
             with self._opened() as folder:
@@ -57,7 +57,7 @@ class Artifacts:
         if not secret:
             return None
         if owner != session:
-            message = "%s belongs to session %s: choose another name, or another folder as session_artifacts."
+            message = "%s belongs to session %s; choose another name, or set session_artifacts to another folder."
             raise ComputeError(message % (self.folder, owner))
         return Identity(secret, session)
 
@@ -75,13 +75,11 @@ class Artifacts:
         except OSError:
             return  # it does not exist, or cannot be read: a later write reports that
         if strange:
-            rule = (
-                "the folder %s has that name and holds %s: choose another name, or another folder as session_artifacts"
-            )
+            rule = "the folder %s has that name and contains %s; choose another name, or set session_artifacts to another folder"
             raise InputError("session_name", os.path.basename(self.folder), rule % (self.folder, strange[0]))
 
     def _secret(self) -> Tuple[bytes, str]:
-        """The secret, and the ID of the session that it is of."""
+        """The secret, and the ID of its session."""
         found = self.read(IDENTITY)
         if found is None:
             return b"", ""
@@ -89,15 +87,15 @@ class Artifacts:
             secret, session = found.decode("ascii").split()
             return bytes.fromhex(secret), session
         except ValueError as error:
-            message = "%s/%s is damaged: restore a copy of it, or terminate the session and launch it again."
+            message = "%s/%s is damaged; restore a copy of it, or terminate the session and launch it again."
             raise DamagedError(message % (self.folder, IDENTITY)) from error
 
     def read(self, name: str) -> bytes | None:
-        """A file's content, or nothing where there is no such file."""
+        """The content of a file; empty if it does not exist."""
         return self._look(name)[0]
 
     def write(self, name: str, content: bytes, mode: int = 0o600) -> bool:
-        """Make a file hold this content; says whether it did not before."""
+        """Write a file unless it has this content; returns whether it changed."""
         if self.holds(name, content, mode):
             return False
         with self._opened() as folder:
@@ -106,15 +104,15 @@ class Artifacts:
         return True
 
     def holds(self, name: str, content: bytes, mode: int = 0o600) -> bool:
-        """Whether the file is as it should be."""
+        """Whether the file has the expected content and mode."""
         return self._look(name) == (content, mode)
 
     def write_json(self, name: str, document: Json) -> bool:
-        """The same for a document."""
+        """Write a document as JSON, as ``write`` does."""
         return self.write(name, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
     def remove(self, session: str) -> bool:
-        """Remove the session's folder with our files in it; says whether there was one."""
+        """Remove our files and, if it is then empty, the session's folder; returns whether the folder existed."""
         if not self._is_of(session):
             return False
         try:
@@ -130,7 +128,7 @@ class Artifacts:
         return True
 
     def _is_of(self, session: str) -> bool:
-        """Whether the folder has no other session's secret. A damaged secret is of no use and may go."""
+        """Whether the folder has no secret of another session. A damaged secret is useless and may be removed."""
         try:
             return self._secret()[1] in ("", session)
         except DamagedError:
@@ -150,7 +148,7 @@ class Artifacts:
 
     @contextmanager
     def _opened(self, create: bool = True) -> Iterator[int]:
-        """The folder itself, held open: whatever happens to its name meanwhile, files go where we looked."""
+        """The open folder: if its name is replaced meanwhile, files still go into the folder that was checked."""
         try:
             if create:
                 os.makedirs(self.base, mode=0o700, exist_ok=True)
@@ -169,12 +167,12 @@ class Artifacts:
     def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise ComputeError("%s belongs to another user: choose another folder as session_artifacts." % self.folder)
+            raise ComputeError("%s belongs to another user; set session_artifacts to another folder." % self.folder)
         if mend and stat.S_IMODE(status.st_mode) != 0o700:
             os.fchmod(folder, 0o700)
 
     def _keep_first(self, folder: int, secret: bytes) -> None:
-        """A link to an existing name fails: the first secret stays, complete from the moment it has its name."""
+        """Link the complete file to its name. A link to an existing name fails, so the first secret stays."""
         temporary = self._temporary(folder, IDENTITY, secret, 0o600)
         try:
             with suppress(FileExistsError):
@@ -196,13 +194,13 @@ class Artifacts:
         path = os.path.join(self.folder, name).rstrip("/")
         reason = error.strerror or str(error)
         return ComputeError(
-            "%s cannot be used: %s; correct that, or choose another folder as session_artifacts." % (path, reason)
+            "%s cannot be used: %s; correct that, or set session_artifacts to another folder." % (path, reason)
         )
 
 
 def _is_ours(name: str) -> bool:
-    """One of our files, or what a writer that was killed has left of one."""
-    return name in FILES or any(name.startswith(".%s." % one) for one in FILES)
+    """Whether it is one of our files, or a temporary file that a killed process left."""
+    return name in FILES or any(name.startswith(".%s." % file) for file in FILES)
 
 
 def _make_folder(path: str) -> None:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Call a module's ``work`` in this process, where the module would run in this Python, as this user, anyway.
+"""Call a module's ``work`` in this process if the module would run in the same Python as the same user.
 
-To pack a module, start a Python for it and import the Docker SDK there takes about half a second; a call takes nothing.
+Packing a module, starting a Python and importing the Docker SDK takes about half a second; a call saves that time.
 Options are checked and results are cleaned as Ansible does for a module in a process of its own.
 """
 # PRIVATE to the collection: may change in any release.
@@ -20,7 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import result_of
 
-# The modules that a launch and an end wait for. The others start processes that outlive them, or are called seldom.
+# The modules that a launch and a termination wait for. Other modules start processes that outlive them, or run rarely.
 MODULES = frozenset(
     (
         "agent_info",
@@ -54,7 +54,7 @@ def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
     secrets = {
         str(params[option]) for option, spec in module.ARGUMENT_SPEC.items() if spec.get("no_log") and params[option]
     }
-    # A process of its own returns a document, not the objects that it works on.
+    # A module in a process of its own returns JSON, not its objects.
     cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
     return cleaned
 

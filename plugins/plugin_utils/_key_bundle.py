@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import I
 
 
 def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
-    """Everything that these containers need and only the controller can generate."""
+    """The keys and texts for these containers that only the controller can generate."""
     cluster = identity.cluster
     return Bundle(
         authority=identity.authority,

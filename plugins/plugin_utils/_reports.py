@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the hosts of a play have registered, as the role ``session`` names it."""
+"""Results that the hosts of a play registered under the names of the role ``session``."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
-# The results that the tasks register, by what they are.
+# The variables in which the tasks register their results.
 REPORT = "__session_report"
 LOGS = "__session_logs"
 REMOVED = "__session_rolled_back"
@@ -34,7 +34,7 @@ PHASES = {
 
 
 def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:
-    """The agents' reports: from the results that are given, else from those that the hosts have registered."""
+    """The agents' reports, from the given results or else from the results that the hosts registered."""
     results = given or list(action.results_of_hosts(REPORT, task_vars).values())
     return [dict(result.get("agent") or result) for result in results if result.get("agent") or result.get("name")]
 
@@ -44,12 +44,12 @@ def agent_statuses(reports: List[Json]) -> List[AgentStatus]:
 
 
 def timings_of_phases(action: ComputeAction, task_vars: Json) -> PhaseTimings:
-    """How long each phase of the launch took on its slowest host."""
+    """The seconds of each phase of the launch, on the slowest host."""
     return phase_timings({phase: action.results_of_hosts(name, task_vars).values() for phase, name in PHASES.items()})
 
 
 def address_of(host: str, task_vars: Json) -> str:
-    """Where the controller reaches a host of the inventory."""
+    """The address at which the controller reaches a host of the inventory."""
     hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
     if host not in hostvars:
         return host

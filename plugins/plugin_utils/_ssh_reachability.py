@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the controller into ``main1``, and from there to every other container: by strict SSH, within a deadline."""
+"""Log in to ``main1`` from the controller, and to all other containers from there: with strict SSH and a deadline."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ PAUSE = 0.1
 # Seconds of the deadline that remain for the last answer to arrive.
 RESERVE = 2
 
-# Runs in any image: it needs nothing but the runtime. One line for each host: "yes HOST", or "no HOST REASON".
+# Runs in any image, because it uses only the runtime. Prints a line for each host: "yes HOST" or "no HOST REASON".
 SCRIPT = """
 limit=$1; late=$(( $({bin}/busybox date +%s) + $2 )); shift 2
-ask() {{
+try() {{
     while :; do
         answer=$({bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=1 "$1" \\
             'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1)
@@ -42,7 +42,7 @@ ask() {{
 }}
 count=0
 for host in "$@"; do
-    ask "$host" &
+    try "$host" &
     count=$((count + 1))
     [ $((count % limit)) -ne 0 ] || wait
 done
@@ -66,16 +66,18 @@ class SshEndpoint:
 
 
 def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
-    """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
+    """Log in to all hosts and return their names; a ComputeError names the first host that does not answer, and why."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
     with closing(paramiko.Transport(_connected(endpoint, deadline))) as transport:
-        _enter(paramiko, transport, endpoint, deadline)
-        answers = _ask(transport, others, deadline) if others else {}
+        _log_in(paramiko, transport, endpoint, deadline)
+        answers = _connect_from_main(transport, others, deadline) if others else {}
     for name in others:
         reason = answers.get(name, "no answer within %d seconds" % timeout)
         if reason:
-            raise ComputeError("%s does not answer %s by ssh: %s." % (name, endpoint.name, reason.rstrip(".")), name)
+            raise ComputeError(
+                "%s does not accept ssh connections from %s: %s." % (name, endpoint.name, reason.rstrip(".")), name
+            )
     return [endpoint.name, *others]
 
 
@@ -90,7 +92,7 @@ def load_paramiko() -> Any:
 
 
 def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
-    """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
+    """A connection to a server that answers. The engine's proxy accepts and closes connections before sshd listens."""
     while True:
         reason = "connection closed by the server"
         try:
@@ -102,28 +104,32 @@ def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
             reason = error.strerror or str(error)
         if time.monotonic() + PAUSE >= deadline:
             raise ComputeError(
-                "%s does not answer by ssh: %s; session_logs.yml shows its log." % (endpoint, reason), endpoint.name
+                "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),
+                endpoint.name,
             )
         time.sleep(PAUSE)
 
 
-def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:
+def _log_in(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:
     transport.get_security_options().key_types = ["ssh-ed25519"]
     transport.banner_timeout = transport.auth_timeout = _left(deadline)
     try:
         transport.start_client(timeout=_left(deadline))
         if transport.get_remote_server_key().get_base64() != endpoint.host_key.split()[1]:
             raise ComputeError(
-                "%s presents another host key than its own: check what listens there." % endpoint, endpoint.name
+                "%s presents an unexpected host key; check which program listens on that port." % endpoint,
+                endpoint.name,
             )
         transport.auth_publickey(endpoint.user, paramiko.Ed25519Key.from_private_key_file(endpoint.key_file))
     except (paramiko.SSHException, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise ComputeError("%s refuses %s by ssh: %s." % (endpoint, endpoint.user, reason), endpoint.name) from error
+        raise ComputeError(
+            "%s refuses the ssh login of %s: %s." % (endpoint, endpoint.user, reason), endpoint.name
+        ) from error
 
 
-def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
-    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does."""
+def _connect_from_main(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
+    """Connect to all others with a single command on ``main1``; returns the reason of each failure, empty on success."""
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
     try:
@@ -134,10 +140,10 @@ def _ask(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, st
         channel.shutdown_write()
         for line in channel.makefile("r"):
             word, name, reason = (line.split(None, 2) + ["", ""])[:3]
-            answers[name] = "" if word == "yes" else reason.strip() or "it answers with another hostname"
+            answers[name] = "" if word == "yes" else reason.strip() or "another container answered"
             channel.settimeout(_left(deadline))
     except (OSError, EOFError):
-        pass  # the deadline has passed or main1 is gone: the caller names the missing hosts
+        pass  # the deadline has passed or main1 has ended; the caller names the missing hosts
     return answers
 
 

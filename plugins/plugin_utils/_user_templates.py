@@ -38,17 +38,19 @@ Compiled = Dict[str, Tuple[str, Template]]
 
 
 def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
-    """The user's variables of every container of a plan, in rank order."""
+    """The user's variables for each container of a plan, in rank order."""
     templates = _compiled(request.environment)
-    hosts = [one.hostname for one in plan.containers]
+    hosts = [container.hostname for container in plan.containers]
     return [
-        _rendered(templates, _values(one, one.local_rank, hosts, [gpu.id for gpu in one.resources.gpus]))
-        for one in plan.containers
+        _rendered(
+            templates, _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus])
+        )
+        for container in plan.containers
     ]
 
 
 def check_environment(request: Request) -> None:
-    """Refuse a template that is broken, or fails in any of the containers, before there is a plan."""
+    """Refuse a template that is invalid or fails for any container; needs no plan."""
     templates = _compiled(request.environment)
     everyone = members(request.size)
     hosts = [member.hostname for member in everyone]
@@ -57,13 +59,13 @@ def check_environment(request: Request) -> None:
         _rendered(templates, _values(member, member.rank, hosts, gpus))
 
 
-def _values(one: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:
+def _values(container: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:
     return {
-        "rank": one.rank,
+        "rank": container.rank,
         "local_rank": local_rank,
-        "role": one.role,
-        "index": one.index,
-        "hostname": one.hostname,
+        "role": container.role,
+        "index": container.index,
+        "hostname": container.hostname,
         "size": len(hosts),
         "hosts": hosts,
         "gpu_ids": gpus,
@@ -96,5 +98,5 @@ def _refused(name: str, text: str) -> Iterator[None]:
     try:
         yield
     except _FAILURES as error:
-        rule = "a value between <%% and %%> is an expression over %s; this one fails: %s" % (_NAMES, error)
+        rule = "the text between <%% and %%> must be a valid expression over %s; the error is: %s" % (_NAMES, error)
         raise InputError("session_environment: %s" % name, text, rule) from error

@@ -45,7 +45,7 @@ def agent(name: str, address: str) -> dict[str, Any]:
     return {"name": name, "address": address, "mtu": 1500, "member": False}
 
 
-def heard(engine_host: str, address: str) -> list[list[str]]:
+def datagrams_received(engine_host: str, address: str) -> list[list[str]]:
     """The datagrams that this host receives at one of its addresses."""
     mark = secrets.token_hex(6)
     common = {"docker_host": engine_host, "mark": mark}
@@ -59,11 +59,11 @@ def heard(engine_host: str, address: str) -> list[list[str]]:
         assert probed["probe"] == {"sent": True, "connected": {}}
     finally:
         would = run_module("port_listener", state="absent", name="receiver", check=True, **common)
-        assert (would["changed"], would["probe"]) == (True, {"heard": []})
+        assert (would["changed"], would["probe"]) == (True, {"received": []})
         stopped = run_module("port_listener", state="absent", name="receiver", **common)
     again = run_module("port_listener", state="absent", name="receiver", **common)
-    assert (again["changed"], again["probe"]) == (False, {"heard": []})
-    found: list[list[str]] = stopped["probe"]["heard"]
+    assert (again["changed"], again["probe"]) == (False, {"received": []})
+    found: list[list[str]] = stopped["probe"]["received"]
     return sorted(found)
 
 
@@ -85,9 +85,9 @@ def test_an_engine_that_does_not_exist_is_a_report() -> None:
 
 
 def test_an_open_port_receives_all_datagrams(engine_host: str) -> None:
-    assert heard(engine_host, OPEN) == [["sender", "4789/udp"], ["sender", "7946/udp"], ["sender", "full"]]
+    assert datagrams_received(engine_host, OPEN) == [["sender", "4789/udp"], ["sender", "7946/udp"], ["sender", "full"]]
 
 
 @pytest.mark.usefixtures("firewall")
 def test_a_closed_port_receives_none(engine_host: str) -> None:
-    assert heard(engine_host, CLOSED) == [["sender", "7946/udp"]]
+    assert datagrams_received(engine_host, CLOSED) == [["sender", "7946/udp"]]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launch that fails leaves nothing behind, and containers of others alone."""
+"""A failed launch leaves nothing behind, and does not change other containers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_foreign_name(launcher: Launcher, client: Any) -> None:
 
 
 def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Launcher, client: Any) -> None:
-    """As whatever is run from an image that was made of a session's container."""
+    """Containers from an image that was committed from a session's container inherit its labels."""
     launch = launcher(Shape(size=1).plan())
     create_and_start(launch)
     labels = dict(launch.plan.main.labels)

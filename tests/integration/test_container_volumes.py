@@ -74,8 +74,8 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     assert not removed(engine, [*first, *second], "", 4, deadline_in(60), check=False).actions
 
 
-def test_a_volume_that_is_gone_or_mounted_by_now(launcher: Launcher, client: Any) -> None:
-    """As when two controllers end sessions at once, or somebody takes the volume on the way."""
+def test_a_volume_that_was_removed_or_mounted_meanwhile(launcher: Launcher, client: Any) -> None:
+    """This happens when two controllers terminate sessions at once, or a new container mounts the volume meanwhile."""
     engine = launcher(Shape(size=1).plan(), network=False).engine
     client.create_volume("cluster-compute-test-taken")
     made = client.create_container(
@@ -90,7 +90,7 @@ def test_a_volume_that_is_gone_or_mounted_by_now(launcher: Launcher, client: Any
 
 
 def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, client: Any) -> None:
-    """It is mounted when something is put into the container, which needs a server: this stops before."""
+    """The engine mounts the volume when files are installed, which needs a server; this test stops before that."""
     name = "cluster-compute-test-nfs"
     options = {"type": "nfs", "o": "addr=192.0.2.10,rw,nfsvers=4", "device": ":/export/data"}
     launch = launcher(Shape(size=2, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())

@@ -146,7 +146,7 @@ def test_repair_of_dead_and_removed(launcher: Launcher, client: Any) -> None:
     assert [one["id"] for one in entries] == [one.id for one in launch.plan.containers]
 
 
-def test_network_made_anew_while_a_container_was_down(launcher: Launcher, client: Any) -> None:
+def test_a_stopped_container_joins_a_network_that_was_created_again(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=1).plan())
     launch.created()
     launch.started()
@@ -159,7 +159,7 @@ def test_network_made_anew_while_a_container_was_down(launcher: Launcher, client
     assert networks[launch.plan.network.name]["IPAddress"] == launch.plan.main.address
 
 
-def test_created_by_an_earlier_launch_is_made_anew(launcher: Launcher, client: Any) -> None:
+def test_a_container_that_an_earlier_launch_created_is_created_again(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=2).plan())
     launch.created()
     before = {one["Id"] for one in ours(client, launch.plan)}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engine's door: files in and out of containers, refusals in one sentence, and the library that may be missing."""
+"""The client of an engine: files in containers, errors as one sentence, and a missing library."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_files_of_a_container_that_does_not_run(engine: Engine, container: str) 
 
 
 def test_no_more_is_read_than_asked_for(engine: Engine, engine_host: str, container: str) -> None:
-    """Of a file or a folder that is longer than anybody would wait for."""
+    """Only the beginning of a long file or folder is read."""
     sdk: Any = docker.APIClient(base_url=engine_host, version="auto")
     grow = "mkdir -p /etc/big; for one in /etc/big/file /etc/long; do dd if=/dev/null of=$one bs=1M seek=100000 count=0; done"
     body = {"Image": IMAGE, "User": "0", "Entrypoint": ["/bin/sh", "-c"], "Cmd": [grow]}
@@ -136,7 +136,7 @@ def test_paramiko_is_not_loaded_for_nothing(engine_host: str) -> None:
     environment = {"PYTHONPATH": str(ROOT / "collections"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.splitlines()[0] == "False"
-    # Whoever wants it afterwards gets it, or learns truly that it is not installed.
+    # A later import succeeds, or reports that the library is not installed.
     assert "halted" not in done.stdout
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A session's network on a real engine: made once, drift and strangers refused, gone with the session."""
+"""A session's network on a real engine: created once, never adopted or overwritten, removed with the session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed(client: Any, plan: Plan) -> list[dict[str, Any]]:
     return [one for one in client.networks() if one["Name"] == plan.network.name]
 
 
-def test_made_once_and_removed_once(client: Any, plan: Plan) -> None:
+def test_a_network_is_created_once_and_removed_once(client: Any, plan: Plan) -> None:
     shown = run_module("network", check=True, diff=True, plan=plan.to_json())
     assert shown["changed"], shown
     assert shown["diff"]["before"] == {}
@@ -81,7 +81,7 @@ def test_a_stranger_is_left_alone(client: Any, plan: Plan) -> None:
     assert listed(client, plan)[0]["Id"] == identity
 
 
-def test_an_overlap_is_told(plan: Plan, client: Any) -> None:
+def test_an_overlap_is_reported(plan: Plan, client: Any) -> None:
     run_module("network", plan=plan.to_json())
     other = Shape(subnet=78).plan()
     result = run_module("network", plan=other.to_json())
@@ -91,7 +91,7 @@ def test_an_overlap_is_told(plan: Plan, client: Any) -> None:
     assert listed(client, other) == []
 
 
-def test_one_in_use_is_told_by_the_deadline(plan: Plan, client: Any) -> None:
+def test_a_network_in_use_is_reported_at_the_deadline(plan: Plan, client: Any) -> None:
     import engine_lab
 
     engine_lab.make_image(client)

@@ -154,6 +154,17 @@ def host(engine: docker.DockerClient, tmp_path_factory: pytest.TempPathFactory) 
         network.remove()
 
 
+def assert_containers_of_a_session_prevent_the_removal(host: Host) -> None:
+    labels = "session=1 session.owner=alice session.name=busy container.role=main container.index=1"
+    labelled = " ".join("--label cluster.compute." + one for one in labels.split())
+    host.run("docker create --name alice.busy.main1 %s %s true" % (labelled, REFERENCE))
+    host.run("docker create --name own %s %s true" % (labelled, REFERENCE))
+    busy = host.play("-e", "agent_state=absent")
+    assert busy.code != 0
+    assert "this agent still has containers of sessions (alice.busy.main1)" in " ".join(busy.output.split())
+    host.run("docker rm alice.busy.main1 own")
+
+
 def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> None:
     predicted = host.play("--check")
     assert predicted.changed > 0
@@ -175,14 +186,7 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     host.run("usermod -aG docker alice")
     assert host.play("-e", "ansible_user=alice").changed == 1, "only the folder of her own session store"
 
-    labels = "session=1 session.owner=alice session.name=busy container.role=main container.index=1"
-    labelled = " ".join("--label cluster.compute." + one for one in labels.split())
-    host.run("docker create --name alice.busy.main1 %s %s true" % (labelled, REFERENCE))
-    host.run("docker create --name own %s %s true" % (labelled, REFERENCE))
-    busy = host.play("-e", "agent_state=absent")
-    assert busy.code != 0
-    assert "this agent still has containers of sessions (alice.busy.main1)" in " ".join(busy.output.split())
-    host.run("docker rm alice.busy.main1 own")
+    assert_containers_of_a_session_prevent_the_removal(host)
 
     host.run("printf 'FROM %s\\nRUN touch /mine\\n' | DOCKER_BUILDKIT=0 docker build -q -t mine:1 -" % REFERENCE)
     host.run("docker tag %s kept:1" % REFERENCE)

@@ -52,7 +52,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 @pytest.fixture(scope="module")
 def images(engine: docker.DockerClient) -> Iterator[dict[str, str]]:
-    """By name: one with nothing but BusyBox, one with nothing at all, and the reference image."""
+    """Images by name: only BusyBox, empty, and the reference image."""
     busybox = Folder().add("bin", None, 0o755).add("bin/busybox", read_program(engine, "busybox"), 0o755)
     made = {
         "busybox": import_image(engine, "busybox", busybox),
@@ -144,8 +144,8 @@ def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[
     until(lambda: run(main, "cat times").split() == ["begun"] * 2, "the command runs again")
 
 
-def test_what_another_container_has_done_is_its_own(lab: Lab, images: dict[str, str]) -> None:
-    """An image that was made of a session's container brings along its scripts, and how far it was."""
+def test_the_progress_of_another_container_is_ignored(lab: Lab, images: dict[str, str]) -> None:
+    """An image committed from a session's container contains its scripts and its progress."""
     other = {place + name: "0\n" for place in ("", "run/other/") for name in (".bootstrapped", "go", "exit_code")}
     scripts = {"bootstrap": "echo prepared >>~/times\n", "command": "echo done >>~/times; exit 5\n"}
     main = lab.start("main1", images["nothing"], {**other, **scripts})

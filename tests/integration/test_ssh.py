@@ -73,14 +73,14 @@ def busybox_binary(client: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
-    """Images that each lack something, or have what is in the way."""
+    """Images that each lack something, or contain something that conflicts."""
     passwd = b"root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000:Bob:/home/bob:/bin/sh\nsshd:x:22:22::/:/bin/false\n"
     locked = b"root:x:0:0::/root:/bin/sh\nwork:x:500:500::/somewhere:/bin/false\n"
     bare = [("etc", None, 0o755), *busybox(busybox_binary)]
     many = {
         "nothing": (archive([("etc", None, 0o755)]), []),
         "busybox": (archive(busybox(busybox_binary)), []),
-        "nobody": (archive(bare), ["USER 65534", 'ENTRYPOINT ["/bin/false"]', "ENV HOME=/nowhere PATH=/bin:/own"]),
+        "uid65534": (archive(bare), ["USER 65534", 'ENTRYPOINT ["/bin/false"]', "ENV HOME=/nowhere PATH=/bin:/own"]),
         "uid1000": (archive([*bare, ("etc/passwd", passwd, 0o644)]), []),
         "locked": (
             archive([*bare, ("etc/passwd", locked, 0o644), ("etc/shadow", b"root:*:::::::\nwork:!:1:::::1:\n", 0o600)]),
@@ -159,7 +159,7 @@ def test_a_login_shell_keeps_the_path(pair: Lab) -> None:
     assert pair.ssh("main1", "bash -lc 'echo $PATH'").strip() == given(pair, 0)["PATH"]
 
 
-def test_everybody_reaches_everybody_and_themselves(pair: Lab) -> None:
+def test_every_container_reaches_every_container(pair: Lab) -> None:
     address = pair.plan.containers[1].address
     command = f"hostname; ssh main1 hostname; ssh sub1 'ssh main1 hostname; ssh sub1 hostname'; ssh {address} hostname"
 
@@ -210,7 +210,7 @@ def test_a_person_sees_a_prompt(pair: Lab) -> None:
     assert "work@sub1:~$ " in enter(pair, "sub1")
 
 
-def test_nothing_secret_is_to_be_seen(pair: Lab) -> None:
+def test_no_secret_is_visible(pair: Lab) -> None:
     identity = pair.identity
     secrets = [key.splitlines()[2] for key in (identity.user.private, identity.cluster.private)]
     secrets += [identity.host(one.hostname).private.splitlines()[2] for one in pair.plan.containers]
@@ -226,11 +226,11 @@ def test_verify_reaches_all(pair: Lab) -> None:
 
 
 def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
-    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents another host key than its own"):
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents an unexpected host key"):
         reach(pair.door("sub1"), ["sub1"], 600)
 
 
-def test_equipping_again_changes_nothing(pair: Lab) -> None:
+def test_a_second_installation_changes_nothing(pair: Lab) -> None:
     everybody = [one.hostname for one in pair.plan.containers]
 
     assert [pair.install()["changed"], pair.install(everybody)["changed"]] == [False, False]
@@ -241,7 +241,7 @@ def test_another_controller_is_refused(pair: Lab) -> None:
         pair.install(identity=Identity(b"\1" * 32, pair.plan.session.id))
 
 
-@pytest.mark.parametrize("name", ["nothing", "busybox", "nobody", "uid1000", "locked", "links", "clients"])
+@pytest.mark.parametrize("name", ["nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"])
 def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
     lab = labs(images[name]).up()
 
@@ -295,7 +295,7 @@ def test_a_home_that_a_mount_made_belongs_to_the_user(labs: Labs, images: dict[s
     assert lab.ssh("main1", "stat -c %U . .ssh").split() == ["work", "work"]
 
 
-def test_check_mode_tells_and_changes_nothing(labs: Labs, images: dict[str, str]) -> None:
+def test_check_mode_shows_changes_and_makes_none(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"])
     planned = lab.install(check=True)
     lab.create()
@@ -308,7 +308,7 @@ def test_check_mode_tells_and_changes_nothing(labs: Labs, images: dict[str, str]
     assert [lab.install()["changed"], lab.install()["changed"]] == [True, False]
 
 
-def test_a_container_that_is_not_there_is_named(labs: Labs, images: dict[str, str]) -> None:
+def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).create(["main1"])
 
     with pytest.raises(StateError, match="sub1: agent1 has no such container: create it first"):
@@ -317,7 +317,7 @@ def test_a_container_that_is_not_there_is_named(labs: Labs, images: dict[str, st
         lab.install(["sub7"])
 
 
-def test_a_container_brought_back_is_the_same_host(labs: Labs, images: dict[str, str]) -> None:
+def test_a_container_that_is_created_again_has_the_same_host_key(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).up()
     lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 true")
 
@@ -347,16 +347,18 @@ def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> No
 
     with pytest.raises(RuntimeError, match="Host key verification failed"):
         lab.ssh("main1", f"{RUNTIME_PATH}/ssh -o ConnectionAttempts=30 sub1 true")
-    with pytest.raises(ComputeError, match="sub1 does not answer main1 by ssh: Host key verification failed"):
+    with pytest.raises(
+        ComputeError, match="sub1 does not accept ssh connections from main1: Host key verification failed"
+    ):
         reach(lab.door(), ["sub1"], 30)
 
 
-def test_verify_names_who_does_not_answer(labs: Labs, images: dict[str, str]) -> None:
+def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"], 3).up()
     lab.engine.stop(lab.plan.containers[2].name, 1)
 
-    with pytest.raises(ComputeError, match=r"sub2 does not answer main1 by ssh: .*sub2.*\.$"):
+    with pytest.raises(ComputeError, match=r"sub2 does not accept ssh connections from main1: .*sub2.*\.$"):
         reach(lab.door(), ["sub1", "sub2"], 6)
     lab.engine.stop(lab.plan.main.name, 1)
-    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not answer by ssh"):
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not accept ssh connections"):
         reach(lab.door(), ["sub1", "sub2"], 1)

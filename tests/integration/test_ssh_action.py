@@ -39,7 +39,7 @@ PLAYBOOK = """
       register: verified
       when: started
     - ansible.builtin.debug:
-        msg: "reached={{ verified.reached | default('nobody') | to_json }}"
+        msg: "reached={{ verified.reached | default('none') | to_json }}"
 """
 
 
@@ -75,7 +75,7 @@ def play(
     )
 
 
-def test_from_a_plan_to_everybody_reached(lab: Lab, checkout: Path, tmp_path: Path) -> None:
+def test_a_plan_leads_to_reachable_containers(lab: Lab, checkout: Path, tmp_path: Path) -> None:
     planned = play(lab, checkout, tmp_path, "--check", "--diff", started=True)
     assert planned.returncode == 0, planned.stdout
     assert "changed=1" in planned.stdout
@@ -100,7 +100,7 @@ def test_from_a_plan_to_everybody_reached(lab: Lab, checkout: Path, tmp_path: Pa
     assert [word for word in (secret, "OPENSSH PRIVATE", "b3BlbnNzaC1rZXk", bundle) if word in shown] == []
 
 
-def test_another_controller_is_told_so(lab: Lab, checkout: Path, tmp_path: Path) -> None:
+def test_another_controller_is_refused(lab: Lab, checkout: Path, tmp_path: Path) -> None:
     lab.create(["main1"])
     lab.install(["main1"])
     lab.start(["main1"])

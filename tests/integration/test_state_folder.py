@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent role and the folder of the session store: it is made and removed, and one that others live in is left alone."""
+"""The agent role creates and removes the folder of the session store, and leaves other files in it alone."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ VOLUME = "cluster-compute-runtime-1"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
-# Where PID 1 keeps what it has done, by the container's ID.
+# The folder in which PID 1 records its progress, by the container's ID.
 IDENTITY = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 STATE = "/etc/cluster-compute/run/" + IDENTITY
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/bin" % RUNTIME
@@ -144,7 +144,7 @@ class Lab:
         return folder.add("home/work/.ssh/id_ed25519", self.keys.read("user"), 0o600, 1000)
 
     def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: str) -> Container:
-        """A container made as a session's are: created, given its files, started."""
+        """A container that is created, gets its files, and is started, as those of sessions."""
         container = self.engine.containers.create(
             image,
             name="%s%s" % (PREFIX, uuid.uuid4().hex),
@@ -172,7 +172,7 @@ class Lab:
 
 
 def run(container: Container, script: str, user: str = "work") -> str:
-    """What a script says that runs in a container with the environment of a login."""
+    """The output of a script that runs in a container with the environment of a login."""
     setting = {"HOME": "/home/work", "PATH": PATH}
     result = container.exec_run(
         ["%s/bin/sh" % RUNTIME, "-c", script], user=user, environment=setting, workdir="/home/work"
@@ -204,5 +204,5 @@ def exit_code(container: Container) -> str:
 
 
 def go(container: Container) -> None:
-    """What lets the command begin."""
+    """The file that starts the command."""
     container.put_archive(STATE, Folder().add("go", "").bytes())

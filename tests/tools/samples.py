@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 
 GIB = 1 << 30
 SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
@@ -55,14 +56,14 @@ def context(*agents: Agent, now: float = 1000.0, holder: Json | None = None, **f
     return Context(agents=tuple(agents), holder=asking, now=now, **fields)
 
 
-def plan(asked: Request, placement: str = "") -> Plan:
-    """The plan of a request on the named agents, one letter per rank: ``aabb``."""
+def plan(asked: Request, placement: str | Sequence[str] = "", **inputs: Any) -> Plan:
+    """The plan of a request on the named agents, one letter per rank: ``aabb``; ``inputs`` are those of ``PlanInputs``."""
     names = tuple(placement or "a" * asked.size)
     gpus = {name: [Gpu("%s-GPU-%d" % (name, number), 4.0) for number in range(8)] for name in names}
     agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
     free = frees(*agents.values())
     mode = SINGLE_NODE if len(agents) == 1 else MULTI_NODE
-    inputs = PlanInputs(
+    usual = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,
         placement=Placement(names, tuple(free[name].take(asked.demand().per_container) for name in names), mode),
@@ -70,7 +71,7 @@ def plan(asked: Request, placement: str = "") -> Plan:
         ports=(Port("ssh", 22, "127.0.0.1", 30000),),
         mtu=mtu_for(mode, list(agents.values()), names),
     )
-    return build_plan(asked, inputs)
+    return build_plan(asked, replace(usual, **inputs))
 
 
 def observed(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:

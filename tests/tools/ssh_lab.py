@@ -17,27 +17,20 @@ import tarfile
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Mount,
-    Network,
-    Plan,
-    Port,
-    Resources,
-    Session,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
+import samples
+from samples import request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,
     container_body,
     network_body,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
@@ -60,47 +53,26 @@ def make_plan(
     image: str, size: int = 2, environment: dict[str, str] | None = None, mounts: Sequence[Mount] = ()
 ) -> Plan:
     """A plan as the scheduler would make it, on one agent."""
-    identities = [str(uuid.uuid4()) for _ in range(size)]
-    name = "lab-%s" % identities[0][:8]
+    session = str(uuid.uuid4())
     # A network of its own per session, far from what anything else here uses.
     subnet = ipaddress.IPv4Network((int(ipaddress.IPv4Address("10.214.0.0")) + (uuid.uuid4().int % 2048) * 32, 27))
-    labels = {
-        LABEL_SESSION: identities[0],
-        LABEL_SESSION + ".name": PREFIX + name,
-        LABEL_SESSION + ".owner": "lab",
-    }
-    containers = []
-    for rank, identity in enumerate(identities):
-        hostname = "sub%d" % rank if rank else "main1"
-        containers.append(
-            Container(
-                id=identity,
-                name=container_name("lab", PREFIX + name, hostname),
-                hostname=hostname,
-                role="sub" if rank else "main",
-                index=rank or 1,
-                rank=rank,
-                local_rank=rank,
-                agent=AGENT,
-                address=str(subnet[rank + 2]),
-                resources=Resources(millicpus=2000, memory=256 << 20, shm=16 << 20),
-                ports=() if rank else (Port("ssh", 22, "127.0.0.1", free_port()),),
-                environment={"BACKENDAI_CLUSTER_HOST": hostname, **(environment or {})},
-                labels={
-                    **labels,
-                    LABEL_CONTAINER: identity,
-                    LABEL_CONTAINER + ".role": "sub" if rank else "main",
-                    LABEL_CONTAINER + ".index": str(rank or 1),
-                },
-            )
-        )
-    return Plan(
-        session=Session(
-            identities[0], name, "lab", "default", "launch", "single-node", size, image, "digest", mounts=tuple(mounts)
-        ),
-        network=Network(PREFIX + name, "bridge", str(subnet), str(subnet[1]), str(subnet[16]) + "/28", labels=labels),
-        containers=tuple(containers),
+    asked = request(
+        name=PREFIX + session[:8],
+        owner="lab",
+        image=image,
+        cluster_size=size,
+        cpus=2,
+        memory="256m",
+        shm="16m",
+        network_pool=[str(subnet)],
     )
+    made = samples.plan(
+        replace(asked, mounts=tuple(mounts)),
+        [AGENT] * size,
+        session_id=session,
+        ports=(Port("ssh", 22, "127.0.0.1", free_port()),),
+    )
+    return with_user_environment(made, [environment or {}] * size)
 
 
 @dataclass

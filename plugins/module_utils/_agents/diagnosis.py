@@ -98,7 +98,7 @@ def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Find
 
 
 def _heard(channel: str) -> PairTest:
-    return lambda sender, receiver, probes: [sender["name"], channel] in probes[receiver["name"]]["heard"]
+    return lambda sender, receiver, probes: [sender["name"], channel] in probes[receiver["name"]]["received"]
 
 
 def _connected(port: int) -> PairTest:
@@ -110,7 +110,7 @@ def _connected(port: int) -> PairTest:
 def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
     """Whether the sender sent, and the receiver listened and returned what it received."""
     listener = probes.get(receiver["name"], {})
-    return bool(probes.get(sender["name"], {}).get("sent") and listener.get("listened") and "heard" in listener)
+    return bool(probes.get(sender["name"], {}).get("sent") and listener.get("listened") and "received" in listener)
 
 
 def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:

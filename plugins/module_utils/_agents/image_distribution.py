@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How one image comes to all agents that need it: who pulls, whose image counts, and who gets a copy of it."""
+"""Decide how all agents get the same image: which agents pull it, and which get a copy from which agent."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
 @dataclass(frozen=True)
 class Copies:
-    """Whose image all shall have: ``source`` is empty where nobody has it, and ``copies`` where everybody does."""
+    """The image for all agents. ``source`` is empty if no agent has it; ``copies`` are the agents that get a copy."""
 
     source: str = ""
     id: str = ""
@@ -38,7 +38,7 @@ class Copies:
 
 
 def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str) -> Json:
-    """Who pulls, and which image it must be: that of the first agent in rank order that has it."""
+    """The agents that pull, and the image that they must get: that of the first agent in rank order that has it."""
     first = next((images[name] for name in needing if images[name]["present"]), None)
     if pull == ALWAYS or first is None:
         return {"pull": [] if pull == NEVER else list(needing), "id": "", "content": "", "digests": []}
@@ -48,7 +48,7 @@ def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str) ->
 
 
 def plan_copies(needing: Sequence[str], images: Mapping[str, Json]) -> Copies:
-    """Whose image counts after all have pulled, and who has another one or none."""
+    """The agent whose image is used after the pulls, and the agents without that image."""
     spare = sorted(name for name in images if name not in needing)
     source = next((name for name in [*needing, *spare] if images[name]["present"]), "")
     if not source:
@@ -58,37 +58,40 @@ def plan_copies(needing: Sequence[str], images: Mapping[str, Json]) -> Copies:
     return Copies(source, image["id"], image["content"], image["size"], copies)
 
 
-def same(one: Json, other: Json) -> bool:
-    """The same image; an engine that keeps images in containerd gives it another id than one that does not."""
-    if not (one["present"] and other["present"]):
+def same(image: Json, other: Json) -> bool:
+    """Whether two entries are the same image. Its ID depends on whether the engine stores images in containerd."""
+    if not (image["present"] and other["present"]):
         return False
-    return bool(one["id"] == other["id"] or (one["content"] and one["content"] == other["content"]))
+    return bool(image["id"] == other["id"] or (image["content"] and image["content"] == other["content"]))
 
 
 def check_copies(reference: str, plan: Copies, images: Mapping[str, Json], variable: str) -> None:
-    """There is something to copy, and everybody has room for it and can run it."""
+    """Raise an error if there is no image to copy, or if an agent cannot run it or lacks space for it."""
     if not plan.source:
-        raise InputError(variable, reference, _nobody(plan, images))
+        raise InputError(variable, reference, _no_source(plan, images))
     for name in plan.copies:
         image, here = images[plan.source], images[name]
         if image["architecture"] and here["host"] and image["architecture"] != here["host"]:
-            rule = "it is made for %s and %s is %s: choose one for that architecture, or other agents"
+            rule = "is built for %s, but %s is %s; choose an image for that architecture, or other agents"
             raise InputError(variable, reference, rule % (image["architecture"], name, here["host"]))
         if 0 <= here["free"] < 2 * plan.size:
-            message = "%s: %s free, and a copy of image %s needs %s for a moment: free some space there."
+            message = "%s has %s free, but copying image %s temporarily needs %s; free some space there."
             amounts = show_bytes(here["free"]), reference, show_bytes(2 * plan.size)
             raise StateError(message % (name, *amounts), name)
 
 
-def _nobody(plan: Copies, images: Mapping[str, Json]) -> str:
+def _no_source(plan: Copies, images: Mapping[str, Json]) -> str:
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
-    why = "it could not be pulled (%s)" % reasons[0].rstrip(".") if reasons else "it is not to be pulled"
-    rule = "no agent has it, and %s: build it on one agent, correct its name, or give session_registry_username and its password"
+    why = "the pull failed (%s)" % reasons[0].rstrip(".") if reasons else "session_pull is never"
+    rule = (
+        "no agent has it, and %s; build it on an agent, correct its name, or set session_registry_username and "
+        "session_registry_password"
+    )
     return rule % why
 
 
-def told(reference: str, pulled: Sequence[str], plan: Copies, seconds: float) -> str:
-    """How the image comes to the agents, in one line; empty where it is there already."""
+def distribution_message(reference: str, pulled: Sequence[str], plan: Copies, seconds: float) -> str:
+    """One line about the pulls and copies; empty if all agents had the image."""
     parts: List[str] = []
     if pulled:
         parts.append("pulled on %s in %.1f s" % (", ".join(pulled), seconds))
@@ -98,8 +101,8 @@ def told(reference: str, pulled: Sequence[str], plan: Copies, seconds: float) ->
 
 
 def by_name(images: Sequence[Json]) -> Dict[str, Json]:
-    """The first answer of each: the controller's own engine, asked last, may be an agent's too."""
-    return {one["agent"]: one for one in reversed(images)}
+    """The images by agent. The first entry of an agent counts: the controller's engine, the last entry, may be an agent, too."""
+    return {image["agent"]: image for image in reversed(images)}
 
 
 def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, Json]:

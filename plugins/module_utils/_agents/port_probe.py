@@ -42,7 +42,7 @@ mark, end = sys.argv[1].encode(), time.monotonic() + float(sys.argv[2])
 listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 listener.settimeout(1)
-heard = set()
+received = set()
 print("listening", flush=True)
 while time.monotonic() < end:
     try:
@@ -51,8 +51,8 @@ while time.monotonic() < end:
         continue
     found = packet.find(mark, 28, 200)
     line = packet[found:].split(b"\n", 2)[1] if found > 0 and packet.count(b"\n", found) > 1 else b""
-    if line and line not in heard:
-        heard.add(line)
+    if line and line not in received:
+        received.add(line)
         print(line.decode(), flush=True)
 """
 

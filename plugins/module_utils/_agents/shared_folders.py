@@ -30,7 +30,7 @@ def write_marks(folders: Sequence[str], token: str) -> Tuple[Dict[str, Json], bo
 
 
 def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float) -> None:
-    """Find all marks on this agent; a ConflictError names the folder that is a different one.
+    """Find all marks on this agent; a ConflictError names a folder that differs.
 
     A network file system may show a new file late (an NFS client caches a folder for up to ``acdirmax`` seconds), hence
     ``patience`` in seconds, for all folders together.

@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 _FIRST_PAUSE = 0.2
-# The exit code of a command whose exit code is unknown.
+# The exit code that is reported if the command's own exit code is unknown.
 UNREADABLE = 255
 _ENDED = re.compile(rb"(\d{1,3})( oom)?\n")
 # Bytes: longer than any exit code.

@@ -32,7 +32,7 @@ class ContainerRequests(Connection):
         filters = {} if everyone else label_filter(session)
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)
-        return [one for one in listed if everyone or is_ours(one)]
+        return [container for container in listed if everyone or is_ours(container)]
 
     def inspect(self, identity: str, subject: str = "") -> Json | None:
         with self._asking("inspect it", subject) as client:

@@ -178,7 +178,7 @@ class AgentContainers:
         reference = self.plan.session.image
         image = self.engine.image(reference)
         if image is None:
-            message = "Agent %s does not have image %s; build or pull the image there, or choose another image."
+            message = "Agent %s does not have image %s; build or pull the image there, or use another image."
             raise EngineError(message % (self.agent, reference), self.agent)
         if self.engine.volume(self.runtime) is None:
             message = "Agent %s does not have the SSH runtime (volume %s); run provision_agents.yml."

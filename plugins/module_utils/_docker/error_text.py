@@ -26,7 +26,10 @@ _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 
 _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
-    (r"unauthorized|authentication required|no basic auth credentials", "log in: see session_registry_username"),
+    (
+        r"unauthorized|authentication required|no basic auth credentials",
+        "log in: set session_registry_username and session_registry_password",
+    ),
     (r"no such host|network is unreachable|no route to host", "make sure that this host can reach it"),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),

@@ -115,8 +115,8 @@ def _manages(engine: Engine) -> bool:
 def _must_manage(engine: Engine) -> None:
     """Refuse a worker: it can list an overlay that no longer exists, and cannot create an overlay."""
     if not _manages(engine):
-        message = "An overlay network can only be created if %s is a Swarm manager; run provision_agents.yml, or run this on one."
-        raise StateError(message % engine.where, engine.agent)
+        message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
+        raise StateError(message, engine.agent)
 
 
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:

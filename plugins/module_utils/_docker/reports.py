@@ -91,7 +91,7 @@ def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
             "node_id": swarm.get("NodeID", ""),
             "cluster_id": (swarm.get("Cluster") or {}).get("ID") or cluster,
             "manager": bool(swarm.get("ControlAvailable")),
-            "managers": [one["NodeID"] for one in swarm.get("RemoteManagers") or [] if one.get("NodeID")],
+            "managers": [manager["NodeID"] for manager in swarm.get("RemoteManagers") or [] if manager.get("NodeID")],
             "address": swarm.get("NodeAddr", ""),
         },
     }

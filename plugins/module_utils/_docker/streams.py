@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Read an engine's long answers in pieces, so that memory is bounded however much a container has written."""
+"""Read long answers of an engine in pieces: the memory used does not depend on what a container wrote."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations

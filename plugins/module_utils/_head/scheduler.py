@@ -149,7 +149,7 @@ def _check_kept(store: Store, request: Request, context: Context) -> None:
     if not context.kept or (other and other.state in states.ENDED):
         return
     whose = "a session of %s" % other.owner if other else "session %s, which this head does not know" % context.kept
-    rule = "the controller's folder of that name belongs to %s: choose another name, or another folder as session_artifacts"
+    rule = "the controller's folder of that name belongs to %s; choose another name, or set session_artifacts to another folder"
     raise InputError("session_name", request.name, rule % whose)
 
 

@@ -64,7 +64,7 @@ class Row:
     """A session as the store holds it.
 
     ``lease`` is the time, in seconds since the epoch, until which the controller in ``holder`` may launch, repair or end
-    the session. A session that is known from its labels alone has neither ``request`` nor ``plan``.
+    the session. A session that is known only from its labels lacks both ``request`` and ``plan``.
     """
 
     id: str

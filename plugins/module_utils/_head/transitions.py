@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The changes of state that follow a decision: running, completed, error, terminating, terminated.
+"""The changes of state that follow a decision, by the state that a session is to have: running, failed, terminating, terminated.
 
 Each is safe to repeat: a change that has happened already changes nothing and is no error.
 """
@@ -46,6 +46,8 @@ class Change:
 
 
 def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
+    if change.result:
+        return _record_result(store, change)
     row = store.need(change.id)
     before = row.state
     if _is_overtaken(row, change):
@@ -64,7 +66,7 @@ def _is_overtaken(row: Row, change: Change) -> bool:
     return row.state == states.RUNNING and change.launch not in ("", row.launch)
 
 
-def _completed(store: Store, change: Change) -> Tuple[str, Row | None]:
+def _record_result(store: Store, change: Change) -> Tuple[str, Row | None]:
     """The batch command has ended. Its result is recorded, and the session keeps running until it is terminated."""
     row = store.need(change.id)
     before = row.state
@@ -74,7 +76,7 @@ def _completed(store: Store, change: Change) -> Tuple[str, Row | None]:
     return before, row
 
 
-def _error(store: Store, change: Change) -> Tuple[str, Row | None]:
+def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
     row = store.need(change.id)
     before = row.state
     if _is_overtaken(row, change):
@@ -165,8 +167,7 @@ def _holders(row: Row, change: Change) -> List[str]:
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {
     "running": _running,
-    "completed": _completed,
-    "error": _error,
+    "failed": _failed,
     "terminating": _terminating,
     "terminated": _terminated,
 }

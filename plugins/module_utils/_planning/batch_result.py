@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"
 
-# Consecutive rounds with a silent agent that end the wait, and the pause before each of them, in seconds.
+# Consecutive rounds with a silent agent that end the wait, and the pause after each of them, in seconds.
 MAXIMUM_SILENT_ROUNDS = 30
 SILENT_PAUSE = 10.0
 
@@ -71,11 +71,6 @@ class BatchWait:
     silent_rounds: int = 0
     error: str = ""
     round_seconds: float = FIRST_ROUND
-
-    @property
-    def pause(self) -> float:
-        """Seconds until the next round."""
-        return SILENT_PAUSE if self.silent else 0.0
 
     def after_round(self, statuses: Mapping[str, Json], on_failure: str) -> BatchWait:
         """The wait after a round. ``statuses`` has the answer of each agent of the session, in rank order.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -61,24 +61,14 @@ class PlanInputs:
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
-    """The whole plan with the session's own environment; ``with_user_environment`` adds the user's variables."""
-    session = Session(
-        id=inputs.session_id,
-        name=request.name,
-        owner=request.owner,
-        group=request.group,
-        launch=inputs.launch,
-        mode=inputs.placement.mode,
-        size=request.size,
-        image=request.image,
-        request=request.digest,
-        user=request.user,
-        bootstrap=request.bootstrap,
-        command=request.command,
-        command_timeout=request.command_timeout,
-        on_failure=request.on_failure,
-        terminate_when_done=request.terminate_when_done,
-    )
+    """The whole plan with the session's own environment; ``with_user_environment`` adds the user's variables.
+
+    Whatever a session has by the same name as its request is the request's.
+    """
+    known = {field.name for field in fields(request)}
+    shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
+    own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode, "request": request.digest}
+    session = Session(**{**shared, **own})
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)

@@ -1,83 +1,243 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""A request: what a session is, and the one declaration of every variable that says so.
 
-"""A request: the checked variables of the role ``session`` in one normal form.
-
-The normal form is stored with the session and compared with the next request of the same name: the same command gives
-the same document.
+Each field declares its variable: type, default, description and rule. The field has the variable's name without
+``session_``, unless ``variable`` gives another, and holds the normal form of its value. The request is stored with the
+session and compared with the next request of the same name: the same command gives the same document. ``settings``
+declares the variables that are no part of a request; tests/tools/variables.py generates the role's argument
+specification from both.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    APP,
+    LAUNCH,
+    LIST,
+    LOGS,
+    MOUNT,
+    SCHEDULE,
+    TERMINATE,
+    USER,
+    declared,
+    declared_choice,
+    declared_flag,
+    declared_variables,
+)
 
-# How it is launched. Two requests that differ in nothing else ask for the same session.
-_LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
+_DAYS = 86400
+_SECONDS = rules.within(1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
 class Request:
     """A checked request, in its normal form."""
 
-    name: str
-    owner: str
-    size: int = 1
-    mode: str = SINGLE_NODE
-    image: str = ""
-    millicpus: int = 1000
-    memory: int = 1 << 30
-    shm: int = 64 << 20
-    gpus: float = 0.0
-    cpu_pinning: bool = False
-    group: str = "default"
-    agents: Tuple[str, ...] = ()
-    agents_policy: str = "preferred"
-    strategy: str = "pack"
-    priority: int = 10
-    environment: Mapping[str, str] = field(default_factory=dict)
-    mounts: Tuple[Mount, ...] = ()
-    apps: Tuple[App, ...] = ()
-    command: str = ""
-    command_timeout: int = 0
-    bootstrap: str = ""
-    on_failure: str = "keep"
-    terminate_when_done: bool = False
-    user: User = field(default_factory=User)
-    network_encrypted: bool = False
-    network_pool: Tuple[str, ...] = ("10.201.0.0/16",)
-    port_range: str = "30000-31000"
-    bootstrap_timeout: int = 300
-    verify_timeout: int = 60
-    pull: str = "missing"
-    pull_timeout: int = 1800
+    name: str = declared(
+        "str",
+        "",
+        "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
+        "unique among the live sessions of an owner.",
+        rules.check_name,
+        read_by=(LAUNCH, TERMINATE, LOGS, LIST),
+        notes={
+            LAUNCH: "If empty, a readable pair of words is chosen.",
+            TERMINATE: "Required.",
+            LOGS: "Required. The newest session of this name is shown.",
+            LIST: "If empty, all sessions are listed.",
+        },
+        required=True,
+    )
+    owner: str = declared(
+        "str",
+        "",
+        "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
+        "the controller's user.",
+        rules.check_session_owner,
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST),
+        notes={
+            LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
+            LOGS: "V(all) means every owner.",
+            LIST: "V(all) means every owner.",
+        },
+        required=True,
+    )
+    size: int = declared(
+        "int",
+        1,
+        "Number of containers, from 1 to 1000: C(main1) and the rest C(sub1), C(sub2) and so on.",
+        rules.within(1, rules.LARGEST),
+        variable="cluster_size",
+    )
+    mode: str = declared_choice(
+        (SINGLE_NODE, MULTI_NODE),
+        "Whether the containers may be placed on several agents. If one agent can hold the session, it is placed there "
+        "in either mode.",
+        variable="cluster_mode",
+    )
+    image: str = declared(
+        "str",
+        "cluster-compute/reference:1",
+        "Image of the containers, by tag or digest. Any Linux image works.",
+        rules.check_image,
+    )
+    millicpus: int = declared(
+        "float",
+        1,
+        "CPUs of each container: at least 0.01, with at most three decimals.",
+        rules.check_cpus,
+        variable="cpus",
+    )
+    memory: int = declared(
+        "str", "1g", "Memory of each container, swap included: at least V(6m). Units are binary.", rules.check_memory
+    )
+    shm: int = declared("str", "64m", "Size of C(/dev/shm) in each container, a part of its memory.", rules.check_shm)
+    gpus: float = declared(
+        "float",
+        0,
+        "GPUs of each container: a whole number, or a fraction below one if the agents declare shares. A fraction means "
+        "the share within 0.02 of it: V(0.33) is a third.",
+        rules.check_gpus,
+    )
+    cpu_pinning: bool = declared_flag(
+        "Give each container CPUs of its own, which no other pinned container shares. O(session_cpus) must be a whole "
+        "number."
+    )
+    group: str = declared(
+        "str", "default", "Group of agents that the session runs on.", rules.check_group, variable="resource_group"
+    )
+    agents: Tuple[str, ...] = declared(
+        "list",
+        [],
+        "Designated agents, by inventory name. Each must be in the group C(agents).",
+        rules.check_agents,
+        elements="str",
+    )
+    agents_policy: str = declared_choice(
+        ("preferred", "strict"),
+        "V(preferred) tries the designated agents first. V(strict) uses no other agents and requires O(session_agents).",
+    )
+    strategy: str = declared_choice(
+        ("pack", "spread"),
+        "V(pack) uses the fewest agents, V(spread) fills them evenly, if one agent cannot hold the session.",
+    )
+    priority: int = declared(
+        "int", 10, "Priority in the queue, from 0 to 100. A higher priority comes first.", rules.within(0, 100)
+    )
+    environment: Mapping[str, str] = declared(
+        "dict",
+        {},
+        "Environment variables. A value may refer to its container between C(<%) and C(%>), as in C(shard-<% rank %>).",
+        rules.check_environment,
+    )
+    mounts: Tuple[Mount, ...] = declared(
+        "list",
+        [],
+        "Data folders, the same in every container. A volume with C(options) is removed with the last session that "
+        "mounts it.",
+        rules.check_mounts,
+        elements="dict",
+        options=MOUNT,
+    )
+    apps: Tuple[App, ...] = declared(
+        "list",
+        [],
+        "Interactive apps of C(main1), whose ports are published on its agent.",
+        rules.check_apps,
+        elements="dict",
+        options=APP,
+    )
+    command: str = declared(
+        "str",
+        "",
+        "Batch command, run once on C(main1) when all containers are ready. Its exit code is the result of the session.",
+        rules.check_text,
+    )
+    command_timeout: int = declared(
+        "int",
+        0,
+        "Seconds after which the batch command is terminated, from 0, which means never, to 2592000, which is 30 days. "
+        "Requires O(session_command).",
+        rules.within(0, 30 * _DAYS),
+    )
+    terminate_when_done: bool = declared_flag(
+        "Terminate the session when its batch command has ended. Requires O(session_command)."
+    )
+    bootstrap: str = declared(
+        "str", "", "Script that every container runs before it counts as ready.", rules.check_text
+    )
+    on_failure: str = declared_choice(
+        ("keep", "terminate"), "What happens to the session when its command fails or a container dies."
+    )
+    user: User = declared(
+        "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER
+    )
+    network_encrypted: bool = declared_flag("Encrypt the traffic of an overlay network.")
+    network_pool: Tuple[str, ...] = declared(
+        "list",
+        ["10.201.0.0/16"],
+        "Address pools that sessions take their subnets from: IPv4 networks of at least a /27, one of them large enough "
+        "for the session.",
+        rules.check_network_pool,
+        elements="str",
+    )
+    port_range: str = declared(
+        "str",
+        "30000-31000",
+        "Ports of the agents that C(main1) may publish, as FIRST-LAST, from 1024 to 65535.",
+        rules.check_port_range,
+    )
+    bootstrap_timeout: int = declared(
+        "int",
+        300,
+        "Seconds that the bootstrap script may take in each container, from 1 to 2592000.",
+        _SECONDS,
+        kept=True,
+    )
+    verify_timeout: int = declared(
+        "int",
+        60,
+        "Seconds within which C(main1) must reach every container by SSH, from 1 to 2592000.",
+        _SECONDS,
+        kept=True,
+    )
+    pull: str = declared_choice(
+        ("missing", "always", "never"),
+        "Whether agents pull the image if they lack it, before every launch, or never. An agent that lacks the image "
+        "then gets a copy from another agent or from the controller.",
+        kept=True,
+    )
+    pull_timeout: int = declared(
+        "int",
+        1800,
+        "Seconds that pulling the image may take, from 1 to 2592000. A registry that does not answer fails after ten "
+        "seconds.",
+        _SECONDS,
+        kept=True,
+    )
 
     def to_json(self) -> Json:
-        document: Json = asdict(self)
-        document["agents"] = list(self.agents)
-        document["network_pool"] = list(self.network_pool)
-        document["mounts"] = [dict(asdict(mount), options=dict(mount.options)) for mount in self.mounts]
-        document["apps"] = [asdict(app) for app in self.apps]
-        document["environment"] = dict(self.environment)
-        return document
+        values = asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def from_json(cls, data: Json) -> Request:
-        values = {known.name: data[known.name] for known in fields(cls) if known.name in data}
-        for name in ("agents", "network_pool"):
-            values[name] = tuple(values.get(name) or ())
+        given = {known.name: data[known.name] for known in fields(cls) if data.get(known.name) is not None}
+        values: Dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
         values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
         values["apps"] = tuple(App(**app) for app in data.get("apps") or ())
         values["user"] = User.from_json(data.get("user") or {})
@@ -99,52 +259,6 @@ class Request:
         return Demand(self.size, per_container, self.mode, self.group, self.strategy, self.agents, self.agents_policy)
 
 
-def check_request(variables: Mapping[str, Any]) -> Request:
-    """A request from the role's variables without their ``session_`` prefix. Raises InputError for the first broken rule.
-
-    >>> check_request({"name": "train", "owner": "alice", "cluster_size": 2}).size
-    2
-    """
-    values: Dict[str, Any] = {}
-    for variable in REQUEST_VARIABLES:
-        value = variables.get(variable.name)
-        if value is not None:
-            values[variable.field] = variable.check(variable.full_name, value)
-    for name in ("name", "owner"):
-        if name not in values:
-            raise InputError("session_" + name, variables.get(name), "must be set")
-    request = Request(**values)
-    _check_together(request)
-    return request
-
-
-def _check_together(request: Request) -> None:
-    _check_pools(request)
-    if request.shm > request.memory:
-        rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
-        raise InputError("session_shm", show_bytes(request.shm), rule)
-    if request.cpu_pinning and request.millicpus % 1000:
-        raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
-    for variable, value in (
-        ("command_timeout", request.command_timeout),
-        ("terminate_when_done", request.terminate_when_done),
-    ):
-        if value and not request.command:
-            raise InputError("session_" + variable, value, "needs a session_command")
-    if request.agents_policy == "strict" and not request.agents:
-        raise InputError("session_agents_policy", "strict", "needs session_agents")
-    targets = [mount.target for mount in request.mounts]
-    for target in targets:
-        if targets.count(target) > 1:
-            raise InputError("session_mounts", target, "must be the target of one mount only")
-    names = [app.name for app in request.apps]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError("session_apps", name, "must be the name of one app only")
-
-
-def _check_pools(request: Request) -> None:
-    if not is_in_pools(request.size, request.network_pool):
-        rule = "needs a /%d, which no pool of session_network_pool can hold (%s)"
-        pools = ", ".join(request.network_pool)
-        raise InputError("session_cluster_size", request.size, rule % (prefix_for(request.size), pools))
+REQUEST_VARIABLES = declared_variables(Request)
+# How it is launched. Two requests that differ in nothing else ask for the same session.
+_LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a session is launched, shown and terminated: the one declaration of every other variable of the role.
 
-``variables`` declares those that a request is made of. The inventory's variables of an agent are documented here, too,
+``request`` declares those that a request is made of. The inventory's variables of an agent are documented here, too,
 because every entry point of the role reads them.
 """
 # PRIVATE to the collection: may change in any release.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     LAUNCH,
     LIST,
@@ -24,7 +25,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     choice,
     flag,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 
 _ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST)
 _WEEK = 7 * 86400

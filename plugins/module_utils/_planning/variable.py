@@ -15,6 +15,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning import r
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST = "main", "schedule", "terminate", "logs", "list"
 PREFIX = "session_"
+# Where the metadata of a field has its variable.
+_KEY = "variable"
 
 Check = Callable[[str, Any], Any]
 Documentation = Dict[str, Any]
@@ -75,6 +77,41 @@ def choice(name: str, choices: Tuple[str, ...], description: str, **more: Any) -
 def flag(name: str, description: str, **more: Any) -> Variable:
     """A variable that is false by default."""
     return Variable(name, "bool", False, description, rules.check_boolean, **more)
+
+
+def declared(
+    kind: str, default: Any, description: str, check: Check, variable: str = "", required: bool = False, **more: Any
+) -> Any:
+    """A field of a dataclass that declares its variable. Its default is the normal form of the variable's.
+
+    ``variable`` names the variable if the field has another name. A field that is ``required`` has no default.
+    """
+    return _field(Variable(variable, kind, default, description, check, **more), required)
+
+
+def declared_choice(choices: Tuple[str, ...], description: str, variable: str = "", **more: Any) -> Any:
+    """A field that declares a variable with few values, the first of which is the default."""
+    return _field(choice(variable, choices, description, **more))
+
+
+def declared_flag(description: str, variable: str = "", **more: Any) -> Any:
+    """A field that declares a variable that is false by default."""
+    return _field(flag(variable, description, **more))
+
+
+def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
+    """The variables that the fields of a dataclass declare, in the order of the fields."""
+    return tuple(
+        dataclasses.replace(field.metadata[_KEY], name=field.metadata[_KEY].name or field.name, field=field.name)
+        for field in dataclasses.fields(dataclass_)
+    )
+
+
+def _field(variable: Variable, required: bool = False) -> Any:
+    metadata = {_KEY: variable}
+    if required:
+        return dataclasses.field(metadata=metadata)
+    return dataclasses.field(default_factory=lambda: variable.normal_form(None), metadata=metadata)
 
 
 # Suboptions.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The image's own accounts, with ``root``, the session's user and ``sshd`` made certain."""
+"""Account files for a container: the image's accounts, completed with ``root``, the session's user and ``sshd``."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import List, Set
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
 
 NOLOGIN = "/usr/sbin/nologin"
-NOBODY = 65534
+NOGROUP_GID = 65534
 
 
 def merged_passwd(text: str, user: User, shell: str) -> str:
-    """The user's line goes right after root's: of several names with its uid, ``id`` answers the first.
+    """Insert the user after root: if several names share a uid, ``id`` shows the first.
 
     >>> print(merged_passwd("bob:x:1000:1000::/home/bob:/bin/sh", User(), "/bin/sh"), end="")
     root:x:0:0:root:/root:/bin/sh
@@ -33,16 +33,16 @@ def merged_passwd(text: str, user: User, shell: str) -> str:
 
 
 def merged_group(text: str, user: User) -> str:
-    """The same for groups."""
+    """Insert the user's group after the group of root."""
     lines = text.split("\n")
     root = _named(lines, "root") or ["root:x:0:"]
     return _text(root[:1] + ["%s:x:%d:" % (user.name, user.gid)] + _except(lines, {"root", user.name}))
 
 
 def merged_shadow(text: str, user: User) -> str:
-    """The image's shadow file without a lock on the user: sshd takes no key for a password that begins with ``!``.
+    """Unlock the user: sshd accepts no key for an account whose password begins with ``!``.
 
-    A user without a line there is not locked, so that an image's file usually stays as it is.
+    A user without a line is not locked, so the file of most images stays unchanged.
     """
     lines = text.split("\n")
     if not _named(lines, user.name):
@@ -59,10 +59,10 @@ def _except(lines: List[str], names: Set[str]) -> List[str]:
 
 
 def _daemon(lines: List[str], user: User) -> str:
-    """The account that sshd drops its privileges to, under a uid that nobody has."""
+    """The account that sshd drops its privileges to, under an unused uid."""
     taken = {line.split(":")[2] for line in lines if line.count(":") >= 3} | {str(user.uid)}
     uid = next(uid for uid in range(999, 0, -1) if str(uid) not in taken)
-    return "sshd:x:%d:%d::/run/sshd:%s" % (uid, NOBODY, NOLOGIN)
+    return "sshd:x:%d:%d::/run/sshd:%s" % (uid, NOGROUP_GID, NOLOGIN)
 
 
 def _text(lines: List[str]) -> str:

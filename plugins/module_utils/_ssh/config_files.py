@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The text of every file that SSH needs, inside the containers and on the controller."""
+"""Text of the files that SSH needs in containers and on the controller."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ AUTHORIZED_KEYS = CONFIG_FOLDER + "/authorized_keys"
 CLIENT_CONFIG = CONFIG_FOLDER + "/ssh_config"
 KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts"
 
-# What sshd itself sets at a login: an image's value (HOME=/root …) would be wrong there.
+# sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 def login_environment(entries: Sequence[str], container: Container) -> Dict[str, str]:
-    """The environment of a login: what the created container itself was given (``NAME=value`` entries).
+    """The environment of a login, from the ``NAME=value`` entries of the created container.
 
-    A line break cannot be told to sshd: an image's variable that holds one is left out.
+    A variable with a line break is left out, because sshd_config cannot express it.
     """
     given = dict(entry.split("=", 1) for entry in entries if "=" in entry)
     given.setdefault("PATH", "%s:%s/bin" % (DEFAULT_PATH, RUNTIME_PATH))
@@ -49,7 +49,7 @@ def _carried(name: str, value: str, container: Container) -> bool:
 
 
 def set_env(environment: Mapping[str, str]) -> str:
-    """sshd's one ``SetEnv`` line. Inside double quotes only ``"`` and a backslash are special to it.
+    """The ``SetEnv`` line of sshd_config. Inside double quotes, only ``"`` and the backslash are special.
 
     >>> set_env({"A": 'say "hi"', "B": "#1"})
     'SetEnv "A=say \\\\"hi\\\\"" "B=#1"'
@@ -58,7 +58,7 @@ def set_env(environment: Mapping[str, str]) -> str:
 
 
 def sshd_config(environment: Mapping[str, str], user: str) -> str:
-    """The server's configuration. Its log is the container's, which belongs to the user's program: errors only."""
+    """The configuration of sshd. It logs only errors, because its log is also the log of the user's programs."""
     return _lines(
         "Port 22",
         "HostKey " + HOST_KEY,
@@ -77,18 +77,18 @@ def sshd_config(environment: Mapping[str, str], user: str) -> str:
         "X11Forwarding no",
         "PermitUserEnvironment no",
         "AcceptEnv LANG LC_*",
-        # mpirun and parallel shells reach a container from many places at the same moment.
+        # mpirun and parallel shells open many connections to a container at the same time.
         "MaxStartups 1000",
         "MaxSessions 1000",
         "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,
-        # Only the first SetEnv directive takes effect: one line carries everything.
+        # Only the first SetEnv directive takes effect, so a single line sets all variables.
         set_env(environment),
     )
 
 
 def client_config(plan: Plan) -> str:
-    """What makes ``ssh sub1`` work in a container: for exactly this session's names and addresses."""
-    hosts = [one.hostname for one in plan.containers] + [one.address for one in plan.containers]
+    """The client configuration in a container: ``ssh sub1`` works. Applies only to names and addresses of this session."""
+    hosts = [container.hostname for container in plan.containers] + [container.address for container in plan.containers]
     return _lines(
         "Host " + " ".join(hosts),
         "    User " + plan.session.user.name,
@@ -96,7 +96,7 @@ def client_config(plan: Plan) -> str:
         "    IdentitiesOnly yes",
         "    StrictHostKeyChecking yes",
         "    GlobalKnownHostsFile " + KNOWN_HOSTS,
-        # A home shared by several sessions may know another main1.
+        # A home that several sessions share may contain the key of another main1.
         "    UserKnownHostsFile /dev/null",
         "    PreferredAuthentications publickey",
         "    ConnectionAttempts 5",
@@ -108,42 +108,48 @@ def client_config(plan: Plan) -> str:
 
 
 def included_config(text: str) -> str:
-    """The image's own client configuration with ours read first: of two values, ssh takes the first."""
+    """The image's client configuration, which includes ours first: ssh uses the first value of an option."""
     include = "Include %s\n" % CLIENT_CONFIG
     return text if text.startswith(include) else include + text
 
 
 def authority_line(plan: Plan, authority: str) -> str:
-    """The one line that vouches for every container of the session, also for one that comes later."""
-    roles = ["%s*" % role for role in dict.fromkeys(one.role for one in plan.containers)]
+    """The known_hosts line that trusts every container of the session, including containers that are created later."""
+    roles = ["%s*" % role for role in dict.fromkeys(container.role for container in plan.containers)]
     return "@cert-authority %s %s" % (",".join(roles + _address_patterns(plan.network.subnet)), authority)
 
 
 def known_hosts(text: str, line: str) -> str:
-    """The image's own known hosts, with our line first and once."""
+    """The image's known hosts with our line at the top, without duplicates of it."""
     return _lines(line, *[other for other in text.split("\n") if other not in ("", line)])
 
 
 def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
-    """Every host by name and address, for tools that know no certificate authority."""
-    return _lines(*["%s,%s %s" % (one.hostname, one.address, host_keys[one.hostname]) for one in plan.containers])
+    """Each host key by name and address, for tools without support for certificate authorities."""
+    return _lines(
+        *[
+            "%s,%s %s" % (container.hostname, container.address, host_keys[container.hostname])
+            for container in plan.containers
+        ]
+    )
 
 
 def hostfile(plan: Plan) -> str:
-    """The MPI hostfile in rank order: as many slots as a container has whole CPUs."""
-    slots = [max(1, one.resources.millicpus // 1000) for one in plan.containers]
-    return _lines(*["%s slots=%d" % (one.hostname, count) for one, count in zip(plan.containers, slots)])
+    """The MPI hostfile in rank order. The slots of a container are its whole CPUs, at least 1."""
+    slots = [max(1, container.resources.millicpus // 1000) for container in plan.containers]
+    return _lines(*["%s slots=%d" % (container.hostname, count) for container, count in zip(plan.containers, slots)])
 
 
 def login_path(path: str) -> str:
-    """For /etc/profile.d: many an image's /etc/profile sets PATH anew, and a login would lose the container's own."""
+    """A file for /etc/profile.d. It restores the container's PATH, which /etc/profile of many images replaces."""
     return _lines("PATH=" + shlex.quote(path), "export PATH")
 
 
 def home_profile(user: str) -> str:
-    """A ``.profile`` for a home that has none: ``work@sub1:~$`` in bash and BusyBox, something like it elsewhere.
+    """A ``.profile`` for a home without one. The prompt is ``work@sub1:~$`` in bash and BusyBox, and similar elsewhere.
 
-    These two read a backslash in a prompt, and have ``help`` built in; BusyBox does not always tell its name.
+    Only these two shells expand backslashes in a prompt. They are recognized by the builtin ``help``, because BusyBox
+    does not always set a variable with its name.
     """
     return _lines(
         'if [ -n "${BASH_VERSION-}" ] && [ -r "$HOME/.bashrc" ]; then . "$HOME/.bashrc"; fi',
@@ -165,14 +171,14 @@ def ssh_port(plan: Plan) -> Port:
 
 
 def default_address(plan: Plan) -> str:
-    """Where the controller finds the SSH port of ``main1`` when nobody says otherwise."""
+    """The default address at which the controller reaches the SSH port of ``main1``."""
     host = ssh_port(plan).host_ip
     return _LOOPBACK.get(host, host)
 
 
 def controller_config(plan: Plan, address: str, folder: str) -> str:
-    """``ssh -F FOLDER/ssh_config main1``, and every other container by way of it."""
-    main, others = plan.main.hostname, [one.hostname for one in plan.containers[1:]]
+    """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, and through it all other containers."""
+    main, others = plan.main.hostname, [container.hostname for container in plan.containers[1:]]
     port = ssh_port(plan).host_port
     lines = ["Host " + main, "    HostName " + address, "    Port %d" % port, "    HostKeyAlias " + main]
     if others:
@@ -191,7 +197,7 @@ def controller_config(plan: Plan, address: str, folder: str) -> str:
 
 
 def _jump(main: str, folder: str) -> str:
-    """ssh hands its ``-F`` on to the jump host's ssh, but unquoted: a folder with a space needs the long form."""
+    """The jump through ``main1``. ProxyJump passes ``-F`` on without quotes, so a path with a space needs ProxyCommand."""
     config = folder + "/ssh_config"
     if shlex.quote(config) == config:
         return "ProxyJump " + main
@@ -203,7 +209,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _address_patterns(subnet: str) -> List[str]:
-    """ssh knows no subnets, only ``*``: the subnet, rounded up to whole numbers between the dots.
+    """Patterns that cover a subnet. ssh supports only ``*``, so the subnet is rounded up to whole octets.
 
     >>> _address_patterns("10.201.0.32/27"), _address_patterns("10.200.0.0/15")
     (['10.201.0.*'], ['10.200.*', '10.201.*'])
@@ -211,7 +217,7 @@ def _address_patterns(subnet: str) -> List[str]:
     network = ipaddress.IPv4Network(subnet, strict=False)
     count = min(3, (network.prefixlen + 7) // 8)
     whole = network if network.prefixlen <= count * 8 else network.supernet(new_prefix=count * 8)
-    parts = [str(one).split(".")[:count] for one in whole.subnets(new_prefix=count * 8)]
+    parts = [str(whole_subnet).split(".")[:count] for whole_subnet in whole.subnets(new_prefix=count * 8)]
     return [".".join(part) + ".*" for part in parts]
 
 

@@ -64,42 +64,44 @@ class FileInstaller:
         live = self._live()
         self._refuse_stranger(live)
         chosen = self._chosen(names, live)
-        absent = [one.hostname for one in chosen if one.id not in live]
+        absent = [container.hostname for container in chosen if container.id not in live]
         if absent and not check:
             raise StateError(
                 "%s: %s does not have this container; create it first." % (absent[0], self.agent), absent[0]
             )
-        targets = self._targets([one for one in chosen if one.id in live], live)
+        targets = self._targets([container for container in chosen if container.id in live], live)
         todo = {target.container.hostname for target in targets} | set(absent)
         entries = self._entries(targets)
         if not check:
             self._put(targets, entries)
-        installed = [one.hostname for one in chosen if one.hostname in todo]
+        installed = [container.hostname for container in chosen if container.hostname in todo]
         return {"changed": bool(todo), "installed": installed, "diff": _diff(targets, entries, absent)}
 
     def _live(self) -> Dict[str, Json]:
         listed = self.engine.containers(self.plan.session.id)
-        return {(one.get("Labels") or {}).get(LABEL_CONTAINER, ""): one for one in listed}
+        return {(entry.get("Labels") or {}).get(LABEL_CONTAINER, ""): entry for entry in listed}
 
     def _refuse_stranger(self, live: Mapping[str, Json]) -> None:
-        """A running container tells whose session it is: other keys would split the session in two."""
-        running = next((one for one in live.values() if one.get("State") == "running"), None)
+        """Refuse a running session with another certificate authority: its containers would reject each other's keys."""
+        running = next((entry for entry in live.values() if entry.get("State") == "running"), None)
         known = self.engine.read_file(running["Id"], AUTHORITY) if running else None
         if known is not None and known.decode().split()[:2] != self.bundle.authority.split()[:2]:
             raise StateError(
-                "Session %s runs on %s with an identity that this controller does not have: repair it from the "
-                "controller that launched it, or end it first." % (self.plan.session.name, self.agent),
+                "Session %s runs on %s with an identity that this controller does not have; repair it from the "
+                "controller that launched it, or terminate it first." % (self.plan.session.name, self.agent),
                 self.agent,
             )
 
     def _chosen(self, names: Sequence[str], live: Mapping[str, Json]) -> List[Container]:
         here = self.plan.on(self.agent)
         for name in names:
-            if name not in [one.hostname for one in here]:
+            if name not in [container.hostname for container in here]:
                 raise InputError("containers", name, "must name containers that the plan has on %s" % self.agent)
         if names:
-            return [one for one in here if one.hostname in names]
-        return [one for one in here if one.id not in live or live[one.id].get("State") == "created"]
+            return [container for container in here if container.hostname in names]
+        return [
+            container for container in here if container.id not in live or live[container.id].get("State") == "created"
+        ]
 
     def _targets(self, containers: Sequence[Container], live: Mapping[str, Json]) -> List[Target]:
         def look(container: Container) -> Target | None:

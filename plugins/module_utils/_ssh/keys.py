@@ -2,9 +2,9 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The session's keys: every one derived from a single secret that never leaves the controller.
+"""The keys of a session, all derived from a single secret that never leaves the controller.
 
-A container that is brought back has its old host key again, though no private key is stored anywhere but in it.
+A container that is created again gets the same host key. Its private key is stored only in the container.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -33,7 +33,7 @@ _FOREVER = 2**64 - 1
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A key in OpenSSH's own formats. ``private`` never leaves the controller but for the container it belongs to."""
+    """A key in the formats of OpenSSH. ``private`` leaves the controller only for the container it belongs to."""
 
     private: str
     public: str
@@ -43,7 +43,7 @@ class KeyPair:
 
 
 class Identity:
-    """The keys of one session: derived when asked for, the same ones every time."""
+    """The keys of a session. Each key is derived on request and is always the same."""
 
     def __init__(self, secret: bytes, session: str) -> None:
         if CRYPTOGRAPHY_TRACE:
@@ -60,12 +60,12 @@ class Identity:
 
     @property
     def cluster(self) -> KeyPair:
-        """The key that containers reach each other with."""
+        """The key with which containers log in to each other."""
         return self._pair("cluster")
 
     @property
     def user(self) -> KeyPair:
-        """The key that the session's user comes in with."""
+        """The key with which the session's user logs in."""
         return self._pair("user")
 
     def host(self, hostname: str) -> KeyPair:
@@ -73,11 +73,11 @@ class Identity:
         return self._pair("host:" + hostname)
 
     def host_keys(self, hostnames: Sequence[str]) -> Dict[str, str]:
-        """The public host keys, for those who pin them."""
+        """The public host keys by hostname, for pinning."""
         return {name: _public(self._key("host:" + name), name) for name in hostnames}
 
     def certificate(self, hostname: str, principals: Sequence[str]) -> str:
-        """The host key signed for these names, for good: the session ends before any date would matter."""
+        """The certificate of a host key for these names. It does not expire."""
         builder = (
             serialization.SSHCertificateBuilder()
             .public_key(self._key("host:" + hostname).public_key())
@@ -90,7 +90,7 @@ class Identity:
         return _line(builder.sign(self._key("ca")).public_bytes(), hostname)
 
     def owns(self, private: bytes) -> bool:
-        """Whether this text is the user's private key (the format has a random part, so that texts differ)."""
+        """Whether this is the user's private key. The format has a random part, so texts of the same key differ."""
         try:
             key = serialization.load_ssh_private_key(private, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -98,7 +98,7 @@ class Identity:
         return isinstance(key, Ed25519PrivateKey) and key.private_bytes_raw() == self._seed("user")
 
     def _seed(self, label: str) -> bytes:
-        """HKDF-Expand (RFC 5869) of one block, bound to the session: another session's keys are all others."""
+        """HKDF-Expand (RFC 5869) of a single block. The session is part of the input: no two sessions share a key."""
         info = "cluster.compute/1\0%s\0%s" % (self._session, label)
         return hmac.new(self._secret, info.encode() + b"\x01", hashlib.sha256).digest()
 

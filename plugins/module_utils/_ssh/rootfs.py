@@ -2,13 +2,12 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where files really go in an image's own tree, and the one archive that holds them.
+"""Resolve the paths of files in an image, and pack the files into a single archive.
 
-The engine unpacks an archive inside the container's root. It follows a symlink in the folders on the way, and replaces
-whatever has an entry's own name unless both are folders: a plain entry for ``/home`` would thus replace an image's
-symlink ``/home`` by an empty folder. So every folder is looked up first: one that exists is entered at its real path,
-and only one that is missing, or must belong to somebody, has an entry. A file replaces a symlink of its name and never
-writes through it.
+The engine unpacks an archive inside the container's root. It follows symlinks in parent folders, and replaces whatever
+has the name of an entry unless both are folders: an entry for ``/home`` would replace a symlink ``/home`` by an empty
+folder. So every folder is looked up first. The archive uses real paths, and contains a folder only if it is missing or
+needs an owner. A file replaces a symlink of its name; nothing is written through a symlink.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -23,7 +22,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
-# Go's os.FileMode, as the engine gives it: https://pkg.go.dev/io/fs#FileMode
+# Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20
 _PERMISSIONS = 0o777
 
@@ -32,9 +31,9 @@ Stat = Callable[[str], Optional[Json]]
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, or a folder (``content`` is None), to be put into a container.
+    """A file or folder (``content`` is None) to install in a container.
 
-    An ``optional`` entry is left out where a data folder is mounted: what belongs to the user stays as it is.
+    An ``optional`` entry is left out inside a mounted data folder, which belongs to the user.
     """
 
     path: str
@@ -51,7 +50,7 @@ class Entry:
 
 @dataclass
 class Tree:
-    """The folders of one image, asked for once. ``stat`` tells what is at a path, or None."""
+    """The folders of an image; each is looked up once. ``stat`` returns the properties of a path, or None."""
 
     stat: Stat
     mounts: Sequence[str] = ()
@@ -59,7 +58,7 @@ class Tree:
     _modes: Dict[str, int | None] = field(default_factory=dict)
 
     def real(self, path: str) -> str:
-        """Where a folder really is, or would be; its parents are looked up first."""
+        """The real path of a folder, whether it exists or not; its parents are looked up first."""
         path = posixpath.normpath(path)
         if path == "/":
             return "/"
@@ -69,11 +68,11 @@ class Tree:
         return self._real[path]
 
     def mode(self, real: str) -> int | None:
-        """The permissions of a folder that exists at this real path."""
+        """The permissions of the folder at this real path; None if it does not exist."""
         return 0o755 if real == "/" else self._modes.get(real)
 
     def place(self, entries: Iterable[Entry]) -> List[Entry]:
-        """The entries at their real paths, after the folders that are missing; none inside a mount."""
+        """The entries at their real paths, each after its missing parent folders; optional entries in mounts are left out."""
         placed: Dict[str, Entry] = {}
         mounts = [self.real(target) for target in self.mounts]
         for entry in entries:
@@ -96,7 +95,7 @@ class Tree:
     def _look(self, path: str) -> str:
         found = None if self._absent(posixpath.dirname(path)) else self.stat(path)
         target = str((found or {}).get("linkTarget") or "")
-        if target:  # the engine has resolved it to the end, inside the container
+        if target:  # fully resolved by the engine, inside the container
             return self.real(target) if target != path else path
         mode = int((found or {}).get("mode", 0))
         self._modes[path] = (mode & _PERMISSIONS) | (0o1000 if mode & _GO_STICKY else 0) if found else None
@@ -106,16 +105,16 @@ class Tree:
         return real != "/" and self._modes.get(real, 0) is None
 
 
-_COVERED = "%s lies below the mount %s, which would hide what SSH needs: mount the data folder somewhere else."
+_COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data folder elsewhere."
 
 
 def covers(mount: str, path: str) -> bool:
-    """Whether a path lies in a mount, or is its very target."""
+    """Whether a path is the target of a mount or lies below it."""
     return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
 def pack(entries: Sequence[Entry], now: float) -> bytes:
-    """The archive to be unpacked at ``/``."""
+    """A tar archive of the entries, to be unpacked at ``/``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for entry in entries:
@@ -125,7 +124,7 @@ def pack(entries: Sequence[Entry], now: float) -> bytes:
 
 def described(entries: Sequence[Entry]) -> str:
     """The entries without their content, for a diff."""
-    lines = ["%04o %d:%d %s" % (one.mode, one.uid, one.gid, one.path) for one in entries]
+    lines = ["%04o %d:%d %s" % (entry.mode, entry.uid, entry.gid, entry.path) for entry in entries]
     return "".join("    %s\n" % line for line in lines)
 
 

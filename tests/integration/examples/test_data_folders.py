@@ -77,7 +77,7 @@ def test_an_nfs_volume_is_refused_on_a_host_without_an_nfs_client(controller: Co
     )
     assert refused.code == 2
     assert "failed to mount local volume" in refused.message
-    assert "whether that host can mount such a thing" in refused.message
+    assert "that the host can mount it" in refused.message
     assert controller.engine("nfs-folder") == {}
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launch that cannot be ends with one sentence, and containers, networks, leases and artifacts are as they were."""
+"""A launch that fails reports one sentence, and changes no container, network, lease or artifact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller import Controller, Session
 
 REFERENCE = "cluster-compute/reference:1"
 
-# What is asked for, and what the sentence tells.
+# The variables of a launch, and a pattern for its error.
 FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     "device": (
         {"session_gpus": 1, "agent_gpus": [{"id": "GPU-0"}, {"id": "GPU-1"}, {"id": "GPU-2"}]},
@@ -27,14 +27,14 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "image": (
         {"session_image": "nowhere/none:1"},
-        r"not launched: session_image: 'nowhere/none:1': no agent has it, and it could not be pulled \(.*\): build it .*\.$",
+        r"not launched: session_image: 'nowhere/none:1': no agent has it, and the pull failed \(.*\); build it .*\.$",
     ),
 }
 
 
 @pytest.fixture
 def stranger(controller: Controller) -> Iterator[dict[str, Any]]:
-    """Somebody else's container, with the name that sub2 of the session would have."""
+    """A container that belongs to no session, with the name of sub2 of the session."""
     client = controller.client
     name = f"{controller.owner}.taken.sub2"
     made = client.create_container(REFERENCE, ["sleep", "600"], name=name)
@@ -47,13 +47,13 @@ def stranger(controller: Controller) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def neighbour(controller: Controller) -> Session:
-    """A session that runs, and is not to be touched by the failures of others."""
+    """A running session, which failures of other sessions must not change."""
     return controller.launched("neighbour")
 
 
 @pytest.mark.usefixtures("neighbour")
 @pytest.mark.parametrize("case", FAILURES)
-def test_nothing_is_left(controller: Controller, case: str) -> None:
+def test_a_failed_launch_leaves_nothing(controller: Controller, case: str) -> None:
     asked, sentence = FAILURES[case]
     before = controller.everything()
     failed = controller.launch("fails", session_cluster_size=3, **asked)
@@ -64,21 +64,21 @@ def test_nothing_is_left(controller: Controller, case: str) -> None:
 
 
 @pytest.mark.usefixtures("neighbour")
-def test_name_taken_by_a_stranger(controller: Controller, stranger: dict[str, Any]) -> None:
+def test_a_container_name_in_use_is_refused(controller: Controller, stranger: dict[str, Any]) -> None:
     before = controller.everything()
     failed = controller.launch("taken", session_cluster_size=3)
     print(failed.message)
     assert failed.code == 2
-    told = f"sub2: on localhost the name {stranger['Name'][1:]} is used by container "
-    assert told in failed.message
+    conflict = f"sub2: on localhost the name {stranger['Name'][1:]} is used by container "
+    assert conflict in failed.message
     assert controller.everything() == before
     after = controller.client.inspect_container(stranger["Id"])
     assert (after["State"], after["Config"]) == (stranger["State"], stranger["Config"])
 
 
 @pytest.mark.usefixtures("neighbour")
-def test_port_pool_exhausted(controller: Controller) -> None:
-    """A range of one port, on which somebody listens: told before anything is made, and not even recorded."""
+def test_an_exhausted_port_range_is_refused(controller: Controller) -> None:
+    """A range of a single port that is in use: the launch is refused before it creates or records anything."""
     before = controller.everything(), controller.rows()
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -90,7 +90,7 @@ def test_port_pool_exhausted(controller: Controller) -> None:
     assert (controller.everything(), controller.rows()) == before
 
 
-def test_address_pool_exhausted(controller: Controller, neighbour: Session) -> None:
+def test_an_exhausted_address_pool_is_refused(controller: Controller, neighbour: Session) -> None:
     before = controller.everything(), controller.rows()
     pool = neighbour.document["network"]["subnet"]
     failed = controller.launch("homeless", session_network_pool=[pool])
@@ -102,7 +102,7 @@ def test_address_pool_exhausted(controller: Controller, neighbour: Session) -> N
     assert (controller.everything(), controller.rows()) == before
 
 
-def test_what_failed_is_told_by_the_history(controller: Controller) -> None:
+def test_the_history_records_the_failure(controller: Controller) -> None:
     rows = {row[0]: row for row in controller.rows()}
     _name, state, lease, reason = rows["taken"]
     assert (state, lease) == ("ERROR", 0)

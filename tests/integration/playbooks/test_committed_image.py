@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An image that was made of a session's container: the next session starts afresh, and strangers from it are left alone."""
+"""An image committed from a session's container: a session from it starts fresh, and foreign containers are left alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT: dict[str, Any] = {"session_wait_result": True}
 
 @pytest.fixture(scope="module")
 def stranger(controller: Controller) -> Iterator[str]:
-    """A container of nobody's session that runs from the image; the session that the image was made of is over."""
+    """A container from the image that belongs to no session; the session that the image comes from has ended."""
     client = controller.client
     scripts = {"session_bootstrap": "echo one >>~/prepared", "session_command": "echo origin >>~/prepared"}
     origin = controller.launched("origin", **scripts, **WAIT)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a session leaves nothing but its logs and its history; what does not fit waits, and is launched later."""
+"""A terminated session leaves only its logs and history. A session that does not fit waits and is launched later."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller import Controller
 STATES = ["PENDING", "SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"]
 
 
-def test_nothing_is_left_but_logs_and_history(controller: Controller) -> None:
+def test_only_logs_and_history_are_left(controller: Controller) -> None:
     described = {
         "source": f"{controller.owner}-data",
         "target": "/data",
@@ -40,23 +40,23 @@ def test_nothing_is_left_but_logs_and_history(controller: Controller) -> None:
         "sub1.log": True,
     }
     [listed] = controller.sessions(session_name="ends")
-    _told(listed["history"])
+    _check_history(listed["history"])
     table = controller.play("sessions", session_ended_too=True).check()
     assert re.search(rf"ends +{controller.owner} +TERMINATED .*every container is removed", table.text)
 
 
-def _told(history: list[dict[str, Any]]) -> None:
-    """Every state with its time and reason."""
-    assert [one["after"] for one in history] == STATES
-    assert [one["before"] for one in history] == ["", *STATES[:-1]]
-    times = [one["time"] for one in history]
+def _check_history(history: list[dict[str, Any]]) -> None:
+    """The history has every state with its time and reason."""
+    assert [change["after"] for change in history] == STATES
+    assert [change["before"] for change in history] == ["", *STATES[:-1]]
+    times = [change["time"] for change in history]
     assert times == sorted(times)
     assert times[-1] - times[0] > 0
-    assert all(one["reason"] for one in history)
+    assert all(change["reason"] for change in history)
 
 
 def test_the_name_is_free_again(controller: Controller) -> None:
-    """And an end in check mode is none; one that has been is nothing to do."""
+    """A termination in check mode changes nothing, and a second termination has nothing to do."""
     controller.launched("ends")
     before = controller.everything()
     controller.terminate("ends", "--check", "--diff").check()
@@ -69,8 +69,8 @@ def test_the_name_is_free_again(controller: Controller) -> None:
     assert "There is no live session ends: nothing to end." in again.text
 
 
-def test_too_large(controller: Controller) -> None:
-    """PENDING is a result; only one who waits for more is told by the exit code."""
+def test_a_session_that_is_too_large_is_pending(controller: Controller) -> None:
+    """PENDING is a result; the playbook fails only if session_wait is set."""
     first = controller.launch("giant", session_cluster_size=3, session_cpus=30).check()
     assert re.search(r"Session giant is PENDING: localhost: needs 90 CPUs, \S+ free", first.text)
     waited = controller.launch("giant", session_cluster_size=3, session_cpus=30, session_wait=1)
@@ -96,7 +96,7 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
 
 
 def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None:
-    """One whose folder is gone ends, one whose launch fails is undone, and the one behind them runs all the same."""
+    """A session without its folder becomes ERROR, a failed launch is undone, and the session behind them is launched."""
     folder = controller.folder / "data"
     folder.mkdir()
     variables: dict[str, dict[str, Any]] = {
@@ -119,8 +119,8 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     controller.terminate("third").check()
 
 
-def test_an_agent_that_the_inventory_has_no_more_is_named(controller: Controller, tmp_path: Path) -> None:
-    """That its containers are gone is known of agents that were asked, and of no others."""
+def test_an_agent_that_left_the_inventory_is_named(controller: Controller, tmp_path: Path) -> None:
+    """The removal of containers is known only for agents that were reached."""
     controller.launched("moved")
     other = tmp_path / "hosts.yml"
     python = "{{ ansible_playbook_python }}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any image: in each, ssh reaches a container without an option, and it answers as the user ``work``."""
+"""Any image works: ssh needs no option and logs in as the user ``work``."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from engine_lab import archive, busybox
 PREFIX = "cluster-compute-test/playbooks-"
 APPLETS = ("sh", "id", "cat", "false")
 ROOT_ONLY = b"root:x:0:0:root:/root:/bin/sh\n"
-SOMEBODY = ROOT_ONLY + b"ubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/sh\n"
+WITH_UBUNTU = ROOT_ONLY + b"ubuntu:x:1000:1000:Ubuntu:/home/ubuntu:/bin/sh\n"
 
-# Name of the image: its /etc/passwd if it has one, and what is changed about it.
+# By name of the image: its /etc/passwd, if any, and its changes.
 IMAGES: dict[str, tuple[bytes | None, list[str]]] = {
     "busybox": (ROOT_ONLY, []),
     "other-user": (ROOT_ONLY, ["USER 65534:65534"]),
     "ends-at-once": (ROOT_ONLY, ['ENTRYPOINT ["/bin/false"]']),
     "no-passwd": (None, []),
-    "uid-taken": (SOMEBODY, ["USER ubuntu", "ENV HOME=/home/ubuntu"]),
+    "uid-taken": (WITH_UBUNTU, ["USER ubuntu", "ENV HOME=/home/ubuntu"]),
 }
 
 
 @pytest.fixture(scope="module")
 def sessions(controller: Controller) -> Iterator[dict[str, Session]]:
-    """A session of two of every image."""
+    """A session of two containers for each image."""
     client, program = controller.client, busybox()
     for name, (passwd, changes) in IMAGES.items():
         files = {"bin/busybox": (program, 0o755)}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bad input is refused before anything is touched, in one sentence with the variable, the value and the rule."""
+"""Bad input is refused before anything changes, with a sentence that names the variable, the value and the rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIABLE = "must have letters, digits and '_' only, and must not start with a di
 TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
 AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
 
-# Variable, value, and what is told of it: the variable, the value as it is shown, the rule.
+# Variable, value and error: the variable, the value as it is shown, the rule.
 CASES: list[tuple[str, Any, str]] = [
     ("session_cluster_size", 0, f"session_cluster_size: '0': {SIZE}."),
     ("session_cluster_size", -1, f"session_cluster_size: '-1': {SIZE}."),
@@ -57,7 +57,7 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "session_environment",
         {"A": "<% rank %"},
-        "session_environment: A: '<% rank %': a value between <% and %> is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails:",
+        "session_environment: A: '<% rank %': the text between <% and %> must be a valid expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; the error is:",
     ),
     ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),
@@ -78,7 +78,7 @@ def unwanted(tmp_path_factory: pytest.TempPathFactory, engine_host: str) -> Iter
 
 @pytest.fixture(scope="module")
 def answers(unwanted: Controller) -> list[Done]:
-    """Every case by a command of its own, some at a time."""
+    """Each case in a command of its own, several at a time."""
 
     def ask(case: tuple[str, Any, str]) -> Done:
         variable, value, _told = case
@@ -102,7 +102,7 @@ def test_refused(answers: list[Done], number: int) -> None:
 
 @pytest.mark.usefixtures("answers")
 def test_nothing_was_touched(unwanted: Controller) -> None:
-    """No container, no network, no artifacts; and the store, where it was looked at, has no session."""
+    """No container, no network and no artifacts exist, and the store has no session."""
     assert unwanted.everything() == ({}, {}, [])
     assert unwanted.rows() == []
 
@@ -120,7 +120,7 @@ def test_a_name_in_use(controller: Controller) -> None:
 
 
 def test_a_folder_of_the_host(controller: Controller, tmp_path: Path) -> None:
-    """The opposite: a source that exists is taken, and is the same in every container."""
+    """A source that exists is mounted, the same in every container."""
     folder = tmp_path / "data"
     folder.mkdir()
     folder.chmod(0o777)

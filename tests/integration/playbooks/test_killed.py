@@ -15,24 +15,24 @@ PHASES = {
     "scheduled": "Place the session",
     "network": "Create the network",
     "created": "Create the containers",
-    "equipped": "Give the containers of this agent their identity",
+    "installed": "Install SSH in the containers of this agent",
     "started": "Start the containers",
-    "verified": "Reach every container by SSH",
+    "verified": "Verify every container by SSH",
 }
-# The session that was killed at this phase, and launched again, is killed once more: while it is ended.
+# The sessions of these phases are killed again, during their termination.
 ENDINGS = {"network": "Begin the termination", "verified": "Remove the containers of ended sessions"}
 SIZE = {"session_cluster_size": 2, **SMALL}
 
 
 def launched_again(controller: Controller, phase: str, alone: bool = False) -> None:
-    """Killed while it is launched, and launched again. ``alone``: what it has started goes on, with nobody to tell."""
+    """Kill a launch, and launch again. ``alone``: only the controller is killed; the processes that it started continue."""
     name = f"{phase}-alone" if alone else phase
     controller.killed("cluster_session", PHASES[phase], alone=alone, session_name=name, **SIZE)
     controller.launch(name, session_cluster_size=2).check()
-    told = states(controller, name)
-    assert told[-1] == ("RUNNING", 0)
-    assert all(before == ("ERROR", 0) for before in told[:-1])
-    assert sorted(one.split()[0] for one in controller.engine(name)) == ["container", "container", "network"]
+    recorded = states(controller, name)
+    assert recorded[-1] == ("RUNNING", 0)
+    assert all(before == ("ERROR", 0) for before in recorded[:-1])
+    assert sorted(line.split()[0] for line in controller.engine(name)) == ["container", "container", "network"]
     assert Session(controller, name).say("main1", "ssh sub1 hostname") == "sub1"
     if name in ENDINGS:
         controller.killed("terminate", ENDINGS[name], session_name=name)
@@ -40,7 +40,7 @@ def launched_again(controller: Controller, phase: str, alone: bool = False) -> N
 
 
 def ended_instead(controller: Controller, phase: str) -> None:
-    """Killed while it is launched, and ended."""
+    """Kill a launch, and terminate the session."""
     name = f"{phase}-ended"
     controller.killed("cluster_session", PHASES[phase], session_name=name, **SIZE)
     ended(controller, name)
@@ -68,7 +68,7 @@ STORIES = {
 
 @pytest.fixture(scope="module")
 def stories(controller: Controller) -> Iterator[dict[str, Future[None]]]:
-    """All of them, some at a time."""
+    """Run all stories, three at a time."""
     with ThreadPoolExecutor(3) as threads:
         yield {name: threads.submit(act, controller, *given) for name, (act, *given) in STORIES.items()}
 
@@ -78,11 +78,11 @@ def test_clean_after_the_kill(stories: dict[str, Future[None]], story: str) -> N
     stories[story].result()
 
 
-def test_while_somebody_else_launches_it(controller: Controller) -> None:
-    """A controller that lives is not taken over from: who comes second is told who is at it."""
+def test_a_concurrent_launch_is_refused_or_waits(controller: Controller) -> None:
+    """A launch never takes over from a live controller: the error names the controller that launches."""
     with ThreadPoolExecutor(2) as threads:
         both = [threads.submit(controller.launch, "twice", session_cluster_size=2) for _ in range(2)]
-        outcome = {one.result().code: one.result() for one in both}
+        outcome = {launch.result().code: launch.result() for launch in both}
     assert 0 in outcome
     if 2 in outcome:
         assert "session twice is being launched by" in outcome[2].message.lower()

@@ -66,7 +66,7 @@ def test_a_user_without_root_launches_uses_and_ends_a_session(controller: Contro
     assert not folder.exists()
 
 
-def test_a_user_outside_of_the_group_learns_what_to_do(controller: Controller, user: OrdinaryUser) -> None:
+def test_a_user_outside_of_the_group_gets_a_remedy(controller: Controller, user: OrdinaryUser) -> None:
     options = {"session_name": "denied", "session_provision": False}
     refused = user.play(user.own_group, controller, "cluster_session", **options, **SMALL)
     assert refused.code == 0, refused.text

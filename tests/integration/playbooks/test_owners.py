@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A name is its owner's own: two on one head and one controller do not see, launch, end or overwrite each other's."""
+"""Names belong to owners: two owners on the same head and controller never see, launch, end or overwrite each other's sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller import Controller
 
 @pytest.fixture(scope="module")
 def other(controller: Controller, tmp_path_factory: pytest.TempPathFactory) -> Controller:
-    """Somebody else who uses the same head, store and engine, and keeps the same folder for what is his."""
+    """A controller of another owner, with the same head, store, engine and artifacts folder."""
     made = Controller(tmp_path_factory.mktemp("other") / "own", controller.host)
     mine = {"session_state_dir": str(controller.state), "session_artifacts": str(controller.artifacts)}
     made = replace(made, folder=made.folder / "again", owner=made.owner, extra=mine)
@@ -23,14 +23,14 @@ def other(controller: Controller, tmp_path_factory: pytest.TempPathFactory) -> C
 
 
 def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller) -> None:
-    """One controller keeps one folder for it, and does not give it to two."""
+    """The artifacts folder of a name belongs to a single session."""
     session = controller.launched("train")
     kept = controller.kept()
     refused = other.launch("train")
     assert refused.code != 0
     assert refused.message == (
-        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}: choose "
-        "another name, or another folder as session_artifacts."
+        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}; choose "
+        "another name, or set session_artifacts to another folder."
     )
     assert other.engine() == {}
     apart = {"session_artifacts": str(other.folder / "apart")}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A private registry: with a login, by digest, and without a word of the password anywhere."""
+"""A private registry: with a login, by digest, and without a trace of the password."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_without_a_login(controller: Controller, private: tuple[Registry, str]) 
     made, _digest = private
     failed = controller.launch("nologin", session_image=f"{made.address}/{NAME}")
     assert failed.code == 2
-    assert "no agent has it, and it could not be pulled" in failed.message
+    assert "no agent has it, and the pull failed" in failed.message
     assert "session_registry_username" in failed.message
     assert not controller.engine("nologin")
 
@@ -102,4 +102,4 @@ def test_login_of_the_controller_and_by_digest(controller: Controller, private: 
     assert container["Config"]["Image"] == reference
     assert container["Image"] == controller.client.inspect_image(REFERENCE)["Id"]
     refused = controller.launch("wrong", session_image=f"{made.address}/team/train@sha256:{'0' * 64}")
-    assert "no agent has it, and it could not be pulled" in refused.message
+    assert "no agent has it, and the pull failed" in refused.message

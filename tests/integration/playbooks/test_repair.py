@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A dead and a removed container: the same command brings both back as they were, and leaves the others alone."""
+"""A dead and a removed container: the same command restores both and does not change the others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_dead_and_removed(controller: Controller, session: Session) -> None:
 
 
 def test_main_removed(controller: Controller, session: Session) -> None:
-    """main1 comes back with its port, and is entered with the same configuration."""
+    """main1 gets the same port, so the same configuration of ssh works."""
     before = session.containers()
     controller.client.remove_container(before["main1"]["Id"], force=True)
     again(controller).check()
@@ -105,7 +105,7 @@ def test_a_lost_store_is_made_again_from_labels(controller: Controller, session:
 
 
 def test_a_store_lost_while_nothing_runs_is_made_again(controller: Controller, session: Session) -> None:
-    """The host was rebooted, and its store is gone with it: the session is repaired and ended all the same."""
+    """After a reboot without the store, the session can still be repaired and terminated."""
     for one in session.containers().values():
         controller.client.stop(one["Id"], timeout=0)
     (controller.state / "sessions.db").unlink()

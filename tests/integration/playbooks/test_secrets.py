@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No private key and no secret where it does not belong: output, labels, engine, store, logs, process list."""
+"""Private keys and secrets never appear in output, labels, engine, store, logs or process list."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A session in its user's hand: environment, names, ssh, scp, sftp, prompt and resources, seen from inside."""
+"""A session from the user's side: environment, names, ssh, scp, sftp, prompt and resources."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def session(request: pytest.FixtureRequest, controller: Controller) -> Session:
 
 
 def table(session: Session, rank: int) -> dict[str, str]:
-    """docs/architecture.md, "Inside a container": the table, written down once more."""
+    """docs/architecture.md, "Inside a container": the table, repeated."""
     document = session.document
     size, subnet = document["session"]["size"], document["network"]["subnet"]
     hosts = ["main1"] + [f"sub{number}" for number in range(1, size)]
@@ -80,7 +80,7 @@ def table(session: Session, rank: int) -> dict[str, str]:
     }
 
 
-# What an image or a login has beside the session's own.
+# Further variables, which an image or a login sets.
 LOGIN = {"PATH", "LANG", "HOSTNAME", "HOME", "USER", "LOGNAME", "SHELL", "MAIL", "PWD", "SHLVL", "OLDPWD", "_"}
 LOGIN |= {"SSH_CLIENT", "SSH_CONNECTION"}
 
@@ -108,7 +108,7 @@ def test_environment_seen_three_ways(session: Session) -> None:
 
 
 def test_addresses_names_and_ports(session: Session) -> None:
-    """Every name in every /etc/hosts, every address as planned, ports of main1 alone, main1's ID is the session's."""
+    """/etc/hosts has every name, addresses are as planned, only main1 has ports, and its ID is the session's ID."""
     document, containers = session.document, session.containers()
     hosts = {f"{one['address']}\t{one['hostname']}" for one in document["containers"]}
     assert document["containers"][0]["id"] == document["session"]["id"]
@@ -249,7 +249,7 @@ def test_another_authority_is_refused(trio: Session, tmp_path: Path) -> None:
 
 
 def test_check_mode_with_no_session(controller: Controller) -> None:
-    """The whole plan is shown, and neither a store nor artifacts come into being."""
+    """Check mode shows the whole plan, and creates neither a store nor artifacts."""
     fresh = Controller(controller.folder / "fresh", controller.host)
     checked = fresh.launch("unborn", "--check", "--diff", session_cluster_size=4).check()
     assert "Session unborn: would be launched (cluster session, single-node)" in checked.text
@@ -262,7 +262,7 @@ def test_check_mode_with_no_session(controller: Controller) -> None:
 
 
 def test_labels_say_whose_it_is(trio: Session, controller: Controller) -> None:
-    """Whoever lists our things filters on one label."""
+    """A single label selects everything of the collection."""
     filters: dict[str, Any] = {"label": f"{LABEL}={trio.id}"}
     assert len(controller.client.containers(all=True, filters=filters)) == 3
     [network] = controller.client.networks(filters=filters)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several sessions at once: out of each other's reach, each with its own apps and the user's own variables."""
+"""Several sessions at once: isolated from each other, each with its own apps and variables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBE = 'for at in {addresses}; do timeout 2 bash -c "</dev/tcp/${{at/:/\\/}}" 2
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[int]:
-    """A port on which somebody else listens."""
+    """A port that is in use."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -35,7 +35,7 @@ def busy() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def pair(controller: Controller, busy: int) -> tuple[Session, Session]:
-    """Two sessions of one command."""
+    """Two sessions from a single command."""
     apps = [
         {"name": "web", "port": 8000, "preferred_port": controller.ports + 30},
         {"name": "api", "port": 8001, "preferred_port": busy, "public": True},
@@ -57,7 +57,7 @@ def test_separate_subnets_and_ports(pair: tuple[Session, Session]) -> None:
 
 
 def test_out_of_reach_by_any_address(pair: tuple[Session, Session]) -> None:
-    """Neither the other's containers, nor what it publishes, by any address that there is on the way."""
+    """A session reaches neither containers nor published ports of another session, by any address between them."""
     for mine, other in (pair, pair[::-1]):
         networks = [next(iter(one.containers().values()))["NetworkSettings"]["Networks"] for one in pair]
         gateways = [network["Gateway"] for one in networks for network in one.values()]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What one sees of sessions: the table, the JSON document, the page and the logs; and what ends by itself."""
+"""The table of sessions, the JSON document, the page and the logs; and sessions that terminate themselves."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def shown(controller: Controller) -> Session:
 
 def test_the_table(controller: Controller, shown: Session) -> None:
     created = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.document["session"]["created"]))
-    told = controller.play("sessions").check().text
+    output = controller.play("sessions").check().text
     row = rf"shown +{controller.owner} +RUNNING +2 +single-node +0.2 CPUs, 64m +{IMAGE} +{created} +localhost "
-    assert re.search(row, told), told
+    assert re.search(row, output), output
 
 
 def test_the_json_document(controller: Controller, shown: Session) -> None:
-    """Shown, and as a file for programs: what Ansible shows has its own indentation."""
+    """The printed document equals the written file, except for Ansible's indentation."""
     path = controller.folder / "sessions.json"
-    told = controller.play("sessions", sessions_format="json", sessions_file=str(path)).check().text
+    output = controller.play("sessions", sessions_format="json", sessions_file=str(path)).check().text
     document = json.loads(path.read_text())
-    block = told[told.index("{\n") : told.rindex("}\n") + 1]
+    block = output[output.index("{\n") : output.rindex("}\n") + 1]
     assert json.loads(block) == document
-    [row] = [one for one in document["sessions"] if one["name"] == "shown"]
+    [row] = [session for session in document["sessions"] if session["name"] == "shown"]
     assert (row["id"], row["image"], row["gpus"], row["degraded"]) == (shown.id, IMAGE, 0, [])
 
 
-def test_the_page_lies_where_the_command_was_typed(controller: Controller, shown: Session, tmp_path: Path) -> None:
+def test_the_page_is_written_to_the_working_directory(controller: Controller, shown: Session, tmp_path: Path) -> None:
     variables = {"sessions_format": "html", "sessions_page": "page.html"}
     command = controller.command("sessions", **variables)
     command[1] = str(ROOT / command[1])
@@ -58,37 +58,37 @@ def test_the_logs(controller: Controller, shown: Session) -> None:
         assert f"{host}: first from {host}" in everything
         assert f"{host}: last from {host}" in everything
     some = {"session_logs_containers": ["sub1"], "session_logs_tail": 1}
-    told = controller.play("session_logs", session_name="shown", **some).check().text
-    assert "sub1: last from sub1" in told
-    assert "first from" not in told
-    assert "from main1" not in told
+    output = controller.play("session_logs", session_name="shown", **some).check().text
+    assert "sub1: last from sub1" in output
+    assert "first from" not in output
+    assert "from main1" not in output
 
 
-def test_logs_of_a_container_that_is_none(controller: Controller, shown: Session) -> None:
+def test_logs_of_an_unknown_container_are_refused(controller: Controller, shown: Session) -> None:
     refused = controller.play("session_logs", session_name="shown", session_logs_containers=["sub1", "sub7"])
     assert refused.message == "session_logs_containers: 'sub7': session shown has no such container, only main1, sub1."
 
 
-def test_a_session_without_a_name_is_not_ended(controller: Controller, shown: Session) -> None:
+def test_a_termination_without_a_name_is_refused(controller: Controller, shown: Session) -> None:
     refused = controller.play("terminate")
     assert refused.code != 0
     assert "session_name: '': must be given, as in -e session_name=train" in refused.message
     assert controller.engine("shown") != {}
 
 
-def test_the_logs_of_a_launch_that_failed(controller: Controller) -> None:
-    """Its containers are gone; what they have written is not."""
+def test_the_logs_of_a_failed_launch_are_kept(controller: Controller) -> None:
+    """The containers are removed; their logs are kept."""
     shut = "echo prepared; echo 'exec false' >~/.bashrc; echo 'exec false' >~/.profile"
     failed = controller.launch("shut", session_cluster_size=2, session_bootstrap=shut)
     assert "Session shut was not launched: " in failed.message
     assert controller.engine("shut") == {}
-    told = controller.play("session_logs", session_name="shut").check().text
-    assert "main1: prepared" in told
-    assert "sub1: prepared" in told
+    output = controller.play("session_logs", session_name="shut").check().text
+    assert "main1: prepared" in output
+    assert "sub1: prepared" in output
 
 
-def test_what_ends_by_itself_is_swept_away(controller: Controller) -> None:
-    """Nobody waited for them: the next pass over the queue ends what asked for it, and no other."""
+def test_schedule_terminates_finished_sessions(controller: Controller) -> None:
+    """The next pass over the queue terminates the sessions that request it, and no others."""
     common = {**SMALL, "session_command": "exit 3"}
     controller.launched("goes", session_terminate_when_done=True, **common)
     controller.launched("fails", session_on_failure="terminate", **common)
@@ -101,14 +101,14 @@ def test_what_ends_by_itself_is_swept_away(controller: Controller) -> None:
 
 
 def until_done(controller: Controller, *names: str) -> None:
-    """Until the list tells how the commands of all these have ended."""
+    """Wait until the commands of all these sessions have ended."""
     end = time.monotonic() + 60
     while [row["name"] for row in controller.sessions() if row["name"] in names and not row["command"]]:
         assert time.monotonic() < end, "the commands do not end"
         time.sleep(0.5)
 
 
-def test_each_of_several_is_ended_under_its_own_name(controller: Controller) -> None:
+def test_each_of_several_sessions_terminates_under_its_own_name(controller: Controller) -> None:
     batch = {**SMALL, "session_command": "true", "session_wait_result": True, "session_terminate_when_done": True}
     done = controller.launch("each", session_count=2, **batch).check()
     assert "Session each-1: SUCCESS" in done.text

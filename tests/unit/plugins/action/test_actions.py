@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's halves. What the module on the host answers is played from a script; everything else is real."""
+"""The action plugins. A script supplies the answers of the modules; everything else is real."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from ansible_collections.cluster.compute.plugins.action import agent_info, sched
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
+from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
+from ansible_collections.cluster.compute.plugins.modules import session as session_module
+from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -129,6 +132,11 @@ def test_a_refusal_keeps_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ending_a_session_that_does_not_exist_removes_only_what_others_left() -> None:
+    result = played(session.ActionModule, {"session": {}, "remove": ["old"]}).act({"state": "terminating"}, {})
+    assert (result["is_terminating"], result["remove"]) == (False, ["old"])
+
+
 # schedule
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
@@ -137,13 +145,13 @@ ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
     row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
-    told = {
+    answer = {
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
         "reason": "because",
         "plan": None,
     }
-    return {**told, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
+    return {**answer, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +181,7 @@ def test_a_plan_has_the_users_variables(outcome: str) -> None:
 def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     outcome: str, left: list[str], tmp_path: Path
 ) -> None:
-    """Whose folder it is goes to the head, which refuses where that session lives."""
+    """The head learns which session the folder belongs to, and refuses the launch if that session is live."""
     Artifacts(str(tmp_path), "train").identity("ended", create=True)
     action = played(schedule.ActionModule, answer(outcome))
     ask(action, artifacts=str(tmp_path))
@@ -227,7 +235,7 @@ def test_the_lease_covers_a_bootstrap_script_and_a_pull() -> None:
 
 
 def test_the_command_line_replaces_what_a_waiting_session_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value from elsewhere does not: the session is launched as it was requested."""
+    """A value from another source is ignored: the session is launched as it was requested."""
     given = {"session_verify_timeout": "90", "session_pull": ""}
     monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: given)
     asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
@@ -255,7 +263,7 @@ def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> Non
     action = played(
         schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")
     )
-    message = "Session Train-X is being launched by bob: wait for it, or end it with terminate.yml."
+    message = "Session Train-X is being launched by bob; wait for it, or terminate it with terminate.yml."
     with pytest.raises(StateError, match=exactly(message)):
         ask(action)
     assert len(action.asked) == 1
@@ -281,66 +289,46 @@ def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
     assert (result["failed"], result["msg"], result["failure"]) == (True, failure["message"], failure)
 
 
+REPORT: Json = {
+    "name": "a",
+    "reachable": True,
+    "capacity": {"millicpus": 4000, "memory": 16 << 30, "cpu_ids": [0, 1, 2, 3]},
+    "image": {"present": True, "architecture": "x86_64"},
+    "architecture": "x86_64",
+    "ports": [22],
+    "routes": ["10.0.0.0/24"],
+}
+
+
 def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
     """From a checked request to the end, through the modules' own functions and a store in a folder."""
-    from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
-    from ansible_collections.cluster.compute.plugins.modules import session as session_module
-    from ansible_collections.cluster.compute.plugins.modules import session_info
-
-    checked = request(cluster_size=2).to_json()
-    report = {
-        "name": "a",
-        "reachable": True,
-        "capacity": {"millicpus": 4000, "memory": 16 << 30, "cpu_ids": [0, 1, 2, 3]},
-        "image": {"present": True, "architecture": "x86_64"},
-        "architecture": "x86_64",
-        "ports": [22],
-        "routes": ["10.0.0.0/24"],
-    }
+    folder = tmp_path / "state"
     holder = dict(context(agent("a")).holder)
-    folder = str(tmp_path / "state")
-    common = {"agents": [report], "holder": holder, "lease": 600, "state_dir": folder}
-    asked = {
-        **common,
-        "request": checked,
-        "queue_policy": "backfill",
-        "queue_age_bound": 3600,
-        "takeover": "",
-        "kept": "",
-    }
+    common = {"agents": [REPORT], "holder": holder, "lease": 600, "state_dir": str(folder)}
+    queue = {"queue_policy": "backfill", "queue_age_bound": 3600, "takeover": "", "kept": ""}
+    asked = {**common, **queue, "request": request(cluster_size=2).to_json()}
 
     def decide(check_mode: bool = False) -> Json:
         result: Json = json.loads(json.dumps(schedule_module.work(asked, check_mode)))
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        blank = {
-            "id": None,
-            "name": None,
-            "owner": None,
-            "reason": "",
-            "result": "",
-            "reached": [],
-            "logs": [],
-            "launch": "",
-        }
-        return session_module.work({**common, **blank, "state": state, **fields}, False)
+        blank = dict.fromkeys(("id", "name", "owner"))
+        texts = {"reason": "", "result": "", "launch": "", "reached": [], "logs": []}
+        return session_module.work({**common, **blank, **texts, "state": state, **fields}, False)
 
-    _through_its_life(decide, move, tmp_path / "state")
-    listed = session_info.work(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
-    )
-    assert [one["state"] for one in listed["sessions"]] == ["TERMINATED"]
-    assert listed["sessions"][0]["logs"] == [{"hostname": "main1", "state": "ended", "text": "bye"}]
-    _through_another_life(decide, move, tmp_path / "state")
-    listed = session_info.work(
-        {"name": None, "owner": None, "ended": True, "agents": [report], "state_dir": folder, "logs": True}, False
-    )
-    # Of several, the last one's are read and no others: a name may have had a hundred sessions.
-    assert [[log["text"] for log in one["logs"]] for one in listed["sessions"]] == [
-        [],
-        ["hello again"],
-    ]
+    _through_its_life(decide, move, folder)
+    [ended] = _listed(folder)
+    assert (ended["state"], ended["logs"]) == ("TERMINATED", [{"hostname": "main1", "state": "ended", "text": "bye"}])
+    _through_another_life(decide, move, folder)
+    # Only the logs of the newest session are read: a name may have had a hundred sessions.
+    assert [[log["text"] for log in one["logs"]] for one in _listed(folder)] == [[], ["hello again"]]
+
+
+def _listed(folder: Path) -> list[Json]:
+    asked = {"name": None, "owner": None, "ended": True, "agents": [REPORT], "state_dir": str(folder), "logs": True}
+    sessions: list[Json] = session_info_module.work(asked, False)["sessions"]
+    return sessions
 
 
 def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
@@ -368,7 +356,7 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
 
 
 def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
-    """Ended with a log that cannot be kept: the end stands, and it is told."""
+    """If a log cannot be kept, the session still ends, and the result contains a warning."""
     identity = decide()["session"]["id"]
     move("terminating", name="train", owner="alice")
     (folder / identity).mkdir(mode=0o700)

@@ -30,7 +30,7 @@ HOSTS = ["a1", "a2", "a3"]
 
 
 def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json | Exception | None = None) -> Any:
-    """The result of an action whose module gives this answer; ``called`` of the result are the module's options."""
+    """The result of an action whose module returns this answer; ``called`` of the result are the module's options."""
     called: list[Json] = []
 
     class Played(action):  # type: ignore[misc, valid-type]

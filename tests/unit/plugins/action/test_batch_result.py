@@ -2,10 +2,12 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The wait for a batch command, over agents that are played."""
+"""The wait for a batch command, with simulated agents."""
 
 from __future__ import annotations
 
+import threading
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.action import batch_result
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning import batch_result as rules
 
 RUNS: Json = {"exit_code": None, "oom_killed": False, "reason": "", "dead": []}
 ENDED = {**RUNS, "exit_code": 0}
@@ -25,13 +26,16 @@ LOST = AnsibleConnectionFailure("no route to host")
 
 
 class Agents:
-    """Stands in for the connections: an answer of each agent for every round, the last one for ever."""
+    """Replaces the connections: an answer of each agent for every round; the last answer repeats."""
 
     def __init__(self, **answers: list[Json | Exception]) -> None:
         self.answers = answers
         self.asked: list[tuple[str, float]] = []
         self.opened: list[str] = []
         self.closed: list[str] = []
+
+    def meet(self) -> None:
+        """What happens in each call."""
 
     def __call__(self, _action: Any, host: str, _task_vars: Json) -> Any:
         self.opened.append(host)
@@ -40,6 +44,7 @@ class Agents:
         class Agent:
             def module(self, name: str, args: Json) -> Json:
                 assert (name, args["agent"]) == ("batch_info", host)
+                agents.meet()
                 agents.asked.append((host, args["wait"]))
                 left = agents.answers[host]
                 answer = left.pop(0) if len(left) > 1 else left[0]
@@ -55,7 +60,7 @@ class Agents:
 
 def wait(monkeypatch: pytest.MonkeyPatch, agents: Agents, **variables: Any) -> Json:
     monkeypatch.setattr(batch_result, "OtherHost", agents)
-    monkeypatch.setattr(rules, "SILENT_PAUSE", 0.0)
+    monkeypatch.setattr(batch_result, "SILENT_PAUSE", 0.0)
     asked = request(cluster_size=4, command="train", **variables)
     result: Json = played(batch_result.ActionModule).act({"plan": plan(asked, "aabb").to_json()}, {})
     return result
@@ -70,7 +75,7 @@ def test_the_agent_of_main1_waits_longer_in_each_round_and_the_others_answer_at_
     waits = [seconds for host, seconds in agents.asked if host == "a"]
     assert waits == sorted(set(waits))
     assert {seconds for host, seconds in agents.asked if host == "b"} == {0.0}
-    assert (agents.opened, sorted(agents.closed)) == (["a", "b"], ["a", "b"])
+    assert (sorted(agents.opened), sorted(agents.closed)) == (["a", "b"], ["a", "b"])
 
 
 @pytest.mark.parametrize(("policy", "terminate"), [("keep", False), ("terminate", True)])
@@ -92,7 +97,7 @@ def test_a_container_that_dies_on_any_agent_ends_the_wait_if_the_policy_says_so(
 def test_an_agent_may_be_silent_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     agents = Agents(a=[RUNS] * 4 + [ENDED], b=[RUNS, LOST, LOST, RUNS])
     assert wait(monkeypatch, agents)["result"] == "SUCCESS"
-    assert agents.opened == ["a", "b", "b", "b"]
+    assert sorted(agents.opened) == ["a", "b", "b", "b"]
 
 
 def test_an_agent_that_stays_silent_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,3 +105,19 @@ def test_an_agent_that_stays_silent_ends_the_wait(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StateError, match=r"b did not answer .*: b cannot be reached: no route to host\. "):
         wait(monkeypatch, agents)
     assert sorted(set(agents.closed)) == ["a", "b"]
+
+
+CURRENT: ContextVar[str] = ContextVar("CURRENT")
+
+
+def test_agents_are_asked_at_the_same_time_and_in_the_context_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits for the other one: asked one after the other, the first would never answer."""
+    meeting = threading.Barrier(2, timeout=30)
+
+    class Meeting(Agents):
+        def meet(self) -> None:
+            assert CURRENT.get() == "task"
+            meeting.wait()
+
+    CURRENT.set("task")
+    assert wait(monkeypatch, Meeting(a=[ENDED], b=[RUNS]))["result"] == "SUCCESS"

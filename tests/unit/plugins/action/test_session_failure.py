@@ -34,9 +34,9 @@ def test_a_failure_is_named_once() -> None:
 
 
 def test_a_lost_agent_of_the_session_may_still_hold_something() -> None:
-    """One on which the removal failed counts as lost, and a lost agent of no concern is not named."""
+    """An agent on which the removal failed counts as lost; a lost agent without containers of the session is not named."""
     removed = {"__session_rolled_back": {"failed": True, "failure": {"code": "unreachable"}}}
     failed = {"ansible_failed_result": {"msg": "b is gone."}}
     result = failure_of(a=host("a", **failed), b=host("b", **removed), c=host("c", reachable=False))
-    assert result["reason"] == "b is gone. What b may still hold of it is removed when it answers again."
+    assert result["reason"] == "b is gone. Anything left of it on b is removed when that agent answers again."
     assert (result["lost_agents"], result["network_patience"]) == (["c", "b"], 3)

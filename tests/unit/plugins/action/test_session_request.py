@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import log
 
 @pytest.fixture(autouse=True)
 def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
-    """What is given with -e."""
+    """The extra variables (-e)."""
     extra_vars: Json = {}
     monkeypatch.setattr(session_request, "load_extra_vars", lambda _loader: extra_vars)
     return extra_vars

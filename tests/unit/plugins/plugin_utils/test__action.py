@@ -35,16 +35,16 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
-    told = holder()
-    assert told == {
+    other = holder()
+    assert other == {
         "host": socket.gethostname(),
         "machine": HERE,
         "user": login(),
         "pid": os.getppid(),
         "start": _started(os.getppid()),
     }
-    assert told["start"]
-    assert not is_gone(told)
+    assert other["start"]
+    assert not is_gone(other)
 
 
 def test_the_login_is_an_owner() -> None:
@@ -56,10 +56,10 @@ def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_an_ended_process_is_gone(process: subprocess.Popen[bytes]) -> None:
-    told = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
+    other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
     process.kill()
     process.wait()
-    assert is_gone(told)
+    assert is_gone(other)
 
 
 def test_another_process_of_the_same_number_is_another_process(process: subprocess.Popen[bytes]) -> None:
@@ -79,14 +79,14 @@ def test_a_holder_without_a_process_is_not_certain_to_be_gone(pid: object) -> No
 
 
 def test_a_process_that_may_not_be_looked_at_is_not_gone(process: subprocess.Popen[bytes], monkeypatch: Any) -> None:
-    """With /proc mounted with hidepid, another user's process cannot be told from a later one of the same number."""
-    told = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
+    """With /proc mounted with hidepid, another user's process cannot be distinguished from a later process with the same ID."""
+    other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
     monkeypatch.setattr(_action, "_started", lambda _pid: "")
-    assert not is_gone(told)
+    assert not is_gone(other)
 
 
 class Asked(ComputeAction):
-    """What the module of a task is called with."""
+    """The options with which the module of a task is called."""
 
     def act(self, args: Any, task_vars: Any) -> Any:
         raise NotImplementedError
@@ -107,7 +107,7 @@ HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
         (None, "", "", None),
         ("head", "tcp://own", "", "tcp://head"),
         ("plain", "tcp://own", "", None),
-        ("nobody", "tcp://own", "", None),
+        ("foreign", "tcp://own", "", None),
     ],
 )
 def test_a_module_asks_the_engine_of_the_host_it_runs_on(

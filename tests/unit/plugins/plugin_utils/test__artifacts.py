@@ -109,7 +109,9 @@ def test_the_folder_is_one_session_s(artifacts: Artifacts) -> None:
     artifacts.write("session.json", b"{}")
 
     assert artifacts.session == "one"
-    with pytest.raises(ComputeError, match="/train belongs to session one: choose another name, or another folder"):
+    with pytest.raises(
+        ComputeError, match="/train belongs to session one; choose another name, or set session_artifacts"
+    ):
         artifacts.identity("two", create=True)
     assert not artifacts.remove("two")
     assert sorted(os.listdir(artifacts.folder)) == ["identity", "session.json"]
@@ -117,25 +119,25 @@ def test_the_folder_is_one_session_s(artifacts: Artifacts) -> None:
     assert artifacts.session == ""
 
 
-def test_a_damaged_secret_keeps_nobody_from_ending_the_session(artifacts: Artifacts) -> None:
+def test_a_session_with_a_damaged_secret_can_be_terminated(artifacts: Artifacts) -> None:
     artifacts.write("identity", b"rubbish\n")
 
     assert artifacts.remove("one")
     assert not os.path.exists(artifacts.folder)
 
 
-def test_a_folder_of_somebody_s_own_is_left_alone(artifacts: Artifacts) -> None:
+def test_a_folder_with_other_files_is_left_alone(artifacts: Artifacts) -> None:
     os.makedirs(artifacts.folder, mode=0o755)
     Path(artifacts.folder, "main.py").write_text("work")
 
     with pytest.raises(
-        InputError, match=r"^session_name: 'train': the folder .*/train has that name and holds main.py"
+        InputError, match=r"^session_name: 'train': the folder .*/train has that name and contains main.py"
     ):
         _ = artifacts.session
     assert mode(artifacts.folder) == 0o755
 
 
-def test_what_somebody_put_beside_our_files_stays(artifacts: Artifacts) -> None:
+def test_other_files_in_the_folder_stay(artifacts: Artifacts) -> None:
     artifacts.identity("one", create=True)
     Path(artifacts.folder, "notes").write_text("mine")
     Path(artifacts.folder, ".identity.0123456789abcdef").write_text("left by a writer that was killed")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A module that is called: options, result and errors are those of one that is started."""
+"""A module that is called has the same options, result and errors as a module in a process of its own."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_broken_template_is_refused_before_there_is_a_plan(text: str, why: str
     message = refused.value.message
     assert message.startswith("session_environment: X: '%s" % text[:40].replace("\\", "\\\\")) or "'" in text
     assert (
-        "is an expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; this one fails: "
+        "must be a valid expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; the error is: "
         in message
     )
     if "(" * 500 not in text:

@@ -68,19 +68,20 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
-    """All agents hear each other, except for one pair and channel."""
+    """All agents receive the datagrams of all others, except for one pair and channel."""
     channels = ("4789/udp", "7946/udp", "full")
     pairs = [(one, other) for one in names for other in names if one != other]
-    heard = {name: [] for name in names}
+    received = {name: [] for name in names}
     connected: dict[str, Any] = {name: {} for name in names}
     for one, other in pairs:
-        heard[other] += [[one, channel] for channel in channels if (one, other, channel) != closed]
+        received[other] += [[one, channel] for channel in channels if (one, other, channel) != closed]
         ports = {"7946": "open", "2377": "open"}
         if closed[:2] == (one, other) and closed[2] in ports:
             ports[closed[2]] = "silent"
         connected[one][other] = ports
     return {
-        name: {"listened": True, "sent": True, "heard": heard[name], "connected": connected[name]} for name in names
+        name: {"listened": True, "sent": True, "received": received[name], "connected": connected[name]}
+        for name in names
     }
 
 
@@ -196,7 +197,7 @@ def test_a_worker_with_an_unreadable_certificate_is_assigned_by_its_managers() -
     }
 
 
-@pytest.mark.parametrize("earlier", [{}, {"heard": []}, {"listened": True}])
+@pytest.mark.parametrize("earlier", [{}, {"received": []}, {"listened": True}])
 def test_an_agent_that_cannot_listen_or_is_lost_meanwhile_is_a_warning(earlier: dict[str, Any]) -> None:
     tried = {**probes(*NAMES), "agent2": {**earlier, "reason": "nothing can listen"}}
     assert ("ports", "agent2") in not_ok(diagnose(THREE, tried, Requirements(head="agent1")))

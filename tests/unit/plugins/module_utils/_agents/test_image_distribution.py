@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who pulls, whose image counts, who gets a copy."""
+"""The agents that pull, the image that is used, and the agents that get a copy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.image_dist
     Copies,
     by_name,
     check_copies,
+    distribution_message,
     plan_copies,
     plan_pulls,
     same,
-    told,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 
@@ -84,18 +84,18 @@ def test_the_same_image_on_engines_that_number_them_differently() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "nobody has it": (
+    "no agent has it": (
         {"a": image("a", reason="no such host."), "b": image("b")},
-        "session_image: 'x:1': no agent has it, and it could not be pulled (no such host): build it on one agent, "
-        "correct its name, or give session_registry_username and its password.",
+        "session_image: 'x:1': no agent has it, and the pull failed (no such host); build it on an agent, "
+        "correct its name, or set session_registry_username and session_registry_password.",
     ),
     "another architecture": (
         {"a": image("a", "1"), "b": image("b", host="aarch64")},
-        "session_image: 'x:1': it is made for x86_64 and b is aarch64: choose one for that architecture, or other agents.",
+        "session_image: 'x:1': is built for x86_64, but b is aarch64; choose an image for that architecture, or other agents.",
     ),
     "no room": (
         {"a": image("a", "1"), "b": image("b", free=150 * MIB)},
-        "b: 150m free, and a copy of image x:1 needs 200m for a moment: free some space there.",
+        "b has 150m free, but copying image x:1 temporarily needs 200m; free some space there.",
     ),
 }
 
@@ -109,5 +109,8 @@ def test_what_cannot_be_copied(case: str) -> None:
 
 def test_one_line() -> None:
     plan = Copies("a", "1", "", 100 * MIB, ("b", "c"))
-    assert told("x:1", ["a"], plan, 4.21) == "Image x:1: pulled on a in 4.2 s, copied from a to b, c (100m)"
-    assert told("x:1", [], Copies("a", "1"), 1) == ""
+    assert (
+        distribution_message("x:1", ["a"], plan, 4.21)
+        == "Image x:1: pulled on a in 4.2 s, copied from a to b, c (100m)"
+    )
+    assert distribution_message("x:1", [], Copies("a", "1"), 1) == ""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a container needs before it can be started, and trying again without going on for ever."""
+"""The required state of a container before its start, and retries that end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_another_spec_is_refused(state: str) -> None:
 
 
 class Counting(Engine):
-    """An engine in memory that counts what is asked of it; ``ends`` is how a container ends that does not go on."""
+    """An engine in memory that counts its requests; ``ends`` is how a container ends that does not keep running."""
 
     def __init__(self, ends: dict[str, Any] | None = None) -> None:
         self.states = {one.id: "created" for one in PLAN.containers}

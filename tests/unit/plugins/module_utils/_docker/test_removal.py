@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which volumes go with ended sessions, when several may mount the same."""
+"""The volumes that are removed with ended sessions, if several sessions may mount the same volume."""
 
 from __future__ import annotations
 

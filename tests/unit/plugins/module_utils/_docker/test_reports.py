@@ -31,7 +31,7 @@ def listed(**changes: Any) -> dict[str, Any]:
         "Image": plan.session.image,
         "State": "exited",
         "Created": 1767225600,
-        "Labels": {**container.labels, "somebody": "else"},
+        "Labels": {**container.labels, "foreign": "label"},
         "Ports": [{"PrivatePort": 22, "PublicPort": 30000, "Type": "tcp"}, {"PrivatePort": 80, "Type": "tcp"}],
         "NetworkSettings": {"Networks": {"bridge": {"IPAddress": "172.17.0.2"}, plan.network.name: place}},
         **changes,
@@ -48,17 +48,17 @@ def test_container_entry() -> None:
     assert entry["address"] == "10.213.77.3"
     assert entry["network"].startswith("tester-test-")
     assert entry["ports"] == [30000]
-    assert "somebody" not in entry["labels"]
+    assert "foreign" not in entry["labels"]
     assert ObservedContainer.from_json(entry).resources.millicpus == 500
 
 
 def test_a_container_is_ours_by_its_labels_and_its_name() -> None:
-    """An image that was made of a session's container gives its labels to whatever is run from it."""
+    """Containers of an image that was committed from a session's container inherit its labels."""
     one = listed()
     assert is_ours(one)
     assert is_ours({**one, "Names": ["/other/alias", *one["Names"]]})
     assert not is_ours(listed(Names=["/eager_turing"]))
-    assert not is_ours(listed(Labels={"somebody": "else"}))
+    assert not is_ours(listed(Labels={"foreign": "label"}))
     assert not is_ours({"Id": "e1", "Names": ["/x"], "Labels": None})
     # What the engine has begun to remove.
     assert is_ours(listed(Names=None))

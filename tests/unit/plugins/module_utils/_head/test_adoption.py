@@ -46,7 +46,7 @@ ADOPTED = [
 def test_a_running_session_is_adopted_with_the_very_same_plan(
     store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...]
 ) -> None:
-    # Something else was there first, so that nothing is the default.
+    # Another session exists first, so that no value is the default.
     running(store, request(name="first", owner="bob"), agents[0])
     plan = running(store, asked, *agents)
     there = carried_out(agents, plan)
@@ -74,7 +74,7 @@ def test_an_adopted_session_is_repaired_to_the_same_plan(
 
 
 def test_what_lost_containers_held_is_given_once(store: Store, lost_store: Store) -> None:
-    """Devices and CPUs of containers that are gone are chosen again: free ones, and each for one container only."""
+    """Missing containers get new devices and CPUs: free ones, each for a single container."""
     asked = request(cluster_size=3, gpus=1, cpu_pinning=True)
     plan = running(store, asked, GPUS)
     other = running(store, request(name="other", gpus=1), *carried_out([GPUS], plan))
@@ -136,7 +136,7 @@ def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_remove
     silent = replace(A, reachable=False)
     adopt(lost_store, [silent], 1000.0)
     assert len(lost_store.live()) == 1
-    # Another inventory does not have its agent: that says nothing about the session.
+    # An inventory without its agent is no evidence about the session.
     adopt(lost_store, [B], 1000.0)
     assert lost_store.states() == {}
     assert removable(lost_store, there) == ()
@@ -146,7 +146,7 @@ def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_remove
 
 @pytest.mark.parametrize("state", ["exited", "paused", "dead"])
 def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_store: Store, state: str) -> None:
-    """Its hosts were restarted. What it holds is still known, so it can be repaired or ended."""
+    """After a restart of its hosts, its resources are still known, so it can be repaired or terminated."""
     plan = running(store, TRAIN, A)
     stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], state))
     adopt(lost_store, stopped, 1000.0)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is booked on agents, and what ended sessions left there."""
+"""Booked resources of agents, and leftovers of ended sessions."""
 
 from __future__ import annotations
 

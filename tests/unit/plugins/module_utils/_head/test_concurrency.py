@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several schedulers at once, and one that only looks."""
+"""Several schedulers at once, and a reader beside them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sessions that wait: their order, the room that is kept for them, and how a wait ends."""
+"""Waiting sessions: their order, the resources that are reserved for them, and the end of the wait."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every change of state, once and again, over a real store."""
+"""Every change of state, and its repetition, with a real store."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ ERROR = "It did not answer."
     [
         ("running", "PREPARING", "RUNNING"),
         ("running", "RUNNING", "RUNNING"),
-        ("error", "PENDING", "ERROR"),
-        ("error", "SCHEDULED", "ERROR"),
-        ("error", "PREPARING", "ERROR"),
-        ("error", "RUNNING", "RUNNING"),
-        ("error", "TERMINATING", "TERMINATING"),
-        ("error", "TERMINATED", "TERMINATED"),
-        ("error", "ERROR", "ERROR"),
-        ("error", "CANCELLED", "CANCELLED"),
+        ("failed", "PENDING", "ERROR"),
+        ("failed", "SCHEDULED", "ERROR"),
+        ("failed", "PREPARING", "ERROR"),
+        ("failed", "RUNNING", "RUNNING"),
+        ("failed", "TERMINATING", "TERMINATING"),
+        ("failed", "TERMINATED", "TERMINATED"),
+        ("failed", "ERROR", "ERROR"),
+        ("failed", "CANCELLED", "CANCELLED"),
         ("terminating", "PENDING", "CANCELLED"),
         ("terminating", "SCHEDULED", "TERMINATING"),
         ("terminating", "PREPARING", "TERMINATING"),
@@ -85,7 +85,6 @@ ERROR = "It did not answer."
         ("terminated", "TERMINATED", "TERMINATED"),
         ("terminated", "ERROR", "ERROR"),
         ("terminated", "CANCELLED", "CANCELLED"),
-        ("completed", "RUNNING", "RUNNING"),
     ],
 )
 def test_every_change_and_its_repetition(store: Store, what: str, before: str, after: str) -> None:
@@ -121,7 +120,7 @@ def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before
     assert store.need("id").state == before
 
 
-@pytest.mark.parametrize("what", ["running", "error", "terminated", "completed"])
+@pytest.mark.parametrize("what", ["running", "failed", "terminated"])
 def test_a_session_that_is_not_there(store: Store, what: str) -> None:
     with pytest.raises(NotFoundError):
         change(store, what, id="missing")
@@ -159,14 +158,14 @@ def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     row = session(store, "RUNNING")
     row.holder, row.lease = BOB, 9000.0
     store.save(row)
-    change(store, "error", reason=ERROR)
+    change(store, "failed", reason=ERROR)
     row = store.need("id")
     assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
 
 
-@pytest.mark.parametrize("late", ["running", "error"])
+@pytest.mark.parametrize("late", ["running", "failed"])
 def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) -> None:
-    """Its lease had run out, and another repair is at work: that one's holder and lease stay its own."""
+    """A repair whose lease expired does not change the holder and lease of the repair that took over."""
     asked = request(cluster_size=3)
     first = launch(store, asked, context(A))
     store.change(first.session, "RUNNING", 1001.0, "on its way")
@@ -214,7 +213,7 @@ def test_the_result_is_kept(store: Store, reported: str, kept: str) -> None:
 
 def test_a_completed_command_is_noted(store: Store) -> None:
     session(store, "RUNNING")
-    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
     row = store.need("id")
     assert (row.state, row.result, row.reason) == ("RUNNING", "FAILURE", "the command ended with exit code 3")
     note = store.history("id")[-1]
@@ -281,7 +280,7 @@ def test_what_an_adopted_session_may_have_left_is_named(
 
 def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
     session(store, "RUNNING")
-    change(store, "completed", result="FAILURE", reason="the command ended with exit code 3")
+    change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
     change(store, "terminating")
     change(store, "terminated")
     assert store.need("id").reason == "the command ended with exit code 3"

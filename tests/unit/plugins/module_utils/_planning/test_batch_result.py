@@ -67,15 +67,11 @@ def test_rounds_grow_to_a_minute() -> None:
     assert rounds[-1] == 60.0
 
 
-def test_a_round_without_silence_has_no_pause() -> None:
-    assert BatchWait().after_round({"a": RUNS, "b": RUNS}, "keep").pause == 0
-
-
-def test_a_silent_agent_slows_the_wait_and_an_answer_of_all_forgets_it() -> None:
+def test_silent_rounds_are_counted_and_an_answer_of_all_forgets_them() -> None:
     wait = BatchWait().after_round({"a": RUNS, "b": SILENT}, "keep").after_round({"a": RUNS, "b": SILENT}, "keep")
-    assert (wait.silent, wait.silent_rounds, wait.pause) == (("b",), 2, 10.0)
+    assert (wait.silent, wait.silent_rounds) == (("b",), 2)
     wait = wait.after_round({"a": RUNS, "b": RUNS}, "keep")
-    assert (wait.silent, wait.silent_rounds, wait.pause, wait.error) == ((), 0, 0.0, "")
+    assert (wait.silent, wait.silent_rounds, wait.error) == ((), 0, "")
 
 
 def test_an_agent_that_is_silent_for_thirty_rounds_ends_the_wait() -> None:

@@ -113,7 +113,7 @@ def test_a_device_booked_more_than_once_is_not_free() -> None:
     [(3, 1 / 3), (3, 0.33), (3, 0.3333), (3, 0.35), (6, 0.17), (7, 1 / 7), (7, 0.14), (63, 0.01)],
 )
 def test_shares_of_a_device_add_up(shares: int, written: float) -> None:
-    """However a third is written, what is booked is exactly one; and the last one is there to be had."""
+    """Three thirds are exactly one GPU, however a third is written, so the last third can be allocated."""
     free = devices(x=(1.0, float(shares)))
     each = PerContainer(1000, GIB, gpus=written)
     assert free.room(each) == shares

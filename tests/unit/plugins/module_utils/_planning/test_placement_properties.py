@@ -96,7 +96,7 @@ def holds(free: FreeCapacity, each: PerContainer) -> int:
 
 
 def may_hold(one: Agent, demand: Demand) -> bool:
-    """The rules of who may hold a container, each written down once more."""
+    """The rules of eligible agents, each written a second time."""
     designated = demand.policy != "strict" or not demand.agents or one.name in demand.agents
     right = one.image_architecture in ("", one.architecture)
     return one.group == demand.group and one.schedulable and one.reachable and designated and right

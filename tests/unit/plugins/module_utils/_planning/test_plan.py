@@ -146,7 +146,7 @@ def test_the_labels_are_what_a_plan_can_be_made_from_again() -> None:
         assert one.labels[LABEL_BATCH] == ""
     ports = json.loads(made.main.labels[LABEL_CONTAINER + ".ports"])
     assert tuple(Port.from_json(port) for port in ports) == made.main.ports
-    # Nobody reads names of labels that the engine refuses, or values that are no text.
+    # The engine accepts only valid label names, with strings as values.
     assert all(isinstance(text, str) for one in made.containers for text in one.labels.values())
 
 

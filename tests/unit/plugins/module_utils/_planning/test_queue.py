@@ -127,7 +127,7 @@ def test_whose_turn_it_is(queue: list[QueueEntry], used: int, policy: Policy | N
     st.sampled_from([Policy(), Policy(STRICT), Policy(BACKFILL, age_bound=50)]),
 )
 def test_all_sessions_whose_turn_it_is_fit_at_once(numbers: list[tuple[int, int, int]], policy: Policy) -> None:
-    """All those whose turn it is can be launched in any order: none takes the room of another."""
+    """All sessions whose turn has come can be launched in any order: none takes the resources of another."""
     queue = [waiting("job%d" % index, size, priority, NOW - age) for index, (size, priority, age) in enumerate(numbers)]
     going = [one for one in queue if isinstance(turn(one, *queue, policy=policy), Placement)]
     assert sum(one.demand.size for one in going) <= 8

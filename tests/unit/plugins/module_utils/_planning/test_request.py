@@ -17,7 +17,8 @@ from samples import GIB
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 
 BASE = {"name": "train", "owner": "alice"}

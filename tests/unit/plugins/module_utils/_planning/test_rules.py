@@ -12,7 +12,8 @@ import pytest
 from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request, check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import within
 
 BASE = {"name": "train", "owner": "alice"}
@@ -248,7 +249,7 @@ def test_other_counts_are_refused(value: object) -> None:
 
 
 def test_a_session_that_no_pool_can_hold_is_refused() -> None:
-    """At once, for it would wait for ever."""
+    """The launch is refused at once, because it would wait forever."""
     pools = ["10.201.0.0/27", "10.202.0.0/26"]
 
     def asked(**variables: Any) -> Request:

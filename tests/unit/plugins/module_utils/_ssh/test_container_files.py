@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a container: what its PID 1 reads, whatever its image brings along."""
+"""The files of a container: the input of PID 1, whatever its image contains."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def entries(made: Plan, rank: int) -> dict[str, Entry]:
     ids=["main1", "sub1", "none"],
 )
 def test_scripts_are_written_over_those_of_an_image(made: Plan, rank: int, scripts: dict[str, bytes]) -> None:
-    """An image may have been made of another session's container: a file left out would be that one's."""
+    """An image may be committed from another session's container: without an own file, that session's file would remain."""
     written = entries(made, rank)
     assert {name: written[FOLDER + name].content for name in scripts} == scripts
 

@@ -15,7 +15,7 @@ SECRET = bytes(range(SECRET_BYTES))
 
 
 def keygen(*arguments: str) -> str:
-    """What OpenSSH itself says."""
+    """The output of OpenSSH itself."""
     return subprocess.run(["ssh-keygen", *arguments], capture_output=True, text=True, check=True).stdout
 
 

@@ -16,7 +16,7 @@ DIRECTORY = 1 << 31
 
 
 def tree(folders: dict[str, str], mounts: tuple[str, ...] = (), modes: dict[str, int] | None = None) -> Tree:
-    """A tree of folders (empty target) and links, as an engine would tell it."""
+    """A tree of folders (empty target) and links, as an engine returns it."""
 
     def stat(path: str) -> dict[str, Any] | None:
         if path not in folders:

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``queue_failures``: it reads the last failure of the host on the controller."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+
+class ActionModule(ComputeAction):
+    """The failures so far, and the last one as a sentence."""
+
+    _requires_connection = False
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        failures = list(args.get("previous") or [])
+        if args.get("failure"):
+            failures.append(_sentence(args, task_vars.get(reports.FAILURE) or {}))
+        return {"changed": False, "failures": failures}
+
+
+def _sentence(args: Json, failed: Json) -> str:
+    if args["failure"] == "launch":
+        return "%s: %s" % (args["session"], failed.get("msg") or "it was not launched.")
+    return str(failed.get("msg") or "a session could not be terminated.")

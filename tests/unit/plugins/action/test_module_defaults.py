@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``module_defaults`` reach modules whose action plugin is another's: a real playbook on an engine that is not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+TASK = {"cluster.compute.network": {"state": "absent", "sessions": ["3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"]}}
+
+
+@pytest.mark.parametrize("key", ["cluster.compute.network", "group/cluster.compute.compute"])
+def test_the_defaults_of_a_module_and_of_the_group_reach_a_routed_module(
+    checkout: Path, tmp_path: Path, key: str
+) -> None:
+    routed = yaml.safe_load((checkout / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    assert routed["network"] == {"action_plugin": "cluster.compute.normal"}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "connection": "local",
+        "vars": {"ansible_python_interpreter": sys.executable},
+        "module_defaults": {key: {"docker_host": "unix:///nowhere/default.sock"}},
+        "tasks": [TASK],
+    }
+    playbook = tmp_path / "defaults.yml"
+    playbook.write_text(yaml.safe_dump([play]))
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(playbook)]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    assert "does not answer at unix:///nowhere/default.sock" in " ".join(done.stdout.split())
