@@ -21,10 +21,11 @@ options:
       - V(started) starts the containers that do not run, and checks a moment later that they still run.
       - V(stopped) stops the containers that run. Their files stay. Every program in them receives SIGTERM, in all containers
         at once, and SIGKILL if it still runs after the grace of its session.
+      - V(limited) writes the session's lifetime and idle timeout into the containers that run, where they differ.
       - V(absent) stops the containers that run, and removes all of them, with their anonymous volumes and the volumes that the
         session defines. A volume that another container mounts is kept, and is removed with the last session that mounts it.
     type: str
-    choices: [created, started, stopped, absent]
+    choices: [created, started, limited, stopped, absent]
     default: started
   agent:
     description:
@@ -149,7 +150,7 @@ actions:
       type: str
       sample: alice.train.main1
     action:
-      description: The change, such as V(created), V(recreated), V(started), V(stopped), V(removed) or V(volume removed).
+      description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed) or V(volume removed).
       returned: always
       type: str
       sample: created
@@ -188,7 +189,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["created", "started", "stopped", "absent"], "default": "started"},
+    "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
     "agent": {"type": "str", "required": True},
     "plan": {"type": "dict"},
     "sessions": {"type": "list", "elements": "str"},
@@ -204,7 +205,7 @@ ARGUMENT_SPEC = {
 RULES = {
     "mutually_exclusive": [["plan", "sessions"]],
     "required_if": [
-        *[("state", state, ["plan"]) for state in ("created", "started")],
+        *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
         *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
     ],
     "supports_check_mode": True,
@@ -234,7 +235,8 @@ def work(params: Json, check_mode: bool) -> Json:
     )
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
-    return (launch.created() if params["state"] == "created" else launch.started()).to_json()
+    work_of = {"created": launch.created, "started": launch.started, "limited": launch.limited}
+    return work_of[params["state"]]().to_json()
 
 
 def main() -> None:

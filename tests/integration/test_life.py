@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from collections.abc import Iterator
 
 import docker
 import pytest
 from docker.models.containers import Container
-from runtime_lab import DEADLINE, REFERENCE, Keys, Lab, exit_code, go, run, until, wait_for_sshd
+from requests.exceptions import RequestException
+from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, until, wait_for_sshd
 
 # Longer than any test: a container that ends only when its grace is over fails the test by the limit of `stop`.
 LONG = 600
@@ -58,12 +60,16 @@ def begin(lab: Lab, **scripts: str) -> Container:
     return main
 
 
-def saved(container: Container) -> str:
-    """What the program has saved, read from a container that may have stopped."""
-    chunks, _facts = container.get_archive(SAVED)
+def read(container: Container, path: str) -> str:
+    """A file of a container that may have stopped."""
+    chunks, _facts = container.get_archive(path)
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-        file = archive.extractfile("checkpoint")
+        file = archive.extractfile(path.rpartition("/")[2])
         return file.read().decode() if file else ""
+
+
+def saved(container: Container) -> str:
+    return read(container, SAVED)
 
 
 def wait_until_ready(container: Container) -> None:
@@ -149,3 +155,64 @@ def test_children_that_lost_their_parent_do_not_stay_as_zombies(lab: Lab) -> Non
     main = begin(lab)
     run(main, "for _ in 1 2 3; do ssh main1 'sleep 0.1 & exit'; done")
     until(lambda: "Z" not in run(main, "ps -e -o stat="), "no process is a zombie")
+
+
+# Seconds since a container was in use. Read from outside: a program in the container would use it.
+QUIET = "/etc/cluster-compute/run/quiet"
+BURN = "while :; do :; done"
+
+
+def limited(lab: Lab, limits: str, hosts: str = "main1", hostname: str = "main1") -> Container:
+    """A container of a session with these limits."""
+    own = {"HOST": hostname, "HOSTS": hosts, "ROLE": hostname[:-1], "SIZE": str(len(hosts.split(",")))}
+    environment = {"BACKENDAI_CLUSTER_" + name: text for name, text in own.items()}
+    made = lab.start(hostname, REFERENCE, {"limits": limits}, environment=environment)
+    wait_for_sshd(made)
+    return made
+
+
+def test_a_container_ends_by_itself_after_its_lifetime_with_a_warning_before(lab: Lab) -> None:
+    main = limited(lab, "lifetime 20 %d\n" % time.time())
+    shell = "sleep 1000 | ssh -tt main1 >seen"
+    main.exec_run(
+        ["sh", "-c", shell], user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True
+    )
+    run(main, "cat >program.sh <<'EOF'\n%sEOF\n" % PROGRAM)
+    main.exec_run(
+        ["sh", "program.sh"], user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True
+    )
+    assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 80
+    assert saved(main) == "saved\n"
+    assert "*** This session ends in" in read(main, "/home/work/seen")
+    assert b"Save your work." in main.logs()
+
+
+def test_a_lifetime_may_be_raised_while_the_container_runs(lab: Lab) -> None:
+    main = limited(lab, "lifetime 15 %d\n" % time.time())
+    main.put_archive("/etc/cluster-compute", Folder().add("limits", "lifetime 9999 %d\n" % time.time()).bytes())
+    with pytest.raises(RequestException):
+        main.wait(timeout=20)
+    main.put_archive("/etc/cluster-compute", Folder().add("limits", "lifetime 1 %d\n" % time.time()).bytes())
+    assert main.wait(timeout=2 * DEADLINE)["StatusCode"] == 80
+
+
+def test_an_idle_session_ends_in_all_containers_and_a_busy_one_does_not(lab: Lab) -> None:
+    """A sub that is busy keeps main1, although main1 is idle itself; a login keeps a session, too."""
+    main = limited(lab, "idle 5\n", "main1,sub1")
+    sub = limited(lab, "idle 5\n", "main1,sub1", "sub1")
+    sub.exec_run(["sh", "-c", BURN], user="work", detach=True)
+    until(lambda: int(read(main, QUIET) or 0) >= 2 * 5, "main1 is idle for longer than its limit")
+    assert int(read(sub, QUIET) or 0) < 5
+    run(sub, "kill $(ps -e -o pid,args | grep '[w]hile :' | sed 's/^ *//; s/ .*//')")
+    assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
+    assert sub.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
+    assert b"was idle for" in main.logs()
+
+
+def test_a_login_by_ssh_keeps_a_session(lab: Lab) -> None:
+    main = limited(lab, "idle 5\n")
+    main.exec_run(["sh", "-c", "ssh main1 sleep 15"], user="work", environment={"HOME": "/home/work"}, detach=True)
+    until(lambda: "sleep 15" in run(main, "ps -e -o args"), "the login lasts")
+    with pytest.raises(RequestException):
+        main.wait(timeout=10)
+    assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81

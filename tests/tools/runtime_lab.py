@@ -12,6 +12,7 @@ import tarfile
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.models.containers import Container
@@ -143,7 +144,7 @@ class Lab:
         folder.add("home/work", None, 0o700, 1000).add("home/work/.ssh", None, 0o700, 1000)
         return folder.add("home/work/.ssh/id_ed25519", self.keys.read("user"), 0o600, 1000)
 
-    def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: str) -> Container:
+    def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: Any) -> Container:
         """A container that is created, gets its files, and is started, as those of sessions."""
         container = self.engine.containers.create(
             image,

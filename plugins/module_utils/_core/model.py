@@ -78,13 +78,17 @@ class Port:
 
 @dataclass(frozen=True)
 class Mount:
-    """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …)."""
+    """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …).
+
+    A volume that is ``local`` may be a different folder on each agent.
+    """
 
     source: str
     target: str
     type: str = "bind"
     mode: str = "rw"
     options: Mapping[str, str] = field(default_factory=dict)
+    local: bool = False
 
     @classmethod
     def from_json(cls, data: Json) -> Mount:
@@ -94,6 +98,7 @@ class Mount:
             type=str(data.get("type", "bind")),
             mode=str(data.get("mode", "rw")),
             options=dict(data.get("options") or {}),
+            local=bool(data.get("local")),
         )
 
 
@@ -116,7 +121,8 @@ class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
-    seconds between TERM and KILL at the end. ``mounts`` are those of every container.
+    seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
+    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container.
     """
 
     id: str
@@ -133,6 +139,9 @@ class Session:
     command: str = ""
     command_timeout: int = 0
     grace: int = GRACE
+    lifetime: int = 0
+    idle_timeout: int = 0
+    began: float = 0.0
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()

@@ -33,6 +33,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
     AgentSettings,
@@ -112,10 +113,16 @@ class AgentContainers:
     def stopped(self, grace: int | None) -> ContainerChanges:
         """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""
         listed, outcome = self._look()
-        mine = [listed[container.id] for container in self.mine if container.id in listed]
-        stop_containers(self.engine, mine, outcome, self.parallelism, grace, check=self.check)
+        stop_containers(self.engine, list(listed.values()), outcome, self.parallelism, grace, check=self.check)
         if outcome.actions and not self.check:
             listed, _before = self._look()
+        outcome.containers = self._entries(listed)
+        return outcome
+
+    def limited(self) -> ContainerChanges:
+        """Write the session's limits into the containers that run."""
+        listed, outcome = self._look()
+        apply_limits(self.engine, self.plan.session, list(listed.values()), self.parallelism, outcome, check=self.check)
         outcome.containers = self._entries(listed)
         return outcome
 

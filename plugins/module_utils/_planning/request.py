@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
@@ -54,7 +54,7 @@ class Request:
         read_by=(LAUNCH, TERMINATE, LOGS, LIST),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
-            TERMINATE: "Required.",
+            TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
             LOGS: "Required. The newest session of this name is shown.",
             LIST: "If empty, all sessions are listed.",
         },
@@ -175,6 +175,29 @@ class Request:
     terminate_when_done: bool = declared_flag(
         "Terminate the session when its batch command has ended. Requires O(session_command)."
     )
+    grace: int = declared(
+        "int",
+        GRACE,
+        "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
+        rules.within(0, 3600),
+    )
+    lifetime: int = declared(
+        "int",
+        0,
+        "Seconds after its placement at which the session ends, from 0, which means never, to 31536000, which is a year. May be "
+        "changed while the session runs.",
+        rules.within(0, 365 * _DAYS),
+        kept=True,
+    )
+    idle_timeout: int = declared(
+        "int",
+        0,
+        "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
+        "is in use while a login by SSH lasts, or programs in one of its containers use a twentieth of a CPU or more. May be "
+        "changed while the session runs.",
+        rules.within(0, 30 * _DAYS),
+        kept=True,
+    )
     bootstrap: str = declared(
         "str", "", "Script that every container runs before it counts as ready.", rules.check_text
     )
@@ -246,7 +269,14 @@ class Request:
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        return digest({name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS})
+        settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        # A request of release 1.0.0 has no grace and no local volumes: the digest of a request without them stays the same.
+        if settings["grace"] == GRACE:
+            settings.pop("grace")
+        settings["mounts"] = [
+            {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
+        ]
+        return digest(settings)
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

@@ -12,6 +12,7 @@
 #               with the word `oom` after it if memory ran out
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
 #   grace       the seconds between TERM and KILL at the end, 10 without it
+#   limits      when the session ends by itself (limits.sh); it may change while the container runs
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
@@ -25,6 +26,8 @@ helpers='' # PIDs of subshells of PID 1, which end with it
 sshd=''
 # shellcheck source=roles/image/files/life.sh
 . "$runtime/libexec/life.sh"
+# shellcheck source=roles/image/files/limits.sh
+. "$runtime/libexec/limits.sh"
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -174,6 +177,8 @@ run_sshd() { # becomes sshd
 }
 
 trap 'finish 143' TERM INT
+trap 'finish 80' USR1 # the lifetime of the session is over
+trap 'finish 81' USR2 # the session is idle
 mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp
 find_state
@@ -187,6 +192,8 @@ if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
 fi
 run_sshd &
 sshd=$!
+keep_limits &
+helpers="$helpers $!"
 wait "$sshd"
 say "sshd ended with exit code $?"
 finish 1

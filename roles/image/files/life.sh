@@ -130,7 +130,7 @@ end_programs() { # SECONDS: asks all programs to end, and returns when they have
 }
 
 finish() { # CODE: ends all programs, then the connections, then the container
-    trap '' TERM INT
+    trap '' TERM INT USR1 USR2
     read_grace
     # These first: a command that is cut short has no exit code, and starts again with a repair.
     # shellcheck disable=SC2086 # a list of PIDs

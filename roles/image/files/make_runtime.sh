@@ -7,7 +7,7 @@
 #
 #   sh make_runtime.sh FOLDER VERSION
 #
-# FOLDER contains init.sh, which becomes bin/init (run by the runtime's own shell), and life.sh, its second part. VERSION is what
+# FOLDER contains init.sh, which becomes bin/init (run by the runtime's own shell), and life.sh and limits.sh, its other parts. VERSION is what
 # the file `version` says. The result needs nothing outside its own folder: every program names its loader and its libraries by
 # their place in it. It holds for any architecture and any distribution, because the loader's name comes from the programs, and
 # the libraries are those that ldd lists.
@@ -82,7 +82,7 @@ add_program sshd-auth libexec optional    # and since 10.0
     tail -n +2 "$1/init.sh" # without the line that names the shell of an ordinary system
 } >"$runtime/bin/init"
 chmod 0755 "$runtime/bin/init"
-install -m 0644 "$1/life.sh" "$runtime/libexec/life.sh"
+install -m 0644 "$1/life.sh" "$1/limits.sh" "$runtime/libexec/"
 
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*
