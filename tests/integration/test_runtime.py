@@ -53,7 +53,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 @pytest.fixture(scope="module")
 def images(engine: docker.DockerClient) -> Iterator[dict[str, str]]:
     """Images by name: only BusyBox, empty, and the reference image."""
-    busybox = Folder().add("bin", None, 0o755).add("bin/busybox", read_program(engine, "busybox"), 0o755)
+    busybox = Folder().add("bin", None, 0o755).add("bin/busybox", read_program(engine, "bin/busybox"), 0o755)
     made = {
         "busybox": import_image(engine, "busybox", busybox),
         "nothing": import_image(engine, "nothing", Folder().add("unused", "")),
@@ -72,10 +72,10 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 
 
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
-    source = (ROOT / "roles/image/files/init.sh").read_bytes().partition(b"\n")[2]
-    made = read_program(engine, "init").partition(b"\n")[2]
     advice = "this agent's SSH runtime is another one: run provision_agents.yml with agent_state=absent, then without"
-    assert made == source, advice
+    for source, made in {"init.sh": "bin/init", "life.sh": "libexec/life.sh", "limits.sh": "libexec/limits.sh"}.items():
+        wanted = (ROOT / "roles/image/files" / source).read_bytes().partition(b"\n")[2]
+        assert read_program(engine, made).partition(b"\n")[2] == wanted, advice
 
 
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])

@@ -110,14 +110,14 @@ def import_image(engine: docker.DockerClient, name: str, files: Folder) -> str:
     return reference
 
 
-def read_program(engine: docker.DockerClient, name: str) -> bytes:
+def read_program(engine: docker.DockerClient, path: str) -> bytes:
     """A program of the SSH runtime, as the volume has it."""
     mount = Mount(RUNTIME, VOLUME, type="volume", read_only=True)
     container = engine.containers.create(REFERENCE, name=PREFIX + uuid.uuid4().hex, mounts=[mount])
     try:
-        chunks, _facts = container.get_archive("%s/bin/%s" % (RUNTIME, name))
+        chunks, _facts = container.get_archive("%s/%s" % (RUNTIME, path))
         with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-            member = archive.extractfile(name)
+            member = archive.extractfile(path.rpartition("/")[2])
             return member.read() if member else b""
     finally:
         container.remove(force=True)
