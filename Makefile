@@ -39,15 +39,15 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 ## Check
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
-CHECKS := $(LINTS) unit artifact sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
+CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
 # Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
-.PHONY: test lint $(CHECKS) integration clean help
+.PHONY: test lint $(CHECKS) integration matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: .venv/.tested  ## Run every check and test, on real engines
 	@tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
 		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
-		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) artifact
+		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) importer artifact
 
 lint: .venv/.tested  ## Run the checks that do not execute the code
 	@tests/tools/steps.py --workers $(WORKERS) $(LINTS)
@@ -107,6 +107,22 @@ artifact: .venv/.tested  ## Build the collection and check its content
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
 	@tests/tools/sanity.sh $(ARGS)
 
+importer: .venv/.tested .cache/importer/.ready  ## Import the built collection as Galaxy does
+	@tests/tools/importer.sh .cache/importer
+
+certification: .cache/certification/.ready  ## Check the built collection with the versions of the certification
+	@tests/tools/certification.sh .cache/certification
+
+matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
+	@tests/tools/with_engine.py python tests/tools/matrix.py $(ARGS)
+
+# Tools whose requirements differ from those of .venv have virtual environments of their own.
+.cache/%/.ready: tests/requirements/%.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required and was not found: apt-get install -y python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .cache/$*
+	@.cache/$*/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 molecule: .venv/.tested  ## Run the molecule scenarios on agents created for the run
 	@tests/tools/with_engine.py tests/tools/molecule.sh $(ARGS)
 
@@ -115,15 +131,18 @@ $(MOLECULE): .venv/.tested
 
 ## House
 
+docs-site: .venv/.tested .cache/docs-site/.ready  ## Build the documentation as web pages in build/site
+	@tests/tools/docs_site.sh .cache/docs-site build/site
+
 .PHONY: variables
 variables: .venv/.tested  ## Write the role's argument specification from the declaration of its variables
 	@python tests/tools/variables.py
 
 help:  ## Show this help
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 clean:  ## Remove the files that make created here (sessions and agents stay)
-	rm -rf .venv .cache .ansible
+	rm -rf .venv .cache .ansible build
 
 .PHONY: .venv
 .venv: .venv/.ready

@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List
 
+from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import random_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
@@ -39,6 +41,7 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
         _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
+        check_release(__version__)
         _check_leftover(load_extra_vars(self._loader))
         entry_point = str(checked["entry_point"])
         values = self._values(entry_point, task_vars)
@@ -72,10 +75,20 @@ def make_requests(values: Json, count: int) -> List[Request]:
         given[variable.name] = variable.default if value in (None, "") else value
     given["name"] = given["name"] or random_name()
     given["owner"] = given["owner"] or login()
+    if not isinstance(given["name"], str):
+        check_session_name(given["name"])
     names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
     requests = [check_request(dict(given, name=name)) for name in names]
     check_environment(requests[0])
     return requests
+
+
+def check_release(version: str) -> None:
+    """Refuse the releases of ansible-core that evaluate templates in text that hosts return (CVE-2024-11079)."""
+    numbers = tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
+    if numbers < (2, 17, 7) or numbers == (2, 18, 0):
+        message = "ansible-core %s has CVE-2024-11079, which lets hosts run code on this machine; install 2.17.7, 2.18.1 or newer."
+        raise ComputeError(message % version)
 
 
 def _check_leftover(extra_vars: Json) -> None:

@@ -249,6 +249,22 @@ agent:
       type: list
       elements: dict
       returned: always
+    ignored_containers:
+      description: Containers that claim to belong to a session, and that every command ignores because a label cannot be read.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        engine_name:
+          description: The container's name in the engine.
+          type: str
+          returned: always
+          sample: alice.train.main1
+        label:
+          description: The first label that cannot be read.
+          type: str
+          returned: always
+          sample: cluster.compute.container.resources
 duration:
   description: Seconds that the call took.
   returned: always
@@ -280,9 +296,13 @@ ARGUMENT_SPEC = {
 
 RULES = {"supports_check_mode": True}
 
+_IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
+
 
 def work(params: Json, check_mode: bool) -> Json:
-    return {"agent": report(params)}
+    agent = report(params)
+    warnings = [_IGNORED % (agent["name"], each["engine_name"], each["label"]) for each in agent["ignored_containers"]]
+    return {"agent": agent, **({"warnings": warnings} if warnings else {})}
 
 
 def main() -> None:

@@ -9,8 +9,9 @@ DOCUMENTATION = r"""
 module: logs_info
 short_description: Get the logs of a session's containers on one agent
 description:
-  - Returns the log of each container of a session on this agent, whether it runs or not. Of a log that is longer than 4 MiB,
+  - Returns the log of each container of a session on this agent, whether it runs or not. Of a long log,
     only the end is returned.
+  - Control characters are escaped, as in C(\\x1b), and colours are left out.
   - A log that cannot be read, for example because of its logging driver, does not fail the module. RV(logs) then holds
     the reason as its text.
 options:
@@ -39,6 +40,17 @@ options:
       - Whether each line begins with its time.
     type: bool
     default: false
+  total:
+    description:
+      - The number of bytes that all logs together may have. Each log has an equal share, of 4 KiB to 4 MiB. Of a longer log, only
+        the end is returned.
+    type: int
+    default: 67108864
+  deadline:
+    description:
+      - Seconds after which no more is read. A container can write faster than its log is read.
+    type: int
+    default: 60
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
@@ -100,12 +112,16 @@ duration:
   sample: 0.03
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import LONGEST_LOG
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 
@@ -115,23 +131,35 @@ ARGUMENT_SPEC = {
     "tail": {"type": "int"},
     "since": {"type": "int", "default": 0},
     "timestamps": {"type": "bool", "default": False},
+    "total": {"type": "int", "default": 64 << 20},
+    "deadline": {"type": "int", "default": 60},
     **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
+# Bytes of each log that remain, however many containers the session has: enough for a traceback.
+LEAST_LOG = 4096
+
 
 def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, tail=0, since=0, timeout=1)
+    at_least(params, tail=0, since=0, timeout=1, total=1, deadline=1)
     engine = Engine(params["docker_host"], params["timeout"])
     entries = [container_entry(listed) for listed in engine.containers(session=params["session"])]
     chosen = [entry for entry in entries if not params["containers"] or entry["hostname"] in params["containers"]]
     ranked = sorted(chosen, key=lambda entry: entry["rank"])
 
+    share = min(LONGEST_LOG, max(LEAST_LOG, params["total"] // max(1, len(ranked))))
+    deadline = deadline_in(params["deadline"])
+
     def read(entry: Json) -> str:
         """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
         try:
-            return engine.logs(entry["engine_id"], params["tail"], params["since"], params["timestamps"])
+            if time.monotonic() >= deadline:
+                return "(its log was not read: reading the logs took longer than %d s)\n" % params["deadline"]
+            return engine.logs(
+                entry["engine_id"], params["tail"], params["since"], params["timestamps"], share, deadline
+            )
         except EngineError as error:
             return "(its log cannot be read: %s)\n" % error.message.rstrip(".")
 

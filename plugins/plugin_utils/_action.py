@@ -19,6 +19,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 
 # The modules that have the option docker_host.
@@ -63,7 +64,7 @@ class ComputeAction(ActionBase):
     def _unreachable(self, reason: str, task_vars: Json) -> Json:
         """Return a lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
         where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
-        message = "%s cannot be reached: %s." % (where, " ".join(reason.split())[:300].rstrip(".: "))
+        message = "%s cannot be reached: %s." % (where, visible(" ".join(reason.split())[:300].rstrip(".: ")))
         return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
@@ -76,7 +77,9 @@ class ComputeAction(ActionBase):
             args = {**args, **self._engine(task_vars)}
         if name in direct_call.MODULES and self._is_here(task_vars):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
-        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=task_vars)
+        # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
+        silent = {**task_vars, "ansible_no_target_syslog": True}
+        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
         return result
 
     def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
@@ -121,7 +124,7 @@ class RemoteAction(ComputeAction):
 def failure_reason(result: Json) -> str:
     """Why a module failed, on one line of at most 300 characters."""
     reason = result.get("msg") or result.get("module_stderr") or "the module failed"
-    return " ".join(str(reason).split())[:300]
+    return visible(" ".join(str(reason).split())[:300])
 
 
 def login() -> str:

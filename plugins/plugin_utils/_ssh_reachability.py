@@ -2,18 +2,19 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Log in to ``main1`` from the controller, and to all other containers from there: with strict SSH and a deadline."""
+"""From the controller into ``main1``, and from there to every other container: by strict SSH, within a deadline."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import logging
+import secrets
 import socket
 import time
 import traceback
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
@@ -21,33 +22,54 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
 
 PARALLEL = 16
 PAUSE = 0.1
+CHUNK = 1 << 14
+# Not a hostname.
+BEGUN = "(begun)"
 # Seconds of the deadline that remain for the last answer to arrive.
 RESERVE = 2
+# No more is read from main1, whatever its shell or its sshd sends: 1,000 answers of 300 bytes take a tenth of it.
+MOST_BYTES = 4 << 20
+# No more is read from the shell of another container, and shown of its answer.
+MOST_OF_SHELL, MOST_OF_ANSWER = 1 << 16, 300
 
-# Runs in any image, because it uses only the runtime. Prints a line for each host: "yes HOST" or "no HOST REASON".
+# Runs in any image: it needs nothing but the runtime. Login shells may print (.bashrc, BASH_ENV), even without an end. So every
+# answer is a line that begins with the mark: "MARK yes HOST", or "MARK no HOST REASON".
 SCRIPT = """
-limit=$1; late=$(( $({bin}/busybox date +%s) + $2 )); shift 2
-try() {{
+mark=$1; limit=$2; late=$(( $({bin}/busybox date +%s) + $3 )); shift 3
+say() {{
+    {bin}/busybox printf '\\n%s %s\\n' "$mark" "$*"
+}}
+one() {{
+    left=$(( late - $({bin}/busybox date +%s) ))
+    [ "$left" -gt 0 ] || left=1
+    connect=5
+    [ "$left" -gt 5 ] || connect=$left
+    {bin}/busybox timeout -s KILL "$((left + 1))" {bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout="$connect" \\
+        -o ConnectionAttempts=1 "$1" 'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1 | {bin}/busybox head -c {shell}
+}}
+ask() {{
+    answer=
     while :; do
-        answer=$({bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout=5 -o ConnectionAttempts=1 "$1" \\
-            'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1)
+        new=$(one "$1")
+        answer=${{new:-$answer}}
         case $answer in
-        *"reached:$1;"*) echo "yes $1"; return ;;
+        *"reached:$1;"*) say "yes $1"; return ;;
         *refused*|*"timed out"*|*"No route"*|*unreachable*|*reset*|*"closed by"*)
             [ "$({bin}/busybox date +%s)" -ge "$late" ] || {{ {bin}/busybox sleep 0.2; continue; }} ;;
         esac
-        echo "no $1 $(echo "$answer" | {bin}/busybox tail -n 1)"
+        say "no $1 $(echo "$answer" | {bin}/busybox tail -n 1 | {bin}/busybox head -c {answer})"
         return
     done
 }}
+say begun
 count=0
 for host in "$@"; do
-    try "$host" &
+    ask "$host" &
     count=$((count + 1))
     [ $((count % limit)) -ne 0 ] || wait
 done
 wait
-""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG)
+""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG, shell=MOST_OF_SHELL, answer=MOST_OF_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -65,13 +87,41 @@ class SshEndpoint:
         return "%s at %s, port %d" % (self.name, self.host, self.port)
 
 
+class BoundedSocket(socket.socket):
+    """A connection that ends at its deadline, and after MOST_BYTES: whatever the other side sends, and however slowly."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        super().__init__(fileno=connection.detach())
+        self._deadline = deadline
+        self._received = 0
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        if time.monotonic() >= self._deadline or self._received >= MOST_BYTES:
+            return b""
+        received = super().recv(size, flags)
+        self._received += len(received)
+        return received
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        if time.monotonic() >= self._deadline:
+            raise EOFError("the deadline has passed")
+        return super().send(data, flags)
+
+
 def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
-    """Log in to all hosts and return their names; a ComputeError names the first host that does not answer, and why."""
+    """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
-    with closing(paramiko.Transport(_connected(endpoint, deadline))) as transport:
-        _log_in(paramiko, transport, endpoint, deadline)
-        answers = _connect_from_main(transport, others, deadline) if others else {}
+    connection = BoundedSocket(_connected(endpoint, deadline), deadline)
+    # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
+    with closing(paramiko.Transport(connection)) as transport, closing(connection):
+        _enter(paramiko, transport, endpoint, deadline)
+        answers = _ask(paramiko, transport, others, deadline) if others else {}
+    if others and BEGUN not in answers:
+        message = (
+            "%s accepts the login, but its shell runs no command within %d seconds: check .bashrc and BASH_ENV there."
+        )
+        raise ComputeError(message % (endpoint, timeout), endpoint.name)
     for name in others:
         reason = answers.get(name, "no answer within %d seconds" % timeout)
         if reason:
@@ -92,7 +142,7 @@ def load_paramiko() -> Any:
 
 
 def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
-    """A connection to a server that answers. The engine's proxy accepts and closes connections before sshd listens."""
+    """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
     while True:
         reason = "connection closed by the server"
         try:
@@ -110,7 +160,7 @@ def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
         time.sleep(PAUSE)
 
 
-def _log_in(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:
+def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:
     transport.get_security_options().key_types = ["ssh-ed25519"]
     transport.banner_timeout = transport.auth_timeout = _left(deadline)
     try:
@@ -128,23 +178,57 @@ def _log_in(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: floa
         ) from error
 
 
-def _connect_from_main(transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
-    """Connect to all others with a single command on ``main1``; returns the reason of each failure, empty on success."""
+def _ask(paramiko: Any, transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
+    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does.
+
+    It also contains BEGUN if the command has begun.
+    """
+    mark = secrets.token_hex(8)
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
+    wanted = {BEGUN, *others}
     try:
         channel = transport.open_session(timeout=_left(deadline))
-        channel.exec_command("%s/bin/sh -s %d %d %s" % (RUNTIME_PATH, PARALLEL, left, " ".join(others)))
+        channel.exec_command("%s/bin/sh -s %s %d %d %s" % (RUNTIME_PATH, mark, PARALLEL, left, " ".join(others)))
         channel.settimeout(_left(deadline))
         channel.sendall(SCRIPT.encode())
         channel.shutdown_write()
-        for line in channel.makefile("r"):
-            word, name, reason = (line.split(None, 2) + ["", ""])[:3]
-            answers[name] = "" if word == "yes" else reason.strip() or "another container answered"
-            channel.settimeout(_left(deadline))
-    except (OSError, EOFError):
-        pass  # the deadline has passed or main1 has ended; the caller names the missing hosts
+        for line in _lines(channel, deadline):
+            word, name, reason = _answer(line, mark)
+            if name in wanted:
+                answers[name] = (
+                    "" if word == "yes" else reason or "its shell answers nothing: check .bashrc and BASH_ENV there"
+                )
+            if len(answers) == len(wanted):
+                break
+    except (paramiko.SSHException, OSError, EOFError):
+        pass  # the deadline has passed or main1 is gone: the caller names the missing hosts
     return answers
+
+
+def _answer(line: str, mark: str) -> Tuple[str, str, str]:
+    """A line of the script: ``yes`` or ``no``, the hostname, and the reason; the name is empty for any other line."""
+    found, _space, rest = line.partition(" ")
+    if found != mark:
+        return "", "", ""
+    if rest == "begun":
+        return "yes", BEGUN, ""
+    word, name, reason = (rest.split(None, 2) + ["", ""])[:3]
+    return word, name, reason.strip()
+
+
+def _lines(channel: Any, deadline: float) -> Iterator[str]:
+    """Complete lines until the end or the deadline. A line longer than MOST_OF_SHELL is not kept."""
+    rest = b""
+    while time.monotonic() < deadline:
+        channel.settimeout(_left(deadline))
+        piece = channel.recv(CHUNK)
+        if not piece:
+            return
+        *complete, rest = (rest + piece).split(b"\n")
+        for line in complete:
+            yield line.decode("utf-8", "replace")
+        rest = rest[-MOST_OF_SHELL:]
 
 
 def _left(deadline: float) -> float:

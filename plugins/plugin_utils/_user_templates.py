@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment_size
 
 _MARKS = {
     "variable_start_string": "<%",
@@ -89,6 +90,7 @@ def _rendered(templates: Compiled, values: Mapping[str, Any]) -> Dict[str, str]:
             # A rendered value follows the same rule as a plain one.
             if re.search(r"[\x00-\x08\x0a-\x1f]", rendered[name]):
                 raise ValueError("the result has a newline or control character")
+            check_environment_size("session_environment: %s" % name, name, rendered[name])
     return rendered
 
 

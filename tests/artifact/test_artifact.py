@@ -18,9 +18,9 @@ ALLOWED = re.compile(
     r"""
     MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
-    | docs/[\w./-]+\.(md|rst|yml)
+    | docs/[\w./-]+\.(md|rst|svg|yml)
     | examples/[\w./-]+
-    | extensions/molecule/[\w./-]+\.yml
+    | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
     | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
@@ -40,7 +40,12 @@ REQUIRED = {
     "SECURITY.md",
     "CHANGELOG.rst",
     "requirements.txt",
+    "docs/architecture.svg",
+    "extensions/patterns/cluster_sessions/README.md",
+    "extensions/patterns/cluster_sessions/meta/pattern.json",
+    "extensions/patterns/cluster_sessions/playbooks/launch.yml",
     "meta/runtime.yml",
+    "playbooks/inventory/local.yml",
     "playbooks/cluster_session.yml",
     "playbooks/provision_agents.yml",
     "playbooks/sessions.yml",

@@ -6,21 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from containers_lab import Launcher, actions, create_and_start, engine_client, launches, ours
 from engine_lab import (
+    AGENT,
     IMAGE,
+    RUNTIME,
     Shape,
 )
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Mount,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     remove_volumes,
     removed,
@@ -99,3 +105,58 @@ def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, clien
     assert (found["Driver"], found["Options"]) == ("local", options)
     removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
+
+
+def refused(launch: AgentContainers, client: Any, message: str) -> None:
+    """The launch is refused with this message, and leaves no container."""
+    with pytest.raises(ConflictError, match=message):
+        launch.created()
+    assert ours(client, launch.plan) == []
+
+
+def test_the_runtime_is_not_mounted_as_data(launcher: Launcher, client: Any) -> None:
+    """Root in a container could replace the programs of every session of the agent."""
+    launch = launcher(Shape(size=1, mounts=(Mount(RUNTIME, "/rt", "volume"),)).plan())
+    refused(launch, client, f"On {AGENT} the volume {RUNTIME} belongs to the collection")
+
+
+def test_a_volume_of_another_owner_is_not_mounted(launcher: Launcher, client: Any) -> None:
+    name, options = "cluster-compute-test-private", {"type": "tmpfs", "device": "tmpfs"}
+    mounts = (Mount(name, "/data", "volume", "rw", options),)
+    create_and_start(launcher(Shape(size=1, mounts=mounts).plan()))
+    plan = Shape(size=1, subnet=78, mounts=mounts).plan()
+    other = launcher(replace(plan, session=replace(plan.session, owner="other")))
+    refused(other, client, f"the volume {name} belongs to a session of owner tester")
+    by_name = Shape(size=1, subnet=79, mounts=(Mount(name, "/data", "volume"),)).plan()
+    other = launcher(replace(by_name, session=replace(by_name.session, owner="other")))
+    refused(other, client, f"the volume {name} belongs to a session of owner tester")
+
+
+def test_an_existing_volume_with_other_options_is_not_mounted(launcher: Launcher, client: Any) -> None:
+    name = "cluster-compute-test-options"
+    client.create_volume(name)
+    try:
+        options = {"type": "tmpfs", "device": "tmpfs"}
+        launch = launcher(Shape(size=1, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+        refused(launch, client, f"the volume {name} exists with another driver or other options")
+    finally:
+        client.remove_volume(name)
+
+
+def test_a_volume_that_appears_during_the_launch_is_not_mounted(
+    launcher: Launcher, client: Any, engine_host: str
+) -> None:
+    """Another launch creates a volume of the same name between the check and the creation of the containers."""
+    name, options = "cluster-compute-test-race", {"type": "tmpfs", "device": "tmpfs"}
+    launch = launcher(Shape(size=1, mounts=(Mount(name, "/data", "volume", "rw", options),)).plan())
+
+    class Late(Engine):
+        def create(self, *arguments: Any) -> str:
+            client.create_volume(name)
+            return super().create(*arguments)
+
+    try:
+        late = replace(launch, engine=Late(engine_host, 60, AGENT))
+        refused(late, client, f"the volume {name} exists with another driver or other options")
+    finally:
+        client.remove_volume(name)

@@ -311,7 +311,7 @@ def test_check_mode_shows_changes_and_makes_none(labs: Labs, images: dict[str, s
 def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> None:
     lab = labs(images["busybox"]).create(["main1"])
 
-    with pytest.raises(StateError, match="sub1: agent1 has no such container: create it first"):
+    with pytest.raises(StateError, match="sub1: agent1 does not have this container; create it first"):
         lab.install()
     with pytest.raises(InputError, match="containers: 'sub7': must name containers"):
         lab.install(["sub7"])
@@ -362,3 +362,38 @@ def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dic
     lab.engine.stop(lab.plan.main.name, 1)
     with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not accept ssh connections"):
         reach(lab.door(), ["sub1", "sub2"], 1)
+
+
+def test_a_session_works_without_the_capabilities_that_are_dropped(pair: Lab) -> None:
+    """ping needs no raw packets: every group may send ICMP echo requests."""
+    assert pair.ssh("main1", "cat /proc/sys/net/ipv4/ping_group_range").split() == ["0", "2147483647"]
+    granted = int(pair.ssh("main1", "grep CapBnd /proc/1/status").split()[1], 16)
+    assert not granted & (1 << 13 | 1 << 27 | 1 << 31)
+
+
+def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    chatter = b"echo; for i in 1 2 3; do echo no sub1 refused $i; done; echo -n unfinished; echo words >&2\n"
+    for container in lab.plan.containers:
+        lab.engine.put_archive(container.name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "chatter", "message"),
+    [
+        (0, b"while :; do echo welcome; done\n", "runs no command within 8 seconds"),
+        (0, b"sleep 1000\n", "runs no command within 8 seconds"),
+        (1, b"yes\n", "^sub1 does not accept ssh connections from main1: y"),
+        (1, b"sleep 1000\n", "^sub1 does not accept ssh connections from main1: its shell answers nothing"),
+    ],
+)
+def test_a_shell_that_never_ends_is_given_up(labs: Labs, rank: int, chatter: bytes, message: str) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    lab.engine.put_archive(lab.plan.containers[rank].name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    with pytest.raises(ComputeError, match=message):
+        reach(lab.door(), ["sub1"], 8)

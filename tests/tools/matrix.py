@@ -1,7 +1,7 @@
+#!/usr/bin/env python3
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-#!/usr/bin/env python3
 """Run the unit tests and a real session on every supported ansible-core: check, launch, second run, ssh, list, logs, end.
 
 Usage: matrix.py [--only 2.17] [--cache DIR]

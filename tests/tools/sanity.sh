@@ -3,9 +3,15 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Run ansible-test sanity on the collection as users install it, with every Python that works on this machine.
-# Usage: sanity.sh [ARGUMENT of `ansible-test sanity` ...]
+# Usage: sanity.sh [--environment FOLDER] [ARGUMENT of `ansible-test sanity` ...]
+# FOLDER is a virtual environment with the ansible-core to test with; without it, .venv of the checkout is used.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
+environment=$root/.venv
+if [[ ${1:-} == --environment ]]; then
+    environment=$2
+    shift 2
+fi
 
 # ansible-test keeps its own virtual environments in the home folder: give it a folder that stays between runs.
 export HOME=$root/.cache/sanity
@@ -21,7 +27,7 @@ done
 if command -v pyenv >/dev/null; then
     for folder in "$(pyenv root)"/versions/*/bin; do PATH=$folder:$PATH; done
 fi
-export PATH=$root/.venv/bin:$PATH
+export PATH=$environment/bin:$PATH
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -16,7 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "roles/*/README.md", "tests/README.md", "examples/**/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "roles/*/README.md",
+        "tests/README.md",
+        "examples/**/*.md",
+        "extensions/**/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 README_LINES = 120

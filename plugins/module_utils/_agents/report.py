@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.containers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
     engine_entry,
+    ignored_entries,
     image_entry,
     is_ours,
     network_entry,
@@ -105,6 +106,7 @@ def _host_report(options: Json) -> Json:
         "networks": [],
         "ports": sorted(host.listening_ports()),
         "containers": [],
+        "ignored_containers": [],
     }
 
 
@@ -127,6 +129,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],
     }
+    answers["ignored_containers"] = ignored_entries(everyone)
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 

@@ -23,7 +23,8 @@ LABEL_CHECK = LABEL + "check"
 
 # The SSH runtime: a volume of each agent, mounted read-only into every container.
 RUNTIME_VERSION = "1"
-RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
+RUNTIME_VOLUME_PREFIX = "cluster-compute-runtime-"
+RUNTIME_VOLUME = RUNTIME_VOLUME_PREFIX + RUNTIME_VERSION
 RUNTIME_PATH = "/opt/cluster-compute"
 REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
 

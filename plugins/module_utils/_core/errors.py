@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Dict
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+
 
 class ComputeError(Exception):
     """Anything this collection refuses or fails at.
@@ -19,8 +21,9 @@ class ComputeError(Exception):
     code = "failed"
 
     def __init__(self, message: str, where: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        # A message may quote an engine, a container or a server.
+        self.message = visible(message)
+        super().__init__(self.message)
         self.where = where
 
     def to_json(self) -> Dict[str, str]:
@@ -74,5 +77,9 @@ class NotFoundError(ComputeError):
 
 def _shown(value: object, longest: int = 80) -> str:
     """The value as a user would recognise it: control characters escaped, never longer than a line."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):
+        # Python refuses to print integers of more than 4,300 digits.
+        return "a value that is too large to print"
     return text if len(text) <= longest else text[: longest - 1] + "…"

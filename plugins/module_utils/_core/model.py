@@ -123,6 +123,7 @@ class Session:
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
     seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
     placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container.
+    A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
     id: str

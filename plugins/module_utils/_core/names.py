@@ -33,9 +33,10 @@ _NOUNS = (
 
 
 def check_session_name(name: object) -> str:
-    """A session's name. Raises InputError with the rule. YAML reads a name of digits alone as a number."""
+    """A session's name. Raises InputError with the rule."""
     if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
+        rule = "must be in quotes: YAML reads some names as numbers, such as 012345 as 5349"
+        raise InputError("session_name", name, rule)
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
         rule = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
         raise InputError("session_name", name, rule)

@@ -81,6 +81,13 @@ def first_error(outcomes: Iterable[Outcome[Item, Value]]) -> Optional[Exception]
     return next((outcome.error for outcome in outcomes if outcome.error is not None), None)
 
 
+def error_of(function: Callable[[], object]) -> Optional[Exception]:
+    """The error that a call raises, or None."""
+    outcome: Outcome[None, object] = Outcome(None)
+    _settle(lambda _none: function(), outcome)
+    return outcome.error
+
+
 def _settle(function: Callable[[Item], Value], outcome: Outcome[Item, Value]) -> None:
     try:
         outcome.value = function(outcome.item)

@@ -13,16 +13,17 @@ import time
 from typing import List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import Connection, label_filter
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import is_ours
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed, until
 
 MOST_LINKS = 8
 HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
 # No more is read of a file, whatever an image or a container's user has put in its place.
 LONGEST_FILE = MIB
-# No more is read of a log: an agent holds several logs at once and returns them as JSON, and the head keeps them.
+# No more is kept of a log.
 LONGEST_LOG = 4 * MIB
 
 
@@ -68,15 +69,32 @@ class ContainerRequests(Connection):
         with self._asking("remove it", subject) as client:
             self._or_none(client.remove_container, identity, v=True, force=True)
 
-    def logs(self, identity: str, tail: int | None = None, since: int = 0, timestamps: bool = False) -> str:
-        """Both output streams in the order of writing; only the end of a log longer than LONGEST_LOG."""
+    def logs(
+        self,
+        identity: str,
+        tail: int | None = None,
+        since: int = 0,
+        timestamps: bool = False,
+        most: int = LONGEST_LOG,
+        deadline: float | None = None,
+    ) -> str:
+        """Both output streams in the order of writing, with visible control characters; only the end of a log longer than ``most``.
+
+        A container can write faster than it is read: reading ends at the deadline of the monotonic clock.
+        """
         params = {"stdout": 1, "stderr": 1, "timestamps": int(timestamps), "since": since}
         params["tail"] = "all" if tail is None else tail  # type: ignore[assignment]
         with self._asking("read its logs") as client:
             # The SDK's own call holds the whole log in memory, or waits without a deadline.
             answer = client._get(client._url("/containers/{0}/logs", identity), params=params, stream=True)
             client._raise_for_status(answer)
-            return last(unframed(answer.iter_content(CHUNK)), LONGEST_LOG).decode("utf-8", "replace")
+            pieces = answer.iter_content(CHUNK)
+            text = last(unframed(pieces if deadline is None else until(pieces, deadline)), most).decode(
+                "utf-8", "replace"
+            )
+            # A connection whose answer is not read to its end is not used again.
+            answer.close()
+        return visible(text)
 
     def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
         """Unpack a tar archive below an existing folder of the container."""

@@ -29,9 +29,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Json,
     Plan,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded, run_all
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
+    error_of,
+    first_error,
+    map_bounded,
+    run_all,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
@@ -50,11 +56,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
 RUNNING = frozenset({"running", "restarting"})
 # Seconds that a container must run to count as started: a container that cannot run ends within this time.
 SETTLE = 0.25
-LAST_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -154,6 +160,7 @@ class AgentContainers:
 
     def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
         settings = self._settings()
+        self._check_volumes()
 
         def create(pair: Tuple[Container, Json | None]) -> str:
             container, old = pair
@@ -162,11 +169,15 @@ class AgentContainers:
             return self._create(container, settings)
 
         outcomes = map_bounded(create, wanted, self.parallelism)
-        error = first_error(outcomes)
+        error = first_error(outcomes) or error_of(self._check_volumes)
         if error is not None:
             created = {outcome.value for outcome in outcomes if outcome.done}
             self._undo(error, lambda listed: listed["Id"] not in created)
             raise error
+
+    def _check_volumes(self) -> None:
+        """Before containers are created, and after it: another launch may have created a volume of the same name."""
+        check_volumes(self.engine, self.plan, self.agent, self.runtime)
 
     def _create(self, container: Container, settings: AgentSettings) -> str:
         body = container_body(self.plan, container, settings)
@@ -222,27 +233,7 @@ class AgentContainers:
         now, _before = self._look()
         for container, listed in started:
             if state_of(now.get(container.id)) not in RUNNING:
-                raise self._death(container, listed["Id"])
-
-    def _death(self, container: Container, identity: str) -> EngineError:
-        now = self.engine.inspect(identity, container.hostname)
-        if now is None:
-            message = "%s: the container was removed from %s right after its start; launch the session again."
-            return EngineError(message % (container.hostname, self.agent), self.agent)
-        state = now.get("State") or {}
-        killed, code = state.get("OOMKilled"), state.get("ExitCode")
-        why = "was killed because memory ran out" if killed else "ended with exit code %s" % code
-        message = "%s: on %s the container %s right after its start; its last lines: %s."
-        lines = self._last_lines(identity).rstrip(".")
-        return EngineError(message % (container.hostname, self.agent, why, lines), self.agent)
-
-    def _last_lines(self, identity: str) -> str:
-        """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
-        try:
-            lines = self.engine.logs(identity, tail=LAST_LINES).split("\n")
-        except EngineError as error:
-            return "they cannot be read (%s)" % error.message.rstrip(".")
-        return " | ".join(line.strip() for line in lines if line.strip()) or "it wrote nothing"
+                raise death(self.engine, container, listed["Id"], self.agent)
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:

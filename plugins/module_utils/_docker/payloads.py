@@ -5,6 +5,7 @@
 """The bodies of the engine's create requests for containers and networks, from the plan alone.
 
 No capability is added: programs run as the session's user, who would not receive it; the memlock limit is raised instead.
+Some of the engine's default capabilities are dropped.
 ``no-new-privileges`` is not set: it would break ``sudo`` and ``su`` in images that have them. The restart policy is
 ``no``: a container that ends stays stopped, so that its exit code and an out-of-memory kill are reported, and another
 launch starts it again.
@@ -34,6 +35,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
 STOP_MARGIN = 2
+# What neither training nor the SSH runtime needs: raw packets (as in ARP spoofing), device nodes, capabilities of files. ping works
+# without raw packets. AUDIT_WRITE stays: Debian's sshd ends a login with a terminal if it cannot write a record.
+DROPPED = ("NET_RAW", "MKNOD", "SETFCAP")
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
+        "CapDrop": list(DROPPED),
         **_amounts(container.resources),
     }
 

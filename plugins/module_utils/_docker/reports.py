@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, List, Set
+from typing import Any, Iterable, List, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
 
@@ -23,7 +24,12 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "
 
 
 def is_ours(listed: Json) -> bool:
-    """Whether a container belongs to a session: it has the labels of a session, and the name that these labels imply.
+    """Whether a container belongs to a session: it claims to, and its labels can be read."""
+    return claims(listed) and not flaw(listed["Labels"])
+
+
+def claims(listed: Json) -> bool:
+    """Whether a container has the labels of a session, and the name that these labels imply.
 
     An image committed from a session's container carries that container's labels, and so does every container of that
     image. A container that the engine is removing may have no name.
@@ -33,6 +39,14 @@ def is_ours(listed: Json) -> bool:
         return False
     owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
     return engine_name(listed) in ("", container_name(owner, session, _hostname(labels)))
+
+
+def ignored_entries(everyone: Iterable[Json]) -> List[Json]:
+    """The containers that claim to belong to a session and whose labels cannot be read, with the first such label."""
+    claimed = [listed for listed in everyone if claims(listed) and flaw(listed["Labels"])]
+    return [
+        {"engine_name": engine_name(listed) or listed["Id"][:12], "label": flaw(listed["Labels"])} for listed in claimed
+    ]
 
 
 def container_entry(listed: Json, inspected: Json | None = None) -> Json:
@@ -49,8 +63,8 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "mode": labels.get(LABEL_SESSION + ".mode", ""),
         "hostname": _hostname(labels),
         "role": labels.get(LABEL_CONTAINER + ".role", ""),
-        "index": _whole(labels.get(LABEL_CONTAINER + ".index")),
-        "rank": _whole(labels.get(LABEL_CONTAINER + ".rank")),
+        "index": whole(labels.get(LABEL_CONTAINER + ".index")),
+        "rank": whole(labels.get(LABEL_CONTAINER + ".rank")),
         "launch": labels.get(LABEL_LAUNCH, ""),
         "spec": labels.get(LABEL_CONTAINER + ".spec", ""),
         "engine_id": listed["Id"],
@@ -128,7 +142,7 @@ def published(listed: Json) -> Set[int]:
 
 
 def _hostname(labels: Json) -> str:
-    role, index = labels.get(LABEL_CONTAINER + ".role", ""), _whole(labels.get(LABEL_CONTAINER + ".index"))
+    role, index = labels.get(LABEL_CONTAINER + ".role", ""), whole(labels.get(LABEL_CONTAINER + ".index"))
     return "%s%d" % (role, index)
 
 
@@ -153,7 +167,3 @@ def _document(text: str | None, otherwise: Any) -> Any:
         return json.loads(text or "")
     except ValueError:
         return otherwise
-
-
-def _whole(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 0

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import Deque, Iterable, Iterator
 
@@ -51,6 +52,14 @@ def unframed(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield stream.read(int.from_bytes(header[4:], "big"))
 
 
+def until(pieces: Iterable[bytes], deadline: float) -> Iterator[bytes]:
+    """The pieces that arrive before a time of the monotonic clock."""
+    for piece in pieces:
+        if time.monotonic() >= deadline:
+            return
+        yield piece
+
+
 def last(pieces: Iterable[bytes], most: int) -> bytes:
     """The last lines in at most ``most`` bytes; if lines are left out, the first line says so."""
     kept: Deque[bytes] = deque()
@@ -65,4 +74,5 @@ def last(pieces: Iterable[bytes], most: int) -> bytes:
     if not cut and size <= most:
         return whole
     _broken, _end, lines = whole[-most:].partition(b"\n")
-    return b"(only the last %g MiB of this log)\n" % (most / MIB) + (lines or whole[-most:])
+    amount = b"%g MiB" % (most / MIB) if most >= MIB else b"%d KiB" % (most >> 10)
+    return b"(only the last %s of this log)\n" % amount + (lines or whole[-most:])

@@ -201,6 +201,9 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     document["network"].pop("labels")
     # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
     document["containers"][0]["mounts"] = document["session"].pop("mounts")
+    for later in fields(Session):
+        if "since" in later.metadata and getattr(plan.session, later.name) == later.default:
+            del document["session"][later.name]
     return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
 
 

@@ -180,6 +180,7 @@ class Request:
         GRACE,
         "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
         rules.within(0, 3600),
+        since="1.1.0",
     )
     lifetime: int = declared(
         "int",
@@ -269,14 +270,13 @@ class Request:
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
+        defaults = Request(self.name, self.owner).to_json()
+        later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
         settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
-        # A request of release 1.0.0 has no grace and no local volumes: the digest of a request without them stays the same.
-        if settings["grace"] == GRACE:
-            settings.pop("grace")
         settings["mounts"] = [
             {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
         ]
-        return digest(settings)
+        return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     RUNTIME_PATH,
+    RUNTIME_VOLUME_PREFIX,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
@@ -28,8 +29,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 LARGEST = 1000
 # https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
 LEAST_MEMORY = 6 << 20
+# MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
+LONGEST_ENTRY = (1 << 17) - 1
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _APP = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
+# Printable ASCII without blanks: https://github.com/distribution/reference has no other character.
+_IMAGE = re.compile(r"[A-Za-z0-9][!-~]{0,511}")
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
@@ -94,7 +99,7 @@ def check_text(variable: str, value: Any) -> str:
 
 
 def check_image(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][^\s]*", value):
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
     return value
 
@@ -159,8 +164,15 @@ def check_environment(variable: str, value: Any) -> Dict[str, str]:
         # A login's environment is set by sshd, whose configuration has one line per value.
         if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
             raise InputError("%s: %s" % (variable, name), str(text), "must not contain newlines or control characters")
+        check_environment_size("%s: %s" % (variable, name), name, str(text))
         environment[str(name)] = str(text)
     return environment
+
+
+def check_environment_size(variable: str, name: str, text: str) -> None:
+    """Refuse a variable that no program can be started with."""
+    if len(("%s=%s" % (name, text)).encode()) > LONGEST_ENTRY:
+        raise InputError(variable, text, "must have at most %d bytes together with its name" % LONGEST_ENTRY)
 
 
 def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
@@ -200,6 +212,10 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(variable, source, "must be server:/path for an NFS folder")
     if kind == "volume" and not _VOLUME.fullmatch(source):
         raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
+    if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):
+        raise InputError(
+            variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
+        )
     is_local = check_boolean("%s: local" % variable, entry.get("local", False))
     if is_local and (kind != "volume" or options):
         raise InputError(variable, source, "must be a volume without options to be local")
@@ -242,7 +258,7 @@ def check_user(variable: str, value: Any) -> User:
 
 
 def check_name(_variable: str, value: Any) -> str:
-    """The name of a session; a name of digits alone may come without quotes."""
+    """The name of a session."""
     return check_session_name(value)
 
 

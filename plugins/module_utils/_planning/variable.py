@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning import plain_value, rules
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST = "main", "schedule", "terminate", "logs", "list"
@@ -40,6 +40,8 @@ class Variable:
         notes: further sentences of single entry points.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.
+        since: the release that added the variable, after 1.0.0. At its default it does not count in a request's digest, so
+            that sessions of earlier releases keep theirs.
     """
 
     name: str
@@ -55,6 +57,10 @@ class Variable:
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     kept: bool = False
     secret: bool = False
+    since: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "check", plain_value.checked(self.check))
 
     @property
     def full_name(self) -> str:

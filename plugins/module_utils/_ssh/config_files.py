@@ -27,6 +27,8 @@ CLIENT_CONFIG = CONFIG_FOLDER + "/ssh_config"
 KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts"
 
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
+# Connections that may be open without a login.
+LEAST_STARTUPS = 100
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
@@ -57,7 +59,7 @@ def set_env(environment: Mapping[str, str]) -> str:
     return " ".join(["SetEnv"] + [_quoted("%s=%s" % item) for item in sorted(environment.items())])
 
 
-def sshd_config(environment: Mapping[str, str], user: str) -> str:
+def sshd_config(environment: Mapping[str, str], user: str, size: int) -> str:
     """The configuration of sshd. It logs only errors, because its log is also the log of the user's programs."""
     return _lines(
         "Port 22",
@@ -77,8 +79,11 @@ def sshd_config(environment: Mapping[str, str], user: str) -> str:
         "X11Forwarding no",
         "PermitUserEnvironment no",
         "AcceptEnv LANG LC_*",
-        # mpirun and parallel shells open many connections to a container at the same time.
-        "MaxStartups 1000",
+        # mpirun and parallel shells open many connections to a container at the same time. A connection that does not log in
+        # costs memory of the container, and all clients of a published port can have one address.
+        "MaxStartups %d" % max(LEAST_STARTUPS, 2 * size),
+        "PerSourceMaxStartups %d" % LEAST_STARTUPS,
+        "LoginGraceTime 30",
         "MaxSessions 1000",
         "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,
         # Only the first SetEnv directive takes effect, so a single line sets all variables.

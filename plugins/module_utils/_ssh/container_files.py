@@ -93,7 +93,7 @@ def container_entries(
     """Every file of one container; a folder that needs an owner or a mode comes before its files."""
     user = session.user
     return [
-        *_server(bundle.hosts[container.hostname], bundle, environment, user),
+        *_server(bundle.hosts[container.hostname], bundle, environment, session),
         *_client(bundle, user, contents),
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
@@ -124,10 +124,11 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
     return [*scripts, Entry(run_folder(container.id), mode=0o755)]
 
 
-def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], user: User) -> List[Entry]:
+def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], session: Session) -> List[Entry]:
+    config = config_files.sshd_config(environment, session.user.name, session.size)
     return [
         Entry(CONFIG_FOLDER, mode=0o755),
-        Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config_files.sshd_config(environment, user.name)), 0o600),
+        Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config), 0o600),
         Entry(config_files.HOST_KEY, _bytes(host.key), 0o600),
         Entry(config_files.HOST_CERTIFICATE, _bytes(host.certificate + "\n")),
         Entry(config_files.AUTHORIZED_KEYS, _bytes(bundle.authorized_keys)),

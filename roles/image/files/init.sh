@@ -172,6 +172,8 @@ run_sshd() { # becomes sshd
     set -- -D -e -f "$config/sshd_config"
     # Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
     [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
+    # Such an sshd also bans addresses after failed logins. All clients of a published port can have the address of the gateway.
+    [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "PerSourcePenalties=no"
     [ ! -x "$runtime/libexec/sshd-auth" ] || set -- "$@" -o "SshdAuthPath=$runtime/libexec/sshd-auth"
     exec "$runtime/libexec/sshd" "$@"
 }

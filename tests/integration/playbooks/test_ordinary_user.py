@@ -72,3 +72,19 @@ def test_a_user_outside_of_the_group_gets_a_remedy(controller: Controller, user:
     assert refused.code == 0, refused.text
     assert "Session denied is PENDING: no agent can hold it: localhost cannot be reached" in refused.text
     assert "add the user to group docker" in refused.text
+
+
+def test_a_user_who_cannot_become_root_reads_a_single_sentence_that_names_the_option(
+    controller: Controller, user: OrdinaryUser
+) -> None:
+    refused = user.play(user.own_group, controller, "cluster_session", session_name="rootless", **SMALL)
+    assert refused.code != 0
+    text = " ".join(refused.text.split())
+    name = user.account.pw_name
+    assert f"localhost: {name} can neither use the Docker Engine nor become root to install or start it (" in text
+    assert (
+        "); pass the password for sudo with -K, add this user to the group docker, or allow the user to use sudo."
+        in text
+    )
+    assert "Premature end of stream" not in text
+    assert text.count("fatal: ") == 1

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-TASK = {"cluster.compute.network": {"state": "absent", "sessions": ["3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"]}}
+TASK = {"cluster.compute.image_info": {"name": "reference"}}
 
 
-@pytest.mark.parametrize("key", ["cluster.compute.network", "group/cluster.compute.compute"])
+@pytest.mark.parametrize("key", ["cluster.compute.image_info", "group/cluster.compute.compute"])
 def test_the_defaults_of_a_module_and_of_the_group_reach_a_routed_module(
     checkout: Path, tmp_path: Path, key: str
 ) -> None:
     routed = yaml.safe_load((checkout / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
-    assert routed["network"] == {"action_plugin": "cluster.compute.normal"}
+    assert routed["image_info"] == {"action_plugin": "cluster.compute.network"}
     play = {
         "hosts": "localhost",
         "gather_facts": False,

@@ -13,7 +13,8 @@ from played import played
 from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.action import session_request
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.action.session_request import check_release, make_requests
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 
@@ -167,3 +168,19 @@ def test_a_pattern_has_the_characters_of_names() -> None:
         ),
     ):
         check("terminate", name="a/*")
+
+
+@pytest.mark.parametrize("version", ["2.16.14", "2.17.6", "2.17.0rc1", "2.18.0", "2.18.0rc2"])
+def test_a_vulnerable_ansible_core_is_refused(version: str) -> None:
+    with pytest.raises(ComputeError, match=r"ansible-core .* has CVE-2024-11079, .*; install .*\.$"):
+        check_release(version)
+
+
+@pytest.mark.parametrize("version", ["2.17.7", "2.17.14", "2.18.1", "2.19.0", "2.20.0.dev0", "3.0"])
+def test_other_releases_of_ansible_core_are_accepted(version: str) -> None:
+    check_release(version)
+
+
+def test_a_numbered_session_needs_a_name_in_quotes() -> None:
+    with pytest.raises(InputError, match="must be in quotes"):
+        make_requests({"session_name": 5349}, 2)

@@ -12,11 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible import constants
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
 from ansible_collections.cluster.compute.plugins.plugin_utils import _action
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
     ComputeAction,
+    RemoteAction,
     _machine,
     _started,
     holder,
@@ -127,3 +129,15 @@ def test_the_results_of_hosts_leave_out_hosts_without_a_result() -> None:
     action = Asked(SimpleNamespace(async_val=0), None, None, None, None, None)
     assert action.results_of_hosts("report", task_vars) == {"b": {"x": 1}}
     assert action.results_of_hosts("report", {}) == {}
+
+
+def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
+    """A plan has the user's environment, and every user of a host may be able to read its system log."""
+    task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
+    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    seen: list[dict[str, object]] = []
+    action._execute_module = lambda _name, **options: seen.append(options["task_vars"]) or {}
+    given: dict[str, object] = {"ansible_connection": "ssh"}
+    action.module("session_failure", {}, given)
+    assert constants.config.get_config_value("DEFAULT_NO_TARGET_SYSLOG", variables=seen[0]) is True
+    assert given == {"ansible_connection": "ssh"}

@@ -30,8 +30,10 @@ def test_a_good_session_name_is_kept(name: str) -> None:
     assert check_session_name(name) == name
 
 
-def test_a_name_of_digits_may_be_a_number_in_yaml() -> None:
-    assert check_session_name(1234) == "1234"
+def test_a_name_that_yaml_reads_as_a_number_must_be_in_quotes() -> None:
+    """YAML reads 012345 as the number 5349."""
+    with pytest.raises(InputError, match=r"^session_name: 5349: must be in quotes: YAML reads some names as numbers"):
+        check_session_name(0o12345)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_who_it_is_and_what_runs() -> None:
     assert made["Healthcheck"] == {"Test": ["NONE"]}
     assert made["HostConfig"]["RestartPolicy"] == {"Name": "no"}
     assert made["HostConfig"]["Init"] is False
-    assert not {"CapAdd", "CapDrop", "Privileged", "SecurityOpt"} & set(made["HostConfig"])
+    assert not {"CapAdd", "Privileged", "SecurityOpt"} & set(made["HostConfig"])
 
 
 def test_network_by_name_with_a_static_address_and_every_name() -> None:
@@ -103,6 +103,10 @@ LIMITS = [
 @pytest.mark.parametrize(("limits", "expected"), LIMITS)
 def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
     assert body(settings=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
+
+
+def test_capabilities_that_training_does_not_need_are_dropped() -> None:
+    assert body()["HostConfig"]["CapDrop"] == ["NET_RAW", "MKNOD", "SETFCAP"]
 
 
 def test_ports_on_main_only() -> None:

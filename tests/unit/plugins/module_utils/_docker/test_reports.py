@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from engine_lab import Shape
+from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,
     engine_entry,
     engine_name,
+    ignored_entries,
     image_entry,
     is_ours,
     network_entry,
@@ -73,6 +76,46 @@ def test_labels_that_somebody_broke_do_not_break_the_report() -> None:
     labels = {"cluster.compute.session": "x", "cluster.compute.container.index": "one"}
     entry = container_entry(listed(Labels=labels, NetworkSettings={}))
     assert (entry["index"], entry["resources"], entry["address"]) == (0, {}, "")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("session", "../../etc"),
+        ("session.placement", '[["a", 1000000000]]'),
+        ("session.placement", "{"),
+        ("session.placement", "5"),
+        ("session.subnet", "everywhere"),
+        ("session.request", "a\x1b[31m"),
+        ("launch", "two\nlines"),
+        ("container.rank", "\N{SUPERSCRIPT TWO}"),
+        ("container.rank", "-1"),
+        ("container.resources", "[1]"),
+        ("container.resources", '{"millicpus": -100000}'),
+        ("container.resources", '{"memory": 1e400}'),
+        ("container.resources", '{"memory": %s}' % ("9" * 4400)),
+        ("container.resources", '{"gpus": [{"shares": 1}]}'),
+        ("container.resources", '{"gpus": [{"id": "GPU-1", "shares": NaN}]}'),
+        ("container.resources", '{"cpuset": "all"}'),
+        ("container.resources", "[" * 100000),
+        ("container.ports", "5"),
+        ("container.ports", '[{"host_port": 30001}]'),
+        ("container.ports", '[{"name": "a", "host_ip": "x", "host_port": 1, "container_port": 1}]'),
+    ],
+)
+def test_a_container_with_a_label_that_cannot_be_read_is_ignored_and_named(label: str, text: str) -> None:
+    good = listed()
+    name = "cluster.compute." + label
+    bad = {**good, "Labels": {**good["Labels"], name: text}}
+    assert not is_ours(bad)
+    others = {**bad, "Names": ["/eager_turing"]}
+    [named] = ignored_entries([good, bad, others])
+    assert named["label"] == name
+
+
+def test_the_labels_of_every_plan_can_be_read() -> None:
+    for planned in (plan(request(cluster_size=4), "aabb"), plan(request(gpus=0.25)), plan(request(cpu_pinning=True))):
+        assert [flaw(container.labels) for container in planned.containers] == [""] * len(planned.containers)
 
 
 def test_engine_name_is_not_that_of_a_link() -> None:

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import (
+    MIB,
+    Pieces,
+    last,
+    unframed,
+    until,
+)
 
 
 def endless() -> Iterator[bytes]:
@@ -61,3 +68,7 @@ def test_of_a_long_log_the_last_lines_are_kept(piece: int) -> None:
 
 def test_a_line_that_is_too_long_is_cut() -> None:
     assert last([b"x" * MIB, b"y" * MIB], MIB) == b"(only the last 1 MiB of this log)\n" + b"y" * MIB
+
+
+def test_a_stream_without_an_end_is_read_until_the_deadline() -> None:
+    assert last(until(endless(), deadline_in(0.05)), 4096).startswith(b"(only the last 4 KiB of this log)\n")

@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GIB
+from samples import GIB, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._planning import request as request_module
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 
@@ -211,3 +213,13 @@ def test_a_request_that_was_stored_without_how_it_is_launched_has_the_defaults()
     for name in ("bootstrap_timeout", "verify_timeout", "pull", "pull_timeout"):
         del document[name]
     assert Request.from_json(document) == check_request(BASE)
+
+
+def test_a_later_variable_leaves_the_digests_of_earlier_sessions_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its default, a variable of a later release does not count: the request is that of the earlier release."""
+    other = {variable.field for variable in REQUEST_VARIABLES if variable.kept or variable.since}
+    earlier = {name: value for name, value in request().to_json().items() if name not in (*other, "strategy")}
+    later = [replace(one, since="9.0.0") if one.field == "strategy" else one for one in REQUEST_VARIABLES]
+    monkeypatch.setattr(request_module, "REQUEST_VARIABLES", tuple(later))
+    assert request().digest == digest(earlier)
+    assert request(strategy="spread").digest != request().digest

@@ -12,9 +12,10 @@ import pytest
 from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import within
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment, within
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
@@ -139,6 +140,12 @@ def refusal(variables: dict[str, Any]) -> str:
         ),
         ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "must be server:/path for an NFS folder"),
         ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "must be one of: bind, volume, nfs"),
+        (
+            "mounts",
+            [{"source": "cluster-compute-runtime-1", "target": "/rt"}],
+            "'cluster-compute-runtime-1'",
+            "must not start with cluster-compute-runtime-: these volumes are the agents' own",
+        ),
         ("mounts", [{**DATA, "mode": "rwx"}], "'rwx'", "must be one of: rw, ro"),
         ("mounts", [DATA, {**DATA, "target": "/data/"}], "'/data'", "must be the target of one mount only"),
         ("apps", {"name": "x"}, "{'name': 'x'}", "must be a list"),
@@ -262,3 +269,57 @@ def test_a_session_that_no_pool_can_hold_is_refused() -> None:
     )
     with pytest.raises(InputError, match=exactly(message)):
         asked(cluster_size=31, network_pool=pools)
+
+
+HUGE, SURROGATE = 10**400, "lone \ud800"
+
+
+@pytest.mark.parametrize("variable", REQUEST_VARIABLES, ids=lambda variable: variable.name)
+@pytest.mark.parametrize(
+    "value",
+    [
+        HUGE,
+        -HUGE,
+        10**5000,
+        float("inf"),
+        float("nan"),
+        SURROGATE,
+        [HUGE],
+        {"uid": HUGE, "A": HUGE},
+        {"A": [[SURROGATE]]},
+        {SURROGATE: 1},
+        "x" * (1 << 21),
+        [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]],
+    ],
+    ids=range(12),
+)
+def test_values_that_cannot_be_computed_with_are_refused_in_one_sentence(variable: Variable, value: object) -> None:
+    with pytest.raises(InputError) as caught:
+        variable.check(variable.full_name, value)
+    message = caught.value.message
+    assert message.startswith("session_")
+    assert message.endswith(".")
+    assert len(message) < 600
+    message.encode()
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    endless: list[object] = []
+    endless += [endless, endless]
+    assert refusal({"agents": endless}) == "session_agents: 'a nested value': must have at most 100000 values."
+
+
+@pytest.mark.parametrize("image", ["a\x1b[31m", "a\x07", "imag\xe9", "a" * 600, "a b", "a\u202eb"])
+def test_images_with_characters_that_no_reference_has_are_refused(image: str) -> None:
+    assert "must be an image reference" in refusal({"image": image})
+
+
+def test_an_environment_variable_that_no_program_can_start_with_is_refused() -> None:
+    assert check_environment("session_environment", {"A": "x" * ((1 << 17) - 3)})
+    for text in ("x" * ((1 << 17) - 2), "\xe9" * (1 << 16)):
+        assert refusal({"environment": {"A": text}}).endswith("must have at most 131071 bytes together with its name.")
+
+
+@pytest.mark.parametrize("name", [0o12345, 2024])
+def test_a_name_that_yaml_reads_as_a_number_is_refused(name: object) -> None:
+    assert "must be in quotes" in refusal({"name": name})

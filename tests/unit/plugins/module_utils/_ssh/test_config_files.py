@@ -37,7 +37,7 @@ def test_a_login_s_environment(entries: list[str], own: dict[str, str], wanted: 
 
 
 def test_sshd_is_told_the_environment_in_one_directive() -> None:
-    text = config_files.sshd_config({"B": 'say "hi" \\o/', "A": "#1 $X"}, "work")
+    text = config_files.sshd_config({"B": 'say "hi" \\o/', "A": "#1 $X"}, "work", 1)
 
     assert [line for line in text.splitlines() if line.startswith("SetEnv")] == [
         'SetEnv "A=#1 $X" "B=say \\"hi\\" \\\\o/"'
@@ -122,3 +122,9 @@ def test_where_the_controller_finds_main1(published: str, address: str) -> None:
 def test_a_session_without_a_published_port_is_refused() -> None:
     with pytest.raises(ComputeError, match="publishes no SSH port of main1"):
         config_files.ssh_port(replace(PLAN, containers=(replace(PLAN.main, ports=()),)))
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 100), (50, 100), (1000, 2000)])
+def test_connections_without_a_login_are_bounded_by_the_size_of_the_session(size: int, most: int) -> None:
+    text = config_files.sshd_config({}, "work", size)
+    assert f"\nMaxStartups {most}\nPerSourceMaxStartups 100\nLoginGraceTime 30\n" in text

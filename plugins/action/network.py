@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action of every module that needs no work on the controller; meta/runtime.yml names the modules.
+"""The action of ``network``, and of every other module that needs no work on the controller: meta/runtime.yml names them.
 
 It runs the module on the engine that the inventory names for the host, without a process of its own where possible, and
 turns a lost connection into a failure.

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The labels of a session's container, checked before anything reads them: every user of an engine can write labels."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import uuid
+from typing import Any, Callable, Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner, check_session_name
+
+# Limits of what a session can have. A label that exceeds them is not the collection's.
+_MOST_TEXT = 1 << 17
+_MOST_CONTAINERS = 1000
+_MOST_AMOUNT = 1 << 60
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+
+
+def flaw(labels: Mapping[str, str]) -> str:
+    """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw.
+
+    >>> flaw({"cluster.compute.container.rank": "first"})
+    'cluster.compute.container.rank'
+    """
+    return next((name for name, check in _CHECKS.items() if labels.get(name) and not _passes(check, labels[name])), "")
+
+
+def whole(text: str | None) -> int:
+    """A small number from a label; 0 for any other text."""
+    return int(text) if text and re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) else 0
+
+
+def _passes(check: Callable[[str], object], text: str) -> bool:
+    try:
+        return len(text) <= _MOST_TEXT and bool(check(text))
+    except Exception:
+        return False
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) is not None
+
+
+def _is_word(text: str) -> bool:
+    return _WORD.fullmatch(text) is not None
+
+
+def _are_resources(text: str) -> bool:
+    resources = json.loads(text)
+    amounts = [resources.get(name, 0) for name in ("millicpus", "memory", "shm")]
+    gpus = resources.get("gpus") or []
+    return (
+        all(_is_amount(amount) for amount in amounts)
+        and len(gpus) <= _MOST_CONTAINERS
+        and all(isinstance(gpu["id"], str) and 0 < float(gpu.get("shares", 1.0)) <= 1024 for gpu in gpus)
+        and re.fullmatch(r"[0-9,-]*", resources.get("cpuset") or "") is not None
+    )
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_AMOUNT
+
+
+def _are_ports(text: str) -> bool:
+    ports = json.loads(text)
+    return isinstance(ports, list) and all(
+        isinstance(port["name"], str)
+        and ipaddress.ip_address(port["host_ip"])
+        and all(_is_amount(port[name]) and port[name] <= 65535 for name in ("container_port", "host_port"))
+        for port in ports
+    )
+
+
+def _is_placement(text: str) -> bool:
+    runs = json.loads(text)
+    counts = [count for agent, count in runs if isinstance(agent, str) and _is_amount(count)]
+    return len(counts) == len(runs) and 0 < sum(counts) <= _MOST_CONTAINERS
+
+
+_CHECKS: Mapping[str, Callable[[str], object]] = {
+    LABEL_SESSION: uuid.UUID,
+    LABEL_SESSION + ".name": check_session_name,
+    LABEL_SESSION + ".owner": check_owner,
+    LABEL_SESSION + ".group": _is_word,
+    LABEL_SESSION + ".mode": _is_word,
+    LABEL_SESSION + ".size": _is_whole,
+    LABEL_SESSION + ".placement": _is_placement,
+    LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
+    LABEL_SESSION + ".request": _is_word,
+    LABEL_LAUNCH: _is_word,
+    LABEL_CONTAINER: uuid.UUID,
+    LABEL_CONTAINER + ".role": _is_word,
+    LABEL_CONTAINER + ".index": _is_whole,
+    LABEL_CONTAINER + ".rank": _is_whole,
+    LABEL_CONTAINER + ".resources": _are_resources,
+    LABEL_CONTAINER + ".ports": _are_ports,
+    LABEL_CONTAINER + ".spec": _is_word,
+}
