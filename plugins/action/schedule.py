@@ -50,6 +50,7 @@ class ActionModule(ComputeAction):
         args["kept"] = artifacts.session
         result = self._until_placed(args, 0.0 if self._task.check_mode else wait, task_vars)
         result["has_command"] = bool(result.get("plan") and request.command)
+        result["must_apply_limits"] = False
         result["network_patience"] = network_patience(lost_agents(statuses))
         if result.get("outcome") == "placed" and not self._task.check_mode:
             artifacts.remove(args["kept"])
@@ -81,6 +82,9 @@ class ActionModule(ComputeAction):
         )
         manner = {variable.field: getattr(request, variable.field) for variable in KEPT}
         result["deployment"] = {**decided.to_json(), **manner}
+        # Also without a change: a controller may have been lost before it wrote a change into the containers.
+        is_limited = bool(request.lifetime or request.idle_timeout or result.get("has_new_limits"))
+        result["must_apply_limits"] = is_limited and result["outcome"] in ("running", "repair")
         if self._task.diff and result["outcome"] in ("placed", "repair"):
             result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
 

@@ -15,8 +15,10 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
+from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import is_name_pattern
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     COPY,
@@ -55,8 +57,12 @@ class ActionModule(ComputeAction):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
             )
+        if entry_point == TERMINATE:
+            result["is_pattern"] = is_name_pattern(checked["name"] or values.get("session_name"))
         if entry_point == LAUNCH:
-            requests = make_requests(values, int(result["variables"]["session_count"]))
+            settings = result["variables"]
+            values = with_preset(values, settings["session_preset"], settings["session_presets"])
+            requests = make_requests(values, int(settings["session_count"]))
             _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
             result["requests"] = [request.to_json() for request in requests]
             result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]

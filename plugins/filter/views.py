@@ -27,6 +27,8 @@ class FilterModule:
             "session_summary": views.summary,
             "session_end": views.termination_summary,
             "sessions_table": views.sessions_table,
+            "names_matching": views.names_matching,
+            "match_summary": views.match_summary,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
             "sessions_to_end": views.finished_sessions,

@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import time
+from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
     describe_command_exit,
     describe_container_exit,
+    limit_reached,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
@@ -136,7 +138,7 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
         (
             session["name"],
             session["owner"],
-            _shown_state(session),
+            session["state"] + "".join(" (%s)" % text for text in _remarks(session)),
             session["size"],
             session["mode"],
             _resources_of(session),
@@ -150,13 +152,17 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
     return table(("session", "owner", "state", "size", "mode", "each", "image", "created", "agents", "reason"), rows)
 
 
-def _shown_state(session: Json) -> str:
-    """The state; of a running session also what is missing, and whether its command has ended."""
-    notes = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
+def _remarks(session: Json) -> List[str]:
+    """What a running session lacks, how its command ended, and when it ends by itself."""
+    remarks = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
-        notes.append("command failed" if command["exit_code"] else "command succeeded")
-    return str(session["state"]) + (" (%s)" % "; ".join(notes) if notes else "")
+        remarks.append("command failed" if command["exit_code"] else "command succeeded")
+    if session["state"] == "RUNNING" and session.get("ends"):
+        remarks.append("%s left" % show_seconds(max(0.0, session["ends"] - time.time())))
+    if session["state"] == "RUNNING" and session.get("idle_timeout"):
+        remarks.append("ends when idle for %s" % show_seconds(session["idle_timeout"]))
+    return remarks
 
 
 def _resources_of(session: Json) -> str:
@@ -168,6 +174,20 @@ def _resources_of(session: Json) -> str:
 def show_time(seconds: float) -> str:
     """A time, in seconds since the epoch, in the reader's time zone, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def show_seconds(seconds: float) -> str:
+    """A time span in its two largest units.
+
+    >>> show_seconds(93784), show_seconds(3600), show_seconds(59.9)
+    ('1 d 2 h', '1 h', '59 s')
+    """
+    left, parts = int(seconds), []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        parts.append((left // size, unit))
+        left %= size
+    first = next((place for place, (count, _unit) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join("%d %s" % part for part in parts[first : first + 2] if part[0] or first == len(parts) - 1)
 
 
 def what_happened(session: Json) -> str:
@@ -207,6 +227,22 @@ def termination_summary(result: Json, name: str) -> str:
     return "Session %s: %s (%s)" % (session["name"], session["state"], session["reason"])
 
 
+def names_matching(sessions: Sequence[Json], pattern: str) -> List[str]:
+    """The names of the sessions that match a pattern of a shell, in the order of the list."""
+    return [session["name"] for session in sessions if fnmatchcase(session["name"], str(pattern))]
+
+
+def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> str:
+    """What a pattern of names terminates, or would terminate if the user meant several sessions.
+
+    >>> match_summary(["sweep-1", "sweep-2"], "sweep-*")
+    '2 live sessions match sweep-*: sweep-1, sweep-2'
+    """
+    count = "%d live session%s" % (len(names), " matches" if len(names) == 1 else "s match")
+    advice = "; add -e session_many=true to terminate them." if refused else ""
+    return "%s %s: %s%s" % (count, pattern, ", ".join(names) or "nothing to end", advice)
+
+
 def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
     """The last lines of each container's log, each line after its container's name, in rank order."""
     lines: List[str] = []
@@ -228,8 +264,9 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
 
 def _is_finished(session: Json) -> bool:
     command = session.get("command") or {}
-    is_done = session["terminate_when_done"] and command.get("exit_code") is not None
+    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None
     # An agent that is out of reach may come back with its containers: only an end that is seen counts.
     has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
     has_failed = has_dead or bool(command.get("exit_code"))
-    return bool(is_done or (session["on_failure"] == "terminate" and has_failed))
+    is_over = bool(limit_reached(session["containers"]))
+    return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)

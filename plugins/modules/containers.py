@@ -19,11 +19,13 @@ options:
       - V(created) creates the containers, so that files can be installed in them before their first start. A stopped container
         is kept with its files. A container that an earlier launch created and never started is created again.
       - V(started) starts the containers that do not run, and checks a moment later that they still run.
-      - V(stopped) stops the containers that run. Their files stay.
-      - V(absent) removes the containers, with their anonymous volumes and the volumes that the session defines. A volume that
-        another container mounts is kept, and is removed with the last session that mounts it.
+      - V(stopped) stops the containers that run. Their files stay. Every program in them receives SIGTERM, in all containers
+        at once, and SIGKILL if it still runs after the grace of its session.
+      - V(limited) writes the session's lifetime and idle timeout into the containers that run, where they differ.
+      - V(absent) stops the containers that run, and removes all of them, with their anonymous volumes and the volumes that the
+        session defines. A volume that another container mounts is kept, and is removed with the last session that mounts it.
     type: str
-    choices: [created, started, stopped, absent]
+    choices: [created, started, limited, stopped, absent]
     default: started
   agent:
     description:
@@ -32,7 +34,8 @@ options:
     required: true
   plan:
     description:
-      - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(state=absent) and O(sessions) is set.
+      - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(sessions) is set for O(state=stopped) or
+        O(state=absent).
       - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
         C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
       - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
@@ -40,7 +43,7 @@ options:
     type: dict
   sessions:
     description:
-      - The UUIDs of the sessions whose containers are removed, for O(state=absent).
+      - The UUIDs of the sessions whose containers are stopped or removed, for O(state=stopped) and O(state=absent).
     type: list
     elements: str
   launch:
@@ -59,9 +62,9 @@ options:
     default: 60
   stop_timeout:
     description:
-      - Seconds between SIGTERM and SIGKILL, for O(state=stopped).
+      - Seconds between SIGTERM and SIGKILL, for O(state=stopped). If not set, the grace of each session.
+      - The programs have at most the grace of their session.
     type: int
-    default: 10
   bootstrap_timeout:
     description:
       - Seconds that the session's bootstrap script may take in each container, for O(state=started).
@@ -147,7 +150,7 @@ actions:
       type: str
       sample: alice.train.main1
     action:
-      description: The change, such as V(created), V(recreated), V(started), V(stopped), V(removed) or V(volume removed).
+      description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed) or V(volume removed).
       returned: always
       type: str
       sample: created
@@ -182,18 +185,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["created", "started", "stopped", "absent"], "default": "started"},
+    "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
     "agent": {"type": "str", "required": True},
     "plan": {"type": "dict"},
     "sessions": {"type": "list", "elements": "str"},
     "launch": {"type": "str", "default": ""},
     "parallelism": {"type": "int"},
     "deadline": {"type": "int", "default": 60},
-    "stop_timeout": {"type": "int", "default": 10},
+    "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
     "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
     **engine_options(),
@@ -202,8 +205,8 @@ ARGUMENT_SPEC = {
 RULES = {
     "mutually_exclusive": [["plan", "sessions"]],
     "required_if": [
-        *[("state", state, ["plan"]) for state in ("created", "started", "stopped")],
-        ("state", "absent", ["plan", "sessions"], True),
+        *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
+        *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
     ],
     "supports_check_mode": True,
 }
@@ -217,6 +220,8 @@ def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "absent":
         sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
         return removed(engine, sessions, params["launch"], parallelism, deadline, check=check_mode).to_json()
+    if params["plan"] is None:
+        return stopped(engine, params["sessions"], parallelism, params["stop_timeout"], check=check_mode).to_json()
     launch = AgentContainers(
         engine=engine,
         plan=read_plan(params["plan"]),
@@ -230,7 +235,8 @@ def work(params: Json, check_mode: bool) -> Json:
     )
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
-    return (launch.created() if params["state"] == "created" else launch.started()).to_json()
+    work_of = {"created": launch.created, "started": launch.started, "limited": launch.limited}
+    return work_of[params["state"]]().to_json()
 
 
 def main() -> None:

@@ -172,6 +172,14 @@ network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int
   returned: success
+has_new_limits:
+  description: Whether the request has another lifetime or idle timeout than the running session.
+  type: bool
+  returned: success
+must_apply_limits:
+  description: Whether the limits have to be written into containers that run.
+  type: bool
+  returned: success
 has_command:
   description: Whether the session is placed and has a batch command.
   type: bool
@@ -251,6 +259,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "session": decision.session.to_json(),
         "plan": decision.plan.to_json() if decision.plan else None,
         "reason": decision.reason,
+        "has_new_limits": decision.has_new_limits,
         "missing": list(decision.missing),
         "remove": list(decision.remove),
     }

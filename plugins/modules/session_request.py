@@ -62,6 +62,10 @@ paths:
   type: list
   elements: str
   returned: with O(entry_point=main)
+is_pattern:
+  description: Whether the name is a pattern, which several sessions may match.
+  type: bool
+  returned: with O(entry_point=terminate)
 variables:
   description: The checked variables, by name, without secrets.
   type: dict

@@ -13,6 +13,8 @@ SCHEMA = 1
 LABEL = "cluster.compute."
 LABEL_SCHEMA = LABEL + "schema"
 LABEL_SESSION = LABEL + "session"
+LABEL_GRACE = LABEL_SESSION + ".grace"
+LABEL_BEGAN = LABEL_SESSION + ".began"
 LABEL_LAUNCH = LABEL + "launch"
 LABEL_CONTAINER = LABEL + "container"
 LABEL_BATCH = LABEL_CONTAINER + ".batch"
@@ -30,6 +32,9 @@ REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
 CONFIG_FOLDER = "/etc/cluster-compute"
 MPI_HOSTFILE = "/etc/mpi/hostfile"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Seconds between TERM and KILL at the end of a container, if its session says nothing else.
+GRACE = 10
 
 SSH_PORT = 22
 MASTER_PORT = 12345

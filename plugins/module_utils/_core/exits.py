@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 # The exit code of a command that exceeded its timeout, as of timeout(1).
 TIMED_OUT = 124
+# How PID 1 ends a container by itself (roles/image/files/init.sh).
+LIMITS = {80: "the lifetime of the session is over", 81: "the session was idle for session_idle_timeout"}
 _UNSEEN = {"missing": "gone", "unknown": "out of reach"}
 
 
@@ -35,5 +39,17 @@ def describe_container_exit(container: Json) -> str:
     where = "%s on %s" % (container["hostname"], container["agent"])
     if container["state"] in _UNSEEN:
         return "%s is %s" % (where, _UNSEEN[container["state"]])
+    if container.get("exit_code") in LIMITS and not container.get("oom_killed"):
+        return "%s ended because %s" % (where, LIMITS[container["exit_code"]])
     memory = ", out of memory" if container.get("oom_killed") else ""
     return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
+
+
+def limit_reached(containers: Iterable[Json]) -> str:
+    """Why the session of these containers has ended by itself, or an empty text.
+
+    main1 decides: a sub that ended alone had lost main1.
+    """
+    main = next((container for container in containers if container["hostname"] == "main1"), None)
+    is_over = main is not None and main["state"] == "exited" and not main.get("oom_killed")
+    return LIMITS.get(main["exit_code"], "") if main is not None and is_over else ""

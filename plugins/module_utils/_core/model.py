@@ -15,7 +15,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
 
 Json = Dict[str, Any]
 # The metadata of fields that release 1.1.0 adds.
@@ -80,13 +80,17 @@ class Port:
 
 @dataclass(frozen=True)
 class Mount:
-    """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …)."""
+    """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …).
+
+    A volume that is ``local`` may be a different folder on each agent.
+    """
 
     source: str
     target: str
     type: str = "bind"
     mode: str = "rw"
     options: Mapping[str, str] = field(default_factory=dict)
+    local: bool = False
 
     @classmethod
     def from_json(cls, data: Json) -> Mount:
@@ -96,6 +100,7 @@ class Mount:
             type=str(data.get("type", "bind")),
             mode=str(data.get("mode", "rw")),
             options=dict(data.get("options") or {}),
+            local=bool(data.get("local")),
         )
 
 
@@ -117,8 +122,10 @@ class User:
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
-    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``mounts`` are
-    those of every container. A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
+    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
+    seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
+    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container.
+    A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
     id: str
@@ -134,6 +141,10 @@ class Session:
     bootstrap: str = ""
     command: str = ""
     command_timeout: int = 0
+    grace: int = GRACE
+    lifetime: int = 0
+    idle_timeout: int = 0
+    began: float = 0.0
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()

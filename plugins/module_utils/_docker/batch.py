@@ -10,10 +10,7 @@ roles/image/files/init.sh writes these files.
 
 from __future__ import annotations
 
-import io
 import re
-import tarfile
-import time
 from dataclasses import dataclass
 from typing import Callable, Dict, Sequence, Tuple
 
@@ -85,7 +82,7 @@ class Batch:
         status = self.status()
         begun = status["exit_code"] is not None or self.engine.has_path(main["Id"], folder + "/go", "main1")
         if not begun and not check:
-            self.engine.put_archive(main["Id"], folder, _empty_file("go"), "main1")
+            self.engine.put_file(main["Id"], folder, "go", b"", "main1")
         return {"changed": not begun, **status}
 
     def wait(self, seconds: float) -> Json:
@@ -160,12 +157,3 @@ def _death(engine: Engine, container: Container, listed: Json | None) -> Json:
         "exit_code": state.get("ExitCode"),
         "oom_killed": bool(state.get("OOMKilled")),
     }
-
-
-def _empty_file(name: str) -> bytes:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        entry = tarfile.TarInfo(name)
-        entry.mode, entry.mtime = 0o644, int(time.time())
-        tar.addfile(entry)
-    return archive.getvalue()

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import io
 import posixpath
 import tarfile
+import time
 from typing import List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -53,6 +55,11 @@ class ContainerRequests(Connection):
         with self._asking("resume it", subject) as client:
             client.unpause(identity)
 
+    def terminate(self, identity: str, subject: str = "") -> None:
+        """Send TERM to PID 1, without waiting for the container's end."""
+        with self._asking("send TERM to it", subject) as client:
+            client.kill(identity, "SIGTERM")
+
     def stop(self, identity: str, grace: int, subject: str = "") -> None:
         with self._asking("stop it", subject) as client:
             client.stop(identity, timeout=grace)
@@ -93,6 +100,15 @@ class ContainerRequests(Connection):
         """Unpack a tar archive below an existing folder of the container."""
         with self._asking("take files below %s" % path, subject) as client:
             client.put_archive(identity, path, archive)
+
+    def put_file(self, identity: str, folder: str, name: str, content: bytes, subject: str = "") -> None:
+        """Write a file of root into an existing folder of the container."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            entry = tarfile.TarInfo(name)
+            entry.mode, entry.mtime, entry.size = 0o644, int(time.time()), len(content)
+            tar.addfile(entry, io.BytesIO(content))
+        self.put_archive(identity, folder, archive.getvalue(), subject)
 
     def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""

@@ -39,6 +39,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.batch impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
     AgentSettings,
@@ -52,6 +53,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     clear_away,
     session_containers,
     state_of,
+    stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
@@ -114,20 +116,19 @@ class AgentContainers:
             raise
         return outcome
 
-    def stopped(self, grace: int) -> ContainerChanges:
-        """Stop the containers that run. Their files stay."""
+    def stopped(self, grace: int | None) -> ContainerChanges:
+        """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""
         listed, outcome = self._look()
-        states = RUNNING | {"paused"}
-        running = [container for container in self.mine if state_of(listed.get(container.id)) in states]
-        for container in running:
-            outcome.act(container.name, "stopped", "exited")
-        if running and not self.check:
-
-            def stop(container: Container) -> None:
-                self.engine.stop(listed[container.id]["Id"], grace, container.hostname)
-
-            run_all(stop, running, self.parallelism, keep_going=True)
+        stop_containers(self.engine, list(listed.values()), outcome, self.parallelism, grace, check=self.check)
+        if outcome.actions and not self.check:
             listed, _before = self._look()
+        outcome.containers = self._entries(listed)
+        return outcome
+
+    def limited(self) -> ContainerChanges:
+        """Write the session's limits into the containers that run."""
+        listed, outcome = self._look()
+        apply_limits(self.engine, self.plan.session, list(listed.values()), self.parallelism, outcome, check=self.check)
         outcome.containers = self._entries(listed)
         return outcome
 

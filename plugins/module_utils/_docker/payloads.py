@@ -34,8 +34,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 )
 
 MTU_OPTION = "com.docker.network.driver.mtu"
-# Seconds between SIGTERM and SIGKILL.
-STOP_GRACE = 3
+# Seconds that PID 1 and the engine may need beyond the session's grace.
+STOP_MARGIN = 2
 # The logging drivers that keep files on the agent, and rotate them.
 ROTATING = ("json-file", "local")
 # What neither training nor the SSH runtime needs: device nodes, and capabilities of files. AUDIT_WRITE stays: Debian's sshd ends a
@@ -79,7 +79,8 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
         "Labels": dict(container.labels),
         "WorkingDir": plan.session.user.home,
         "StopSignal": "SIGTERM",
-        "StopTimeout": STOP_GRACE,
+        # PID 1 ends the programs itself; the engine kills only a PID 1 that does not.
+        "StopTimeout": plan.session.grace + STOP_MARGIN,
         # The image's health check would test the program of the image's entrypoint, which does not run.
         "Healthcheck": {"Test": ["NONE"]},
         "ExposedPorts": {port: {} for port in sorted(ports)},

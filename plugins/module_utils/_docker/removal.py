@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import retry_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import active, end_programs, kill_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
 
 Value = TypeVar("Value")
@@ -144,7 +145,10 @@ def _session_of(item: Json) -> str:
 def removed(
     engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
 ) -> ContainerChanges:
-    """Remove the containers of these sessions, or of one launch; and volumes with the last container that mounts them."""
+    """Remove the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
+
+    Programs that run receive TERM first, and the time of their session to end.
+    """
     outcome = ContainerChanges()
     everything = session_containers(engine, sessions) if sessions else []
     listed = [item for item in everything if not launch or item["Labels"].get(LABEL_LAUNCH) == launch]
@@ -152,6 +156,7 @@ def removed(
     if sessions and len(listed) == len(everything):
         volumes, outcome.left = ended_volumes(engine, sessions, listed)
     if not check:
+        end_programs(engine, listed, parallelism)
         remove_containers(engine, listed, parallelism, deadline)
         outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
     for container in listed:
@@ -161,6 +166,34 @@ def removed(
         if name not in outcome.left:
             outcome.act(name, "volume removed", "absent")
     return outcome
+
+
+def stopped(
+    engine: Engine, sessions: Sequence[str], parallelism: int, grace: int | None, *, check: bool
+) -> ContainerChanges:
+    """Stop the containers of these sessions."""
+    listed = session_containers(engine, sessions) if sessions else []
+    states = {engine_name(container): state_of(container) for container in listed}
+    outcome = ContainerChanges(before=states, after=dict(states))
+    stop_containers(engine, listed, outcome, parallelism, grace, check=check)
+    return outcome
+
+
+def stop_containers(
+    engine: Engine,
+    listed: Sequence[Json],
+    outcome: ContainerChanges,
+    parallelism: int,
+    grace: int | None,
+    *,
+    check: bool,
+) -> None:
+    """Stop those of the containers that run, and note it in the outcome."""
+    running = active(listed)
+    for container in running:
+        outcome.act(engine_name(container), "stopped", "exited")
+    if not check:
+        kill_all(engine, end_programs(engine, running, parallelism, grace), parallelism)
 
 
 def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], parallelism: int, deadline: float) -> str:

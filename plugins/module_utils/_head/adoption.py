@@ -11,7 +11,7 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_BEGAN
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
@@ -33,6 +33,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
+# Seconds since the epoch: later than any session.
+_LATEST = 1e11
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "restarting", "paused", "exited", "dead")
 
@@ -98,8 +100,18 @@ def rebuilt_plan(
         subnet=subnet_layout(_label(example, "session.subnet"), request.size),
         ports=_ports(observed) or free_ports(request, placed_on[0], plans, agents),
         mtu=mtu_for(mode, agents, placed_on),
+        began=_began(example) or row.created,
     )
     return build_plan(request, inputs)
+
+
+def _began(container: ObservedContainer) -> float:
+    """When its session was placed; 0 without a valid label."""
+    try:
+        began = float((container.data.get("labels") or {}).get(LABEL_BEGAN, 0.0))
+    except ValueError:
+        return 0.0
+    return began if 0 < began < _LATEST else 0.0
 
 
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:

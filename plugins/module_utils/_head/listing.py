@@ -40,12 +40,22 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
         "containers": containers,
         "degraded": lacking if row.state == states.RUNNING else [],
         "command": next((container["batch"] for container in containers if "batch" in container), None),
+        **_limits(row),
         # What schedule.yml does about it on its next run.
         "on_failure": row.plan.session.on_failure if row.plan else "keep",
         "terminate_when_done": row.plan.session.terminate_when_done if row.plan else False,
         "history": row.history,
         "request": row.request.to_json() if row.request and row.state == states.PENDING else None,
     }
+
+
+def _limits(row: Row) -> Json:
+    """When the session ends by itself: seconds, 0 for never, and the time at which its lifetime is over."""
+    if not row.plan:
+        return {"lifetime": 0, "idle_timeout": 0, "ends": None}
+    session = row.plan.session
+    ends = session.began + session.lifetime if session.lifetime else None
+    return {"lifetime": session.lifetime, "idle_timeout": session.idle_timeout, "ends": ends}
 
 
 def _containers(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequence[Agent]) -> List[Json]:

@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
     can_allocate,
@@ -63,7 +64,7 @@ class Decision:
 
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
-    hold something.
+    hold something. ``has_new_limits``: the request has another lifetime or idle timeout than the running session.
     """
 
     verdict: str
@@ -73,12 +74,14 @@ class Decision:
     missing: Tuple[str, ...] = ()
     remove: Tuple[str, ...] = ()
     is_new: bool = False
+    has_new_limits: bool = False
 
 
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
     adopt(store, context.agents, context.now)
     expire(store, context.now, context.takeover)
+    end_over(store, context.agents, context.now)
     row = store.find(request.name, request.owner)
     if row is not None and row.state != states.PENDING:
         decision = _existing(store, row, request, context)
@@ -102,12 +105,15 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
             store.change(row, states.TERMINATED, context.now, "the rest of it is removed")
             return None
         return Decision("held", row, reason=_held(row))
-    plan = _running_plan(store, row, request, context)
+    launched = _running_plan(store, row, request, context)
+    plan = _with_limits(store, row, launched, request)
+    has_new_limits = plan.session != launched.session
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
     missing = [container for container in plan.containers if (container.agent, container.id) not in up]
     if not missing:
-        return Decision("running", row, plan, remove=removable(store, context.agents))
+        remove = removable(store, context.agents)
+        return Decision("running", row, plan, remove=remove, has_new_limits=has_new_limits)
     if row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
     reachable = {agent.name for agent in context.agents if agent.reachable}
@@ -120,7 +126,8 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     row.holder, row.lease = context.holder, context.now + context.lease
     store.save(row)
     hostnames = tuple(container.hostname for container in missing)
-    return Decision("repair", row, row.plan, missing=hostnames, remove=removable(store, context.agents))
+    remove = removable(store, context.agents)
+    return Decision("repair", row, row.plan, missing=hostnames, remove=remove, has_new_limits=has_new_limits)
 
 
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
@@ -133,6 +140,16 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
     row.request, row.plan = request, rebuilt_plan(row, request, context.agents, booked, plans)
     store.save(row)
     return row.plan
+
+
+def _with_limits(store: Store, row: Row, plan: Plan, request: Request) -> Plan:
+    """The plan with the limits of the request, which may differ from those that the session was launched with."""
+    limits = {name: getattr(request, name) for name in ("lifetime", "idle_timeout")}
+    limited = replace(plan, session=replace(plan.session, **limits))
+    if limited != plan and row.request is not None:
+        row.plan, row.request = limited, replace(row.request, **limits)
+        store.save(row)
+    return limited
 
 
 def _check_same(row: Row, request: Request) -> None:
@@ -232,6 +249,7 @@ def _planned(row: Row, request: Request, placement: Placement, plans: Sequence[P
         subnet=free_subnet(request, plans, context.agents),
         ports=free_ports(request, placement.agents[0], plans, context.agents),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
+        began=context.now,
     )
     return build_plan(request, inputs)
 

@@ -11,10 +11,11 @@ Each is safe to repeat: a change that has happened already changes nothing and i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
@@ -94,6 +95,7 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
 def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
     adopt(store, change.agents, change.now)
     row = store.get(change.id) if change.id else store.find(change.name, change.owner)
+    end_over(store, change.agents, change.now, besides=row.id if row else "")
     if row is None or row.state in states.ENDED:
         return (row.state if row else ""), row
     before = row.state
@@ -118,6 +120,17 @@ def _note_ends(store: Store, row: Row, change: Change) -> None:
     if reason != row.reason:
         row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
         store.note(row, change.now, reason)
+
+
+def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
+    """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others."""
+    rows = [row for row in store.live({states.RUNNING}) if row.holder is None and row.id != besides]
+    for row, session in zip(rows, list_sessions(rows, agents)):
+        reason = limit_reached(session["containers"])
+        if reason:
+            row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
+            store.change(row, states.TERMINATING, now, reason)
+            store.change(row, states.TERMINATED, now, reason)
 
 
 def _result_of(session: Json, is_batch: bool) -> str:

@@ -27,13 +27,20 @@ ALL_ADDRESSES = "0.0.0.0"
 
 
 def check_folders(request: Request, placement: Placement, agents: Iterable[Agent]) -> None:
-    """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place."""
+    """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place.
+
+    A volume without options is a different folder on each agent. A session on several agents is refused unless that is meant.
+    """
     used = [agent for agent in agents if agent.name in placement.agents]
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:
             rule = "must exist on every agent of the session; it does not exist on %s" % ", ".join(lacking)
             raise InputError("session_mounts", mount.source, rule)
+        if mount.type == "volume" and not mount.options and not mount.local and len(used) > 1:
+            names = ", ".join(sorted(agent.name for agent in used))
+            rule = "is a different folder on each agent of the session (%s): add 'local: true' if that is meant, or options"
+            raise InputError("session_mounts", mount.source, rule % names)
 
 
 def can_allocate(request: Request, placement: Placement, plans: Sequence[Plan], agents: Sequence[Agent]) -> bool:

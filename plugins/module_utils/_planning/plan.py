@@ -18,9 +18,12 @@ from itertools import groupby
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    GRACE,
     LABEL,
     LABEL_BATCH,
+    LABEL_BEGAN,
     LABEL_CONTAINER,
+    LABEL_GRACE,
     LABEL_LAUNCH,
     LABEL_SESSION,
     LABEL_SPEC,
@@ -56,6 +59,7 @@ class PlanInputs:
     subnet: Subnet
     ports: Tuple[Port, ...]
     mtu: int | None = None
+    began: float = 0.0
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -66,7 +70,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     known = {field.name for field in fields(request)}
     shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
     own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode, "request": request.digest}
-    session = Session(**{**shared, **own})
+    session = Session(**{**shared, **own}, began=inputs.began)
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
@@ -126,6 +130,8 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
         LABEL_LAUNCH: session.launch,
+        **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
+        **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
     }
 
 
@@ -181,9 +187,17 @@ def _container(
 
 def _with_spec(plan: Plan, container: Container) -> Container:
     """The container with the digest of all that it is made from: a container with another digest is not the right one."""
-    labels = {name: text for name, text in container.labels.items() if text and name not in (LABEL_LAUNCH, LABEL_SPEC)}
+    labels = {
+        name: text
+        for name, text in container.labels.items()
+        if text and name not in (LABEL_LAUNCH, LABEL_SPEC, LABEL_GRACE, LABEL_BEGAN)
+    }
     document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
-    document["session"].pop("launch")
+    # A launch is new each time, and limits may change. A plan of release 1.0.0 has no grace.
+    for name in ("launch", "grace", "lifetime", "idle_timeout", "began"):
+        document["session"].pop(name)
+    for mount in document["session"]["mounts"]:
+        mount.pop("local")
     document["network"].pop("labels")
     # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
     document["containers"][0]["mounts"] = document["session"].pop("mounts")

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
@@ -56,7 +56,7 @@ class Request:
         read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
-            TERMINATE: "Required.",
+            TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
             LOGS: "Required. The newest session of this name is shown.",
             LIST: "If empty, all sessions are listed.",
             EXEC: "Required.",
@@ -179,6 +179,30 @@ class Request:
     terminate_when_done: bool = declared_flag(
         "Terminate the session when its batch command has ended. Requires O(session_command)."
     )
+    grace: int = declared(
+        "int",
+        GRACE,
+        "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
+        rules.within(0, 3600),
+        since="1.1.0",
+    )
+    lifetime: int = declared(
+        "int",
+        0,
+        "Seconds after its placement at which the session ends, from 0, which means never, to 31536000, which is a year. May be "
+        "changed while the session runs.",
+        rules.within(0, 365 * _DAYS),
+        kept=True,
+    )
+    idle_timeout: int = declared(
+        "int",
+        0,
+        "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
+        "is in use while a login by SSH lasts, or programs in one of its containers use a twentieth of a CPU or more. May be "
+        "changed while the session runs.",
+        rules.within(0, 30 * _DAYS),
+        kept=True,
+    )
     bootstrap: str = declared(
         "str", "", "Script that every container runs before it counts as ready.", rules.check_text
     )
@@ -288,6 +312,9 @@ class Request:
         defaults = Request(self.name, self.owner).to_json()
         later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
         settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        settings["mounts"] = [
+            {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
+        ]
         return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
 
     def differences(self, other: Request) -> List[str]:

@@ -207,7 +207,7 @@ def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
 
 
 def _mount(variable: str, value: Any) -> Mount:
-    entry = _entry(variable, value, ("source", "target", "type", "mode", "options"), ("source", "target"))
+    entry = _entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
     source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
     kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
     mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
@@ -231,7 +231,10 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(
             variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
         )
-    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()})
+    is_local = check_boolean("%s: local" % variable, entry.get("local", False))
+    if is_local and (kind != "volume" or options):
+        raise InputError(variable, source, "must be a volume without options to be local")
+    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()}, is_local)
 
 
 def check_path(variable: str, value: Any) -> str:
@@ -272,6 +275,21 @@ def check_user(variable: str, value: Any) -> User:
 def check_name(_variable: str, value: Any) -> str:
     """The name of a session."""
     return check_session_name(value)
+
+
+def is_name_pattern(value: Any) -> bool:
+    """
+    >>> is_name_pattern("sweep-*"), is_name_pattern("sweep-1")
+    (True, False)
+    """
+    return isinstance(value, str) and bool(set("*?[") & set(value))
+
+
+def check_name_pattern(variable: str, value: Any) -> str:
+    """A pattern of a shell for the names of sessions."""
+    if not re.fullmatch(r"[A-Za-z0-9._*?!\[\]-]{1,64}", value):
+        raise InputError(variable, value, "must be a name, or a pattern of a name's characters with '*', '?' and '[…]'")
+    return str(value)
 
 
 def check_session_owner(_variable: str, value: Any) -> str:

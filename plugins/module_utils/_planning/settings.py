@@ -14,6 +14,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     COPY,
@@ -38,6 +39,21 @@ _LEASE = (
 )
 
 SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "preset",
+        "str",
+        "",
+        "Name of a preset of O(session_presets): resources of each container. O(session_cpus), O(session_memory), "
+        "O(session_shm) or O(session_gpus) beside it has precedence.",
+        rules.check_text,
+    ),
+    Variable(
+        "presets",
+        "dict",
+        SHIPPED,
+        "The presets by name, each a dictionary of C(cpus), C(memory), C(shm) and C(gpus). Replaces the table of the collection.",
+        check_presets,
+    ),
     Variable(
         "count",
         "int",
@@ -82,6 +98,11 @@ SETTINGS: Tuple[Variable, ...] = (
         "Seconds after which later sessions no longer pass a waiting one.",
         rules.within(0, _MOST),
         read_by=(LAUNCH, SCHEDULE),
+    ),
+    flag(
+        "many",
+        "Terminate all live sessions of the owner whose names match O(session_name), a pattern with C(*), C(?) or C([…]).",
+        read_by=(TERMINATE,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
     Variable(
@@ -216,13 +237,20 @@ def check_variables(entry_point: str, values: Mapping[str, Any]) -> Dict[str, An
     for variable in read_by(entry_point):
         value = values.get(variable.full_name)
         is_empty = value in (None, "") and variable.default == ""
-        if is_empty or _means_every_owner(variable, entry_point, value):
+        if _is_pattern(variable, entry_point, value):
+            rules.check_name_pattern(variable.full_name, value)
+            normal = value
+        elif is_empty or _means_every_owner(variable, entry_point, value):
             normal = "" if is_empty else value
         else:
             normal = variable.normal_form(value)
         if not variable.field and not variable.secret:
             checked[variable.full_name] = normal
     return checked
+
+
+def _is_pattern(variable: Variable, entry_point: str, value: Any) -> bool:
+    return variable.name == "name" and entry_point == TERMINATE and rules.is_name_pattern(value)
 
 
 def _means_every_owner(variable: Variable, entry_point: str, value: Any) -> bool:

@@ -131,6 +131,12 @@ MOUNT: Dict[str, Documentation] = {
     },
     "mode": {"type": "str", "choices": ["rw", "ro"], "default": "rw", "description": "Whether containers may write."},
     "options": {"type": "dict", "description": "Options of the volume driver; not for V(bind)."},
+    "local": {
+        "type": "bool",
+        "default": False,
+        "description": "A volume without options may be a different folder on each agent. A session on several agents is "
+        "refused without this.",
+    },
 }
 APP: Dict[str, Documentation] = {
     "name": {"type": "str", "required": True, "description": "Lower-case letters, digits and C(-); not V(ssh)."},

@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
@@ -67,7 +68,7 @@ class Bundle:
     def content_digest(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
-        scripts = [session.bootstrap, session.command, session.command_timeout]
+        scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
         own = [container.id, container.hostname, container.address]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
@@ -114,6 +115,8 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "bootstrap": session.bootstrap,
         "command": session.command if is_main else "",
         "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "grace": "%d\n" % session.grace,
+        "limits": limits_text(session),
         "volumes": "".join(volumes),
         "container": container.id + "\n",
     }

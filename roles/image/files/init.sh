@@ -4,13 +4,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
-# its command, and becomes sshd. Requires nothing of the image. Its input is in /etc/cluster-compute, where it is installed before
-# the container starts; an empty file means none:
+# its command, runs sshd, and ends all programs when it receives TERM (life.sh). Requires nothing of the image. Its input is in
+# /etc/cluster-compute, where it is installed before the container starts; an empty file means none:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
+#   grace       the seconds between TERM and KILL at the end, 10 without it
+#   limits      when the session ends by itself (limits.sh); it may change while the container runs
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
@@ -20,6 +22,12 @@ config=/etc/cluster-compute
 state=$config
 user=work
 export PATH="${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}:$runtime/bin"
+helpers='' # PIDs of subshells of PID 1, which end with it
+sshd=''
+# shellcheck source=roles/image/files/life.sh
+. "$runtime/libexec/life.sh"
+# shellcheck source=roles/image/files/limits.sh
+. "$runtime/libexec/limits.sh"
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -85,14 +93,28 @@ seconds_up() {
     echo "${up%%.*}"
 }
 
-end_group() { # PID: terminates the process group: TERM, and KILL after ten seconds
-    kill -TERM "-$1" 2>/dev/null
-    tries=0
-    while [ "$tries" -lt 50 ] && kill -0 "-$1" 2>/dev/null; do
-        sleep 0.2
-        tries=$((tries + 1))
+members() { # SESSION: prints the PIDs of a process session. What a program starts stays in it, also in other process groups
+    for entry in /proc/[0-9]*/stat; do
+        { IFS= read -r line <"$entry"; } 2>/dev/null || continue
+        entry=${entry#/proc/}
+        # shellcheck disable=SC2086 # the fields after the name: STATE PPID PGRP SESSION …
+        set -- "$1" ${line##*') '}
+        [ "$2" = Z ] || [ "$5" != "$1" ] || echo "${entry%/stat}"
     done
-    kill -KILL "-$1" 2>/dev/null
+}
+
+end_session() { # SESSION: terminates the processes of a process session: TERM, and KILL after the grace
+    read_grace
+    read_clock
+    limit=$((clock + grace * 100))
+    # shellcheck disable=SC2046 # a list of PIDs
+    kill -TERM $(members "$1") 2>/dev/null
+    while [ "$clock" -lt "$limit" ] && [ -n "$(members "$1")" ]; do
+        "$runtime/bin/sleep" 0.2
+        read_clock
+    done
+    # shellcheck disable=SC2046
+    kill -KILL $(members "$1") 2>/dev/null
 }
 
 watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had to be ended
@@ -102,7 +124,7 @@ watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had 
     done
     touch "$state/.timed_out"
     say "the command took longer than $2 s and is ended"
-    end_group "$1"
+    end_session "$1"
 }
 
 oom_kills() { # how often the kernel has killed a process of this container because memory ran out (cgroup v2, then v1)
@@ -144,7 +166,21 @@ batch() {
     mv "$state/exit_code.new" "$state/exit_code"
 }
 
-trap 'exit 143' TERM INT
+run_sshd() { # becomes sshd
+    # The image's own settings for the loader and OpenSSL are not for these programs.
+    unset LD_LIBRARY_PATH LD_PRELOAD
+    set -- -D -e -f "$config/sshd_config"
+    # Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
+    [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
+    # Such an sshd also bans addresses after failed logins. All clients of a published port can have the address of the gateway.
+    [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "PerSourcePenalties=no"
+    [ ! -x "$runtime/libexec/sshd-auth" ] || set -- "$@" -o "SshdAuthPath=$runtime/libexec/sshd-auth"
+    exec "$runtime/libexec/sshd" "$@"
+}
+
+trap 'finish 143' TERM INT
+trap 'finish 80' USR1 # the lifetime of the session is over
+trap 'finish 81' USR2 # the session is idle
 mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp
 find_state
@@ -154,14 +190,12 @@ own_new_volumes
 bootstrap
 if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
     batch &
+    helpers="$helpers $!"
 fi
-
-# The image's own settings for the loader and OpenSSL are not for these programs.
-unset LD_LIBRARY_PATH LD_PRELOAD
-set -- -D -e -f "$config/sshd_config"
-# Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
-[ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
-# Such an sshd also bans addresses after failed logins. All clients of a published port can have the address of the gateway.
-[ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "PerSourcePenalties=no"
-[ ! -x "$runtime/libexec/sshd-auth" ] || set -- "$@" -o "SshdAuthPath=$runtime/libexec/sshd-auth"
-exec "$runtime/libexec/sshd" "$@"
+run_sshd &
+sshd=$!
+keep_limits &
+helpers="$helpers $!"
+wait "$sshd"
+say "sshd ended with exit code $?"
+finish 1

@@ -5,11 +5,12 @@
 #
 # Build the SSH runtime from the programs of the system in which this script runs (the root of the reference image):
 #
-#   sh make_runtime.sh INIT VERSION
+#   sh make_runtime.sh FOLDER VERSION
 #
-# INIT is the script that becomes bin/init (run by the runtime's own shell), VERSION what the file `version` says. The result needs nothing outside its own
-# folder: every program names its loader and its libraries by their place in it. It holds for any architecture and any
-# distribution, because the loader's name comes from the programs, and the libraries are those that ldd lists.
+# FOLDER contains init.sh, which becomes bin/init (run by the runtime's own shell), and life.sh and limits.sh, its other parts. VERSION is what
+# the file `version` says. The result needs nothing outside its own folder: every program names its loader and its libraries by
+# their place in it. It holds for any architecture and any distribution, because the loader's name comes from the programs, and
+# the libraries are those that ldd lists.
 set -eu
 
 runtime=/opt/cluster-compute
@@ -78,9 +79,10 @@ add_program sshd-session libexec optional # a program of its own since OpenSSH 9
 add_program sshd-auth libexec optional    # and since 10.0
 {
     echo "#!$runtime/bin/sh"
-    tail -n +2 "$1" # without the line that names the shell of an ordinary system
+    tail -n +2 "$1/init.sh" # without the line that names the shell of an ordinary system
 } >"$runtime/bin/init"
 chmod 0755 "$runtime/bin/init"
+install -m 0644 "$1/life.sh" "$1/limits.sh" "$runtime/libexec/"
 
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*

@@ -113,6 +113,63 @@ def test_only_lists_and_logs_are_of_every_owner() -> None:
         check("terminate", owner="all", name="train")
 
 
+def test_a_preset_gives_the_resources() -> None:
+    assert launch(preset="medium")["requests"] == launch(cpus=4, memory="16g", shm="2g", gpus=0)["requests"]
+
+
+def test_a_resource_beside_a_preset_has_precedence_also_if_it_is_the_default() -> None:
+    (checked,) = launch(preset="large", cpus=1, memory="")["requests"]
+    assert (checked["millicpus"], checked["memory"], checked["gpus"]) == (1000, 64 << 30, 1)
+
+
+def test_the_inventory_may_have_presets_of_its_own() -> None:
+    presets = {"tiny": {"cpus": 0.1, "memory": "64m", "shm": "16m"}}
+    (checked,) = launch(preset="tiny", presets=presets)["requests"]
+    assert (checked["millicpus"], checked["memory"], checked["shm"], checked["gpus"]) == (100, 64 << 20, 16 << 20, 0)
+    with pytest.raises(
+        InputError, match=exactly("session_preset: 'small': must be a preset of session_presets: tiny.")
+    ):
+        launch(preset="small", presets=presets)
+
+
+@pytest.mark.parametrize(
+    ("presets", "message"),
+    [
+        (["small"], "session_presets: ['small']: must be a dictionary of presets by name."),
+        ({"a": 3}, "session_presets.a: 3: must be a dictionary of cpus, memory, shm, gpus."),
+        ({"a": {"disk": "1g"}}, "session_presets.a: 'disk': must be one of cpus, memory, shm, gpus."),
+        ({"a": {"cpus": 0}}, "session_presets.a.cpus: 0: must be at least 0.01."),
+    ],
+)
+def test_a_wrong_preset_is_refused_also_if_it_is_not_used(presets: Any, message: str) -> None:
+    with pytest.raises(InputError, match=exactly(message)):
+        launch(presets=presets)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_pattern"), [("sweep-*", True), ("sweep-[1-3]", True), ("sweep-?", True), ("sweep-1", False)]
+)
+def test_the_name_to_terminate_may_be_a_pattern(name: str, is_pattern: bool) -> None:
+    result = check("terminate", name=name, many="yes")
+    assert (result["is_pattern"], result["variables"]["session_many"]) == (is_pattern, True)
+
+
+@pytest.mark.parametrize("entry_point", ["main", "logs"])
+def test_no_other_name_is_a_pattern(entry_point: str) -> None:
+    with pytest.raises(InputError, match="session_name"):
+        check(entry_point, name="sweep-*")
+
+
+def test_a_pattern_has_the_characters_of_names() -> None:
+    with pytest.raises(
+        InputError,
+        match=exactly(
+            "session_name: 'a/*': must be a name, or a pattern of a name's characters with '*', '?' and '[…]'."
+        ),
+    ):
+        check("terminate", name="a/*")
+
+
 @pytest.mark.parametrize("version", ["2.16.14", "2.17.6", "2.17.0rc1", "2.18.0", "2.18.0rc2"])
 def test_a_vulnerable_ansible_core_is_refused(version: str) -> None:
     with pytest.raises(ComputeError, match=r"ansible-core .* has CVE-2024-11079, .*; install .*\.$"):

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The limits of a session in its containers: PID 1 keeps them (roles/image/files/limits.sh), and reads them again and again."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Session
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import ContainerChanges
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name
+
+FILE = "limits"
+
+
+def limits_text(session: Session) -> str:
+    r"""The file that PID 1 reads; empty without a limit.
+
+    >>> limits_text(Session("", "", "", "", "", "", 1, "", "", lifetime=60, began=1000.5, idle_timeout=20))
+    'lifetime 60 1000\nidle 20\\n'
+    """
+    lifetime = "lifetime %d %d\n" % (session.lifetime, session.began) if session.lifetime else ""
+    return lifetime + ("idle %d\n" % session.idle_timeout if session.idle_timeout else "")
+
+
+def apply_limits(
+    engine: Engine,
+    session: Session,
+    listed: Sequence[Json],
+    parallelism: int,
+    outcome: ContainerChanges,
+    *,
+    check: bool,
+) -> None:
+    """Write the limits into those of the containers that run and have others."""
+    wanted = limits_text(session).encode()
+
+    def differs(container: Json) -> bool:
+        return engine.read_file(container["Id"], "%s/%s" % (CONFIG_FOLDER, FILE), engine_name(container)) != wanted
+
+    running = [container for container in listed if container["State"] == "running"]
+    changed = [one for one, is_other in zip(running, run_all(differs, running, parallelism)) if is_other]
+    for container in changed:
+        outcome.act(engine_name(container), "limited", "running")
+
+    def write(container: Json) -> None:
+        engine.put_file(container["Id"], CONFIG_FOLDER, FILE, wanted, engine_name(container))
+
+    if not check:
+        run_all(write, changed, parallelism, keep_going=True)

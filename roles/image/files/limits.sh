@@ -1,0 +1,160 @@
+#!/bin/sh
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# The limits of a session, kept in each of its containers without any help from outside. Sourced by init.sh, which is PID 1 and
+# runs keep_limits in a subshell. The file /etc/cluster-compute/limits is read again and again, because it may change:
+#
+#   lifetime SECONDS BEGAN    the session ends SECONDS after BEGAN, in seconds since the epoch
+#   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
+#
+# A container is idle while no login by SSH lasts and its programs use less than a twentieth of a CPU. run/quiet holds the seconds
+# since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
+#
+# shellcheck disable=SC2154 # init.sh and life.sh set config, runtime, home, uid, gid, sshd, connections and clock
+
+read_limits() { # sets lifetime, began and idle, 0 where there is no limit, and the seconds between two checks
+    lifetime=0 began=0 idle=0 interval=5
+    while read -r name first second; do
+        case $name:$first$second in
+            *:*[!0-9]* | *:) ;;
+            lifetime:*) lifetime=$first began=${second:-0} ;;
+            idle:*) idle=$first ;;
+        esac
+    done 2>/dev/null <"$config/limits"
+    for limit in "$lifetime" "$idle"; do
+        if [ "$limit" -gt 0 ] && [ "$limit" -lt 60 ]; then
+            interval=1
+        fi
+    done
+}
+
+warn() { # TEXT: shows it in every terminal, and in the log. A terminal that nothing reads must not hold this up
+    say "$1"
+    for terminal in /dev/pts/[0-9]*; do
+        if [ -c "$terminal" ]; then
+            printf '\r\n*** %s ***\r\n' "$1" >"$terminal" &
+        fi
+    done
+}
+
+warn_before() { # LEFT LIMIT WHY: warns five minutes and one minute before the end, or at the half and the quarter of a short limit
+    first=$(($2 / 2)) last=$(($2 / 4))
+    [ "$first" -lt 300 ] || first=300
+    [ "$last" -lt 60 ] || last=60
+    stage=0
+    [ "$1" -gt "$first" ] || stage=1
+    [ "$1" -gt "$last" ] || stage=2
+    [ "$stage" -le "$warned" ] || warn "This session ends in $1 s: $3. Save your work."
+    warned=$stage
+}
+
+check_lifetime() {
+    [ "$lifetime" -gt 0 ] || return 0
+    left=$((began + lifetime - $("$runtime/bin/date" +%s)))
+    if [ "$left" -le 0 ]; then
+        warn "The lifetime of this session, $lifetime s, is over."
+        kill -USR1 1
+        return
+    fi
+    warn_before "$left" "$lifetime" "its lifetime of $lifetime s is over then"
+}
+
+read_cpu() { # sets cpu: the microseconds of CPU time that this container has used (cgroup v2, then v1); empty if unknown
+    cpu=''
+    if [ -r /sys/fs/cgroup/cpu.stat ]; then
+        read -r _ cpu </sys/fs/cgroup/cpu.stat
+    elif [ -r /sys/fs/cgroup/cpuacct/cpuacct.usage ]; then
+        read -r cpu </sys/fs/cgroup/cpuacct/cpuacct.usage
+        cpu=$((cpu / 1000))
+    fi
+}
+
+is_in_use() { # since the last call: a login that lasts, or at least 500 of the 10000 microseconds in a hundredth of a second
+    cpu_before=$cpu clock_before=$clock lasting=''
+    read_cpu
+    read_clock
+    look
+    for pid in $connections; do
+        case $logins in
+            *" $pid "*) [ "$pid" = "$sshd" ] || lasting=$pid ;;
+        esac
+    done
+    logins=" $connections "
+    [ -n "$lasting" ] || [ -z "$cpu" ] || [ -z "$cpu_before" ] ||
+        [ $((cpu - cpu_before)) -gt $(((clock - clock_before) * 500)) ]
+}
+
+ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them, or empty if it cannot be reached
+    answer=$(
+        unset LD_LIBRARY_PATH LD_PRELOAD
+        export HOME="$home"
+        set -- -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "cat $config/run/quiet; echo"
+        "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null && echo reached
+    )
+    case $answer in
+        *reached) ;;
+        *) answer='' && return ;;
+    esac
+    # shellcheck disable=SC2086 # words
+    set -- 0 $answer
+    while [ "$#" -gt 2 ]; do shift; done
+    case $1 in
+        *[!0-9]*) answer=0 ;;
+        *) answer=$1 ;;
+    esac
+}
+
+subs_are_idle() { # sets ask_at, before which no sub has to be asked again, if one is in use. A sub that is gone is not in use
+    for host in $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' '); do
+        [ "$host" != "$BACKENDAI_CLUSTER_HOST" ] || continue
+        ask_quiet "$host"
+        if [ -n "$answer" ] && [ "$answer" -lt "$idle" ]; then
+            ask_at=$((clock + (idle - answer) * 100))
+            return 1
+        fi
+    done
+}
+
+main1_is_gone() { # sets ask_at. One failure may be a moment of load
+    ask_quiet main1
+    if [ -n "$answer" ]; then
+        failures=0
+        ask_at=$((clock + (idle / 4 + 2 * BACKENDAI_CLUSTER_SIZE) * 100))
+        return 1
+    fi
+    failures=$((failures + 1))
+    ask_at=$((clock + 300))
+    [ "$failures" -gt 1 ]
+}
+
+session_is_idle() {
+    if [ "$BACKENDAI_CLUSTER_ROLE" = main ]; then
+        subs_are_idle
+    else
+        main1_is_gone
+    fi
+}
+
+check_idle() {
+    if is_in_use || [ "$idle" -eq 0 ] || [ -z "$used_at" ]; then
+        used_at=$clock ask_at=0 failures=0
+    fi
+    quiet=$(((clock - used_at) / 100))
+    echo "$quiet" >"$config/run/quiet"
+    if [ "$idle" -gt 0 ] && [ "$quiet" -ge "$idle" ] && [ "$clock" -ge "$ask_at" ] && session_is_idle; then
+        warn "This session was idle for $quiet s and ends."
+        kill -USR2 1
+    fi
+}
+
+keep_limits() {
+    warned=0 used_at='' logins='' cpu='' clock=0
+    while :; do
+        read_limits
+        check_lifetime
+        check_idle
+        "$runtime/bin/sleep" "$interval"
+    done
+}

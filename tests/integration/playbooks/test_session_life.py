@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sessions end in order: programs save their state, and a lifetime ends a session without a controller."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from controller import Controller
+
+# Saves its state in the data folder; it takes a moment.
+PROGRAM = "trap 'sleep 1; hostname >/data/$(hostname); exit 0' TERM; touch /data/ready-$(hostname); while :; do sleep 0.1; done"
+DEADLINE = 120
+
+
+def until(condition: object, what: str) -> None:
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        if callable(condition) and condition():
+            return
+        time.sleep(0.2)
+    raise AssertionError("not within %d s: %s" % (DEADLINE, what))
+
+
+def states(controller: Controller, name: str) -> list[str]:
+    """The states of a session's containers in the engine."""
+    names = [item.partition(" ")[2] for item in controller.engine(name) if item.startswith("container ")]
+    return [controller.client.inspect_container(one.lstrip("/"))["State"]["Status"] for one in names]
+
+
+def data_folder(path: Path) -> Path:
+    path.mkdir()
+    path.chmod(0o777)
+    return path
+
+
+def test_every_container_saves_its_state_at_the_termination(controller: Controller, tmp_path: Path) -> None:
+    data = data_folder(tmp_path / "data")
+    mounts = [{"source": str(data), "target": "/data"}]
+    session = controller.launched("saves", session_cluster_size=3, session_mounts=mounts, session_grace=60)
+    (data / "program").write_text(PROGRAM + "\n")
+    for host in ("main1", "sub1", "sub2"):
+        session.ssh(host, "setsid sh /data/program >/dev/null 2>&1 </dev/null &").check()
+    until(lambda: len(list(data.glob("ready-*"))) == 3, "the programs run")
+    controller.terminate("saves").check()
+    assert {"main1", "sub1", "sub2"} <= {path.name for path in data.iterdir()}
+    assert controller.engine() == {}
+
+
+def test_a_lifetime_is_raised_ends_the_session_and_the_next_run_removes_it(controller: Controller) -> None:
+    first = controller.launch("brief", session_cluster_size=2, session_lifetime=9000).check()
+    assert first.changed
+    [listed] = controller.sessions(session_name="brief")
+    assert (listed["lifetime"], listed["idle_timeout"]) == (9000, 0)
+    assert 0 < listed["ends"] - time.time() <= 9000
+    assert controller.launch("brief", session_cluster_size=2, session_lifetime=9000).check().changed == 0
+    # The lifetime counts from the placement: this one is over a moment after it is written.
+    limits = {"session_cluster_size": 2, "session_lifetime": 1}
+    assert controller.launch("brief", **limits).check().changed == 1
+    until(lambda: states(controller, "brief") == ["exited"] * 2, "both containers have ended")
+    table = controller.play("sessions", session_name="brief").check().text
+    assert "main1 on localhost ended because the lifetime of the session is over" in table
+    controller.launched("next")
+    [ended] = [row for row in controller.sessions(session_name="brief") if row["state"] == "TERMINATED"]
+    assert ended["reason"] == "the lifetime of the session is over"
+    assert controller.engine("brief") == {}
+    controller.terminate("next").check()
+
+
+def test_a_pattern_ends_the_sessions_that_match_only_if_several_are_meant(controller: Controller) -> None:
+    for name in ("sweep-1", "sweep-2", "other"):
+        controller.launched(name)
+    refused = controller.terminate("sweep-*")
+    assert refused.code != 0
+    assert (
+        "2 live sessions match sweep-*: sweep-1, sweep-2; add -e session_many=true to terminate them." in refused.text
+    )
+    assert len(controller.holding()) == 3
+    controller.play("terminate", session_name="sweep-*", session_many=True).check()
+    assert [row[0] for row in controller.holding()] == ["other"]
+    nothing = controller.terminate("sweep-*").check()
+    assert "0 live sessions match sweep-*: nothing to end" in nothing.text
+    controller.terminate("other").check()

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TERM goes to all containers before the first wait, and containers that stay are returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import end_programs, grace_of
+
+
+class FakeEngine:
+    """An engine whose containers end when they are listed for the second time, except the stubborn ones."""
+
+    def __init__(self, containers: list[dict[str, Any]], stubborn: tuple[str, ...] = ()) -> None:
+        self.held = containers
+        self.stubborn = stubborn
+        self.requests: list[str] = []
+
+    def terminate(self, identity: str, _subject: str) -> None:
+        self.requests.append("TERM " + identity)
+        if identity == "gone":
+            raise ConflictError("it is not running")
+
+    def unpause(self, identity: str, _subject: str) -> None:
+        self.requests.append("unpause " + identity)
+
+    def containers(self, session: str) -> list[dict[str, Any]]:
+        self.requests.append("list " + session)
+        if len([request for request in self.requests if request.startswith("list")]) > 1:
+            self.held = [one if one["Id"] in self.stubborn else {**one, "State": "exited"} for one in self.held]
+        return self.held
+
+
+def listed(identity: str, state: str = "running", session: str = "s", **labels: str) -> dict[str, Any]:
+    return {"Id": identity, "State": state, "Names": ["/" + identity], "Labels": {LABEL_SESSION: session, **labels}}
+
+
+def test_all_containers_receive_term_before_the_first_wait() -> None:
+    engine = FakeEngine([listed("a"), listed("b", "paused"), listed("c", "exited"), listed("gone")])
+    assert end_programs(engine, engine.held, 1) == []  # type: ignore[arg-type]
+    assert engine.requests == ["TERM a", "TERM b", "unpause b", "TERM gone", "list s", "list s"]
+
+
+def test_a_container_that_still_runs_is_returned() -> None:
+    engine = FakeEngine([listed("a"), listed("b", session="t")], ("b",))
+    left = end_programs(engine, engine.held, 1, grace=0)  # type: ignore[arg-type]
+    assert [one["Id"] for one in left] == ["a", "b"]
+    assert engine.requests[-1] == "list "
+
+
+def test_no_request_for_containers_that_have_ended() -> None:
+    engine = FakeEngine([listed("a", "exited"), listed("b", "created")])
+    assert end_programs(engine, engine.held, 4) == []  # type: ignore[arg-type]
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "grace"), [("30", 30), ("0", 0), ("", GRACE), ("-1", GRACE), ("1e9", GRACE), ("9" * 30, GRACE)]
+)
+def test_the_grace_of_a_container_is_that_of_its_label(text: str, grace: int) -> None:
+    assert grace_of(listed("a", **{LABEL_GRACE: text})) == grace
+
+
+def test_a_container_without_the_label_has_the_default() -> None:
+    assert grace_of({"Labels": None}) == GRACE

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lifetime and an idle timeout: they may change while a session runs, and the next run records what they have ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import agent, carried_out, context, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+
+A = agent("a")
+LIMITED = request(cluster_size=2, lifetime=3600)
+
+
+def running(store: Store) -> Plan:
+    decision = launch(store, LIMITED, context(A, now=1000.0))
+    assert decision.plan
+    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
+    return decision.plan
+
+
+def ended(plan: Plan, *codes: int) -> Agent:
+    """The agent once these containers have ended, in rank order, with these exit codes."""
+    [found] = carried_out([A], plan)
+    containers = list(found.containers)
+    for rank, code in enumerate(codes):
+        data = {**containers[rank].data, "state": "exited", "exit_code": code, "oom_killed": False}
+        containers[rank] = ObservedContainer.from_json(data)
+    return replace(found, containers=tuple(containers))
+
+
+def test_the_lifetime_counts_from_the_placement(store: Store) -> None:
+    plan = running(store)
+    [listed] = list_sessions(store.live(), [])
+    assert (plan.session.began, listed["lifetime"], listed["ends"]) == (1000.0, 3600, 4600.0)
+
+
+def test_another_limit_is_no_other_session(store: Store) -> None:
+    plan = running(store)
+    raised = replace(LIMITED, lifetime=7200, idle_timeout=600)
+    decision = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
+    assert (decision.verdict, decision.has_new_limits) == ("running", True)
+    [row] = store.live()
+    assert row.request == raised
+    assert row.plan
+    assert (row.plan.session.lifetime, row.plan.session.idle_timeout) == (7200, 600)
+    assert [one.labels for one in row.plan.containers] == [one.labels for one in plan.containers]
+    again = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
+    assert (again.verdict, again.has_new_limits) == ("running", False)
+
+
+@pytest.mark.parametrize(
+    ("codes", "reason"),
+    [
+        ((80, 80), "the lifetime of the session is over"),
+        ((81,), "the session was idle for session_idle_timeout"),
+    ],
+)
+def test_the_next_launch_of_any_session_removes_one_that_has_ended_by_itself(
+    store: Store, codes: tuple[int, ...], reason: str
+) -> None:
+    plan = running(store)
+    decision = launch(store, request(name="other"), context(ended(plan, *codes), now=9000.0))
+    row = store.need(plan.session.id)
+    assert (row.state, row.result, row.reason) == (states.TERMINATED, "", reason)
+    assert decision.remove == (plan.session.id,)
+    assert [entry["reason"] for entry in store.history(row.id)][-1] == reason
+
+
+def test_the_same_request_launches_a_session_that_has_ended_by_itself_again(store: Store) -> None:
+    plan = running(store)
+    decision = launch(store, LIMITED, context(ended(plan, 80, 80), now=9000.0))
+    assert decision.verdict == "placed"
+    assert decision.session.id != plan.session.id
+
+
+@pytest.mark.parametrize("codes", [(143, 80), (137,), (1, 1)])
+def test_another_end_of_main1_is_no_end_of_the_session(store: Store, codes: tuple[int, ...]) -> None:
+    plan = running(store)
+    launch(store, request(name="other"), context(ended(plan, *codes), now=9000.0))
+    assert store.need(plan.session.id).state == states.RUNNING
+
+
+def test_the_end_of_another_session_records_it_too(store: Store) -> None:
+    plan = running(store)
+    nothing = Change("", "none", "alice", "", "", 9000.0, 60.0, agents=(ended(plan, 80, 80),))
+    CHANGES["terminating"](store, nothing)
+    assert store.need(plan.session.id).state == states.TERMINATED
+
+
+def test_its_own_end_keeps_its_logs_first(store: Store) -> None:
+    plan = running(store)
+    own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=(ended(plan, 80, 80),))
+    CHANGES["terminating"](store, own)
+    assert store.need(plan.session.id).state == states.TERMINATING
