@@ -16,22 +16,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning import mount_rules, rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.bounded_request import BoundedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APP,
-    COPY,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
     MOUNT,
-    SCHEDULE,
-    TERMINATE,
     USER,
     declared,
     declared_choice,
@@ -44,40 +38,9 @@ _SECONDS = rules.within(1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(BoundedRequest):
     """A checked request, in its normal form."""
 
-    name: str = declared(
-        "str",
-        "",
-        "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
-        "unique among the live sessions of an owner.",
-        rules.check_name,
-        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY),
-        notes={
-            LAUNCH: "If empty, a readable pair of words is chosen.",
-            TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
-            LOGS: "Required. The newest session of this name is shown.",
-            LIST: "If empty, all sessions are listed.",
-            EXEC: "Required.",
-            COPY: "Required.",
-        },
-        required=True,
-    )
-    owner: str = declared(
-        "str",
-        "",
-        "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
-        "the controller's user.",
-        rules.check_session_owner,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST),
-        notes={
-            LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
-            LOGS: "V(all) means every owner.",
-            LIST: "V(all) means every owner.",
-        },
-        required=True,
-    )
     size: int = declared(
         "int",
         1,
@@ -151,7 +114,7 @@ class Request:
         [],
         "Data folders, the same in every container. A volume with C(options) is removed with the last session that "
         "mounts it.",
-        rules.check_mounts,
+        mount_rules.check_mounts,
         elements="dict",
         options=MOUNT,
     )
@@ -179,70 +142,11 @@ class Request:
     terminate_when_done: bool = declared_flag(
         "Terminate the session when its batch command has ended. Requires O(session_command)."
     )
-    grace: int = declared(
-        "int",
-        GRACE,
-        "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
-        rules.within(0, 3600),
-        since="1.1.0",
-    )
-    lifetime: int = declared(
-        "int",
-        0,
-        "Seconds after its placement at which the session ends, from 0, which means never, to 31536000, which is a year. May be "
-        "changed while the session runs.",
-        rules.within(0, 365 * _DAYS),
-        kept=True,
-    )
-    idle_timeout: int = declared(
-        "int",
-        0,
-        "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
-        "is in use while a login by SSH lasts, or programs in one of its containers use a twentieth of a CPU or more. May be "
-        "changed while the session runs.",
-        rules.within(0, 30 * _DAYS),
-        kept=True,
-    )
     bootstrap: str = declared(
         "str", "", "Script that every container runs before it counts as ready.", rules.check_text
     )
     on_failure: str = declared_choice(
         ("keep", "terminate"), "What happens to the session when its command fails or a container dies."
-    )
-    pids: int = declared(
-        "int",
-        32768,
-        "Processes and threads of each container, from 64 to 4194304.",
-        rules.within(64, 1 << 22),
-        since="1.1.0",
-    )
-    log_size: int = declared(
-        "str",
-        "100m",
-        "Size at which the engine rotates the log of a container, at least V(64k). It holds for the engine's drivers "
-        "V(json-file) and V(local).",
-        rules.check_log_size,
-        since="1.1.0",
-    )
-    log_files: int = declared(
-        "int",
-        3,
-        "Number of log files that the engine keeps of each container, from 1 to 100.",
-        rules.within(1, 100),
-        since="1.1.0",
-    )
-    disk: int = declared(
-        "str",
-        "0",
-        "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
-        "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
-        rules.check_disk,
-        since="1.1.0",
-    )
-    no_new_privileges: bool = declared_flag(
-        "Programs in containers gain no privileges from setuid files, and root in containers sends no raw packets, so C(sudo), C(su) "
-        "and many kinds of C(ping) do not work.",
-        since="1.1.0",
     )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER

@@ -11,12 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    RUNTIME_PATH,
-    RUNTIME_VOLUME_PREFIX,
-)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import (
     check_owner,
     check_session_name,
@@ -36,7 +32,6 @@ _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _APP = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 # Printable ASCII without blanks: https://github.com/distribution/reference has no other character.
 _IMAGE = re.compile(r"[A-Za-z0-9][!-~]{0,511}")
-_VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -158,14 +153,14 @@ def check_group(variable: str, value: Any) -> str:
     return value
 
 
-def _list(variable: str, value: Any) -> Sequence[Any]:
+def check_list(variable: str, value: Any) -> Sequence[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
         raise InputError(variable, value, "must be a list")
     return value
 
 
 def check_agents(variable: str, value: Any) -> Tuple[str, ...]:
-    return tuple(check_text(variable, name) for name in _list(variable, value))
+    return tuple(check_text(variable, name) for name in check_list(variable, value))
 
 
 def check_environment(variable: str, value: Any) -> Dict[str, str]:
@@ -190,7 +185,7 @@ def check_environment_size(variable: str, name: str, text: str) -> None:
         raise InputError(variable, text, "must have at most %d bytes together with its name" % LONGEST_ENTRY)
 
 
-def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
+def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
         more = ", ".join(name for name in known if name not in needed)
         rule = (
@@ -202,58 +197,16 @@ def _entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str
     return value
 
 
-def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
-    return tuple(_mount(variable, entry) for entry in _list(variable, value))
-
-
-def _mount(variable: str, value: Any) -> Mount:
-    entry = _entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
-    source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
-    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
-    mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
-    options = entry.get("options") or {}
-    if not isinstance(options, Mapping):
-        raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")
-    target = target.rstrip("/")
-    parts = target.split("/")
-    if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
-        rule = "must be an absolute path without '.' and '..' that the session does not use itself"
-        raise InputError(variable, entry["target"], rule)
-    if kind == "bind" and not source.startswith("/"):
-        raise InputError(variable, source, "must be an absolute path, because it is a folder of the host")
-    if kind == "bind" and options:
-        raise InputError(variable, options, "must be empty: only volumes and NFS folders have options")
-    if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
-        raise InputError(variable, source, "must be server:/path for an NFS folder")
-    if kind == "volume" and not _VOLUME.fullmatch(source):
-        raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
-    if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):
-        raise InputError(
-            variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
-        )
-    is_local = check_boolean("%s: local" % variable, entry.get("local", False))
-    if is_local and (kind != "volume" or options):
-        raise InputError(variable, source, "must be a volume without options to be local")
-    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()}, is_local)
-
-
 def check_path(variable: str, value: Any) -> str:
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
         raise InputError(variable, value, "must be a path without control characters")
     return value
 
 
-def _reserved(target: str) -> bool:
-    """What a data folder would hide."""
-    own = (RUNTIME_PATH, "/etc", "/proc", "/sys", "/dev", "/run/sshd")
-    inside = any(target == path or target.startswith(path + "/") for path in own)
-    return inside or any(path.startswith(target + "/") for path in own)
-
-
 def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
     apps = []
-    for item in _list(variable, value):
-        entry = _entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
+    for item in check_list(variable, value):
+        entry = check_entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
         name = check_text(variable, entry["name"])
         if not _APP.fullmatch(name) or name == "ssh":
             raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
@@ -266,7 +219,7 @@ def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
 
 
 def check_user(variable: str, value: Any) -> User:
-    entry = _entry(variable, value, ("uid", "gid"), ())
+    entry = check_entry(variable, value, ("uid", "gid"), ())
     most = 2**31 - 1
     uid = check_whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
     return User(uid=uid, gid=check_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
@@ -299,7 +252,7 @@ def check_session_owner(_variable: str, value: Any) -> str:
 
 def check_network_pool(variable: str, value: Any) -> Tuple[str, ...]:
     """Address pools that sessions take their subnets from."""
-    return tuple(check_pools(_list(variable, value)))
+    return tuple(check_pools(check_list(variable, value)))
 
 
 def check_port_range(_variable: str, value: Any) -> str:

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rules of data folders: each entry of ``session_mounts`` becomes a ``Mount``, or is refused in one sentence."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
+    check_boolean,
+    check_entry,
+    check_list,
+    check_path,
+    one_of,
+)
+
+_VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
+
+
+def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
+    return tuple(_mount(variable, entry) for entry in check_list(variable, value))
+
+
+def _mount(variable: str, value: Any) -> Mount:
+    entry = check_entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
+    source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
+    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
+    mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
+    options = entry.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")
+    target = target.rstrip("/")
+    parts = target.split("/")
+    if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
+        rule = "must be an absolute path without '.' and '..' that the session does not use itself"
+        raise InputError(variable, entry["target"], rule)
+    if kind == "bind" and not source.startswith("/"):
+        raise InputError(variable, source, "must be an absolute path, because it is a folder of the host")
+    if kind == "bind" and options:
+        raise InputError(variable, options, "must be empty: only volumes and NFS folders have options")
+    if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
+        raise InputError(variable, source, "must be server:/path for an NFS folder")
+    if kind == "volume" and not _VOLUME.fullmatch(source):
+        raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
+    if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):
+        raise InputError(
+            variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
+        )
+    is_local = check_boolean("%s: local" % variable, entry.get("local", False))
+    if is_local and (kind != "volume" or options):
+        raise InputError(variable, source, "must be a volume without options to be local")
+    return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()}, is_local)
+
+
+def _reserved(target: str) -> bool:
+    """What a data folder would hide."""
+    own = (RUNTIME_PATH, "/etc", "/proc", "/sys", "/dev", "/run/sshd")
+    inside = any(target == path or target.startswith(path + "/") for path in own)
+    return inside or any(path.startswith(target + "/") for path in own)
