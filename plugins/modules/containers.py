@@ -71,7 +71,7 @@ options:
     description:
       - The volume that holds the SSH runtime.
     type: str
-    default: cluster-compute-runtime-1
+    default: cluster-compute-runtime-2
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes

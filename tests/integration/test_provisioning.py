@@ -26,7 +26,7 @@ from docker.models.containers import Container
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "cluster-compute/reference:1"
-RUNTIME = "cluster-compute-runtime-1"
+RUNTIME = "cluster-compute-runtime-2"
 NAME = "cluster-compute-test-host"
 DEADLINE = 30.0
 
@@ -166,7 +166,7 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
 
     assert host.play().changed > 0
     assert host.play().changed == 0
-    assert host.run("docker volume ls -q --filter label=cluster.compute.runtime=1").strip() == RUNTIME
+    assert host.run("docker volume ls -q --filter label=cluster.compute.runtime=2").strip() == RUNTIME
     assert host.run("docker container ls -aq") == ""
     assert host.run("stat -c '%a %U' /var/lib/cluster-compute").split() == ["700", "root"]
     assert host.run("docker run --rm %s /opt/cluster-compute/bin/ssh -V" % REFERENCE).startswith("OpenSSH")

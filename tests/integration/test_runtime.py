@@ -27,7 +27,7 @@ from docker.types import Mount
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = "/opt/cluster-compute"
-VOLUME = "cluster-compute-runtime-1"
+VOLUME = "cluster-compute-runtime-2"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
@@ -252,10 +252,10 @@ def go(container: Container) -> None:
 
 
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
-    source = (ROOT / "roles/image/files/init.sh").read_bytes().partition(b"\n")[2]
-    made = read_program(engine, "init").partition(b"\n")[2]
     advice = "this agent's SSH runtime is another one: run provision_agents.yml with agent_state=absent, then without"
-    assert made == source, advice
+    for name in ("init", "everywhere"):
+        source = (ROOT / f"roles/image/files/{name}.sh").read_bytes().partition(b"\n")[2]
+        assert read_program(engine, name).partition(b"\n")[2] == source, advice
 
 
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])

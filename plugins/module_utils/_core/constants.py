@@ -20,10 +20,10 @@ LABEL_SPEC = LABEL_CONTAINER + ".spec"
 LABEL_CHECK = LABEL + "check"
 
 # The SSH runtime: a volume of each agent, mounted read-only into every container.
-RUNTIME_VERSION = "1"
+RUNTIME_VERSION = "2"
 RUNTIME_VOLUME = "cluster-compute-runtime-" + RUNTIME_VERSION
 RUNTIME_PATH = "/opt/cluster-compute"
-REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
+REFERENCE_IMAGE = "cluster-compute/reference:1"
 
 # Paths inside a container.
 CONFIG_FOLDER = "/etc/cluster-compute"

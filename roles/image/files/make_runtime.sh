@@ -5,10 +5,10 @@
 #
 # Build the SSH runtime from the programs of the system in which this script runs (the root of the reference image):
 #
-#   sh make_runtime.sh INIT VERSION
+#   sh make_runtime.sh SCRIPTS VERSION
 #
-# INIT is the script that becomes bin/init (run by the runtime's own shell), VERSION what the file `version` says. The result needs nothing outside its own
-# folder: every program names its loader and its libraries by their place in it. It holds for any architecture and any
+# SCRIPTS is the folder with init.sh and everywhere.sh, which become bin/init and bin/everywhere (run by the runtime's own shell),
+# VERSION what the file `version` says. The result needs nothing outside its own folder: every program names its loader and its libraries by their place in it. It holds for any architecture and any
 # distribution, because the loader's name comes from the programs, and the libraries are those that ldd lists.
 set -eu
 
@@ -64,6 +64,14 @@ add_busybox() {
     done
 }
 
+add_script() { # FILE NAME: run by the runtime's own shell
+    {
+        echo "#!$runtime/bin/sh"
+        tail -n +2 "$1" # without the line that names the shell of an ordinary system
+    } >"$runtime/bin/$2"
+    chmod 0755 "$runtime/bin/$2"
+}
+
 rm -rf "$runtime"
 mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec"
 add_busybox
@@ -76,11 +84,8 @@ add_program sshd libexec
 add_program sftp-server libexec
 add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
 add_program sshd-auth libexec optional    # and since 10.0
-{
-    echo "#!$runtime/bin/sh"
-    tail -n +2 "$1" # without the line that names the shell of an ordinary system
-} >"$runtime/bin/init"
-chmod 0755 "$runtime/bin/init"
+add_script "$1/init.sh" init
+add_script "$1/everywhere.sh" everywhere
 
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*
