@@ -22,10 +22,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.addresse
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
+from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import NONE, Torchrun, check_torchrun
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variables import REQUEST_VARIABLES
 
 # How it is launched. Two requests that differ in nothing else ask for the same session.
 _LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
+_ADDED_SINCE_1_0_0 = ("torchrun_mode", "torchrun_nodes", "torchrun_restarts")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Request:
     strategy: str = "pack"
     priority: int = 10
     environment: Mapping[str, str] = field(default_factory=dict)
+    torchrun_mode: str = NONE
+    torchrun_nodes: str = ""
+    torchrun_restarts: int = 3
     mounts: Tuple[Mount, ...] = ()
     apps: Tuple[App, ...] = ()
     command: str = ""
@@ -85,8 +90,17 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """The digest of all settings that make the session what it is."""
-        return digest({name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS})
+        """The digest of all settings that make the session what it is.
+
+        Settings that release 1.0.0 does not have count only if they are not the default.
+        """
+        document = self.to_json()
+        unused = {name for name in _ADDED_SINCE_1_0_0 if document[name] == getattr(type(self), name)}
+        return digest({name: document[name] for name in document if name not in unused.union(_LAUNCH_SETTINGS)})
+
+    @property
+    def torchrun(self) -> Torchrun:
+        return Torchrun(self.torchrun_mode, self.torchrun_nodes, self.torchrun_restarts)
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""
@@ -120,6 +134,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
 
 def _check_together(request: Request) -> None:
     _check_pools(request)
+    check_torchrun(request.torchrun, request.size)
     if request.shm > request.memory:
         rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
         raise InputError("session_shm", show_bytes(request.shm), rule)

@@ -14,6 +14,7 @@ from typing import Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import TORCHRUN_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APP,
     LAUNCH,
@@ -173,6 +174,7 @@ REQUEST_VARIABLES: Tuple[Variable, ...] = (
         rules.check_environment,
         field="environment",
     ),
+    *TORCHRUN_VARIABLES,
     Variable(
         "mounts",
         "list",
