@@ -66,13 +66,16 @@ def test_an_elastic_training_survives_the_loss_of_a_container(
         "session_image": image("pytorch"),
         "session_torchrun": "elastic",
         "session_torchrun_nodes": "1:3",
-        "session_command": "everywhere --rejoin 600 torchrun /programs/elastic.py 3000 0.04",
+        "session_command": "everywhere --rejoin 600 torchrun /programs/elastic.py 1200 0.04",
     }
     session = controller.launched("elastic", **variables)
     assert wait_until(lambda: "step 200 with 3 ranks" in written(session), deadline_in(180)), written(session)
     controller.client.kill(session.containers()["sub1"]["Id"])
     controller.launch("elastic", **variables).check()
     repaired = written(session)
+    assert wait_until(lambda: len(re.findall(ENDED, written(session), re.MULTILINE)) == 3, deadline_in(300)), written(
+        session
+    )
     controller.launch("elastic", session_wait_result=True, **variables).check()
     text = written(session)
     assert "everywhere: sub1 is lost" in text
@@ -82,7 +85,7 @@ def test_an_elastic_training_survives_the_loss_of_a_container(
     assert [size for _rank, size, _sum, _error in ended] == ["3"] * 3, text
     alone = session.say(
         "main1",
-        "env -u PET_NNODES -u PET_RDZV_BACKEND -u PET_RDZV_ENDPOINT torchrun --standalone --rdzv-id=alone /programs/elastic.py 3000 0",
+        "env -u PET_NNODES -u PET_RDZV_BACKEND -u PET_RDZV_ENDPOINT torchrun --standalone --rdzv-id=alone /programs/elastic.py 1200 0",
     )
     assert {(checksum, error) for _rank, _size, checksum, error in re.findall(ENDED, alone, re.MULTILINE)} == {
         (checksum, error) for _rank, _size, checksum, error in ended
