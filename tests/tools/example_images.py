@@ -24,22 +24,23 @@ REFERENCE = "cluster-compute/reference:1"
 LABEL = "cluster.compute.test.example"
 
 
-def build(client: Any, name: str) -> str:
-    """The tag of an example's image, built if this engine does not have it yet."""
+def build(client: Any, name: str, variant: str = "") -> str:
+    """The tag of an example's image, built if this engine does not have it yet; a variant has the Dockerfile in ``image-VARIANT``."""
     with lock(f"example-{name}"):
-        return _built(client, name)
+        return _built(client, name, variant)
 
 
-def _built(client: Any, name: str) -> str:
+def _built(client: Any, name: str, variant: str) -> str:
     folder = ROOT / "examples" / name
-    tag = f"cluster-compute-test/example-{name}:{_digest(client, folder)}"
+    suffix = f"-{variant}" if variant else ""
+    tag = f"cluster-compute-test/example-{name}{suffix}:{_digest(client, folder)}"
     with contextlib.suppress(ImageNotFound):
         client.inspect_image(tag)
         return tag
     with contextlib.ExitStack() as stack:
         arguments = stack.enter_context(_wheels(client, folder)) if (folder / "requirements.txt").exists() else {}
-        _build(client, folder, tag, arguments)
-    for old in client.images(filters={"label": f"{LABEL}={name}"}):
+        _build(client, folder, suffix, tag, arguments)
+    for old in client.images(filters={"label": f"{LABEL}={name}{suffix}"}):
         for other in old["RepoTags"] or []:
             if other != tag:
                 client.remove_image(other)
@@ -54,14 +55,14 @@ def _digest(client: Any, folder: Path) -> str:
     return found.hexdigest()[:12]
 
 
-def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> None:
+def _build(client: Any, folder: Path, suffix: str, tag: str, arguments: dict[str, str]) -> None:
     lines = []
     for line in client.build(
         path=str(folder),
-        dockerfile="image/Dockerfile",
+        dockerfile=f"image{suffix}/Dockerfile",
         tag=tag,
         buildargs=arguments,
-        labels={LABEL: folder.name},
+        labels={LABEL: folder.name + suffix},
         network_mode="host",
         rm=True,
         forcerm=True,

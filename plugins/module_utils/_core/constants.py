@@ -31,6 +31,9 @@ REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
 # Paths inside a container.
 CONFIG_FOLDER = "/etc/cluster-compute"
 MPI_HOSTFILE = "/etc/mpi/hostfile"
+HYDRA_HOSTFILE = "/etc/mpi/hydra"
+# https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node
+DEEPSPEED_HOSTFILE = "/job/hostfile"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds between TERM and KILL at the end of a container, if its session says nothing else.

@@ -63,6 +63,16 @@ class Resources:
     def to_json(self) -> Json:
         return asdict(self)
 
+    @property
+    def devices(self) -> Tuple[str, ...]:
+        """The IDs of its GPUs, each once."""
+        return tuple(dict.fromkeys(gpu.id for gpu in self.gpus))
+
+    @property
+    def slots(self) -> int:
+        """The processes of an MPI program: one for each GPU, else for each whole CPU."""
+        return len(self.devices) or max(1, self.millicpus // 1000)
+
 
 @dataclass(frozen=True)
 class Port:

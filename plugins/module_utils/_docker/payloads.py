@@ -136,7 +136,8 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         bindings.setdefault("%d/tcp" % port.container_port, []).append(place)
     return {
         "NetworkMode": plan.network.name,
-        "ExtraHosts": ["%s:%s" % (peer.hostname, peer.address) for peer in plan.containers],
+        # The engine itself writes the line of the container.
+        "ExtraHosts": ["%s:%s" % (one.hostname, one.address) for one in plan.containers if one.rank != container.rank],
         "PortBindings": bindings,
         "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
         "Ulimits": _ulimits(settings.limits),
@@ -167,9 +168,10 @@ def _amounts(resources: Resources) -> Json:
         amounts["CpusetCpus"] = resources.cpuset
     else:
         amounts["NanoCpus"] = resources.millicpus * 1000000
-    if resources.gpus:
-        devices = list(dict.fromkeys(gpu.id for gpu in resources.gpus))
-        amounts["DeviceRequests"] = [{"Driver": "nvidia", "DeviceIDs": devices, "Capabilities": [["gpu"]]}]
+    if resources.devices:
+        amounts["DeviceRequests"] = [
+            {"Driver": "nvidia", "DeviceIDs": list(resources.devices), "Capabilities": [["gpu"]]}
+        ]
     return {key: value for key, value in amounts.items() if value}
 
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 import json
 from typing import Dict, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MASTER_PORT, MPI_HOSTFILE
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    HYDRA_HOSTFILE,
+    MASTER_PORT,
+    MPI_HOSTFILE,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Session
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import replicas
 
@@ -45,6 +49,17 @@ def standard_environment(
         "TF_CONFIG": _tf_config(containers, container),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
         **_interfaces(network),
+        **added_since_1_0_0(container),
+    }
+
+
+def added_since_1_0_0(container: Container) -> Dict[str, str]:
+    """Variables that the digest of a container leaves out: a container of release 1.0.0, which lacks them, is still the right one."""
+    return {
+        # Read by Lightning, and by launchers that start one process for each container.
+        "NODE_RANK": str(container.rank),
+        # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
+        "HYDRA_HOST_FILE": HYDRA_HOSTFILE,
     }
 
 

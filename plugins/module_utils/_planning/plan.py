@@ -44,9 +44,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
+from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import (
+    added_since_1_0_0,
+    standard_environment,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import torchrun_environment
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,13 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     network = _network(session, inputs, labels, request.network_encrypted)
     ranks = local_ranks(inputs.placement.agents)
     containers = [_container(session, inputs, member, ranks[member.rank], labels) for member in members(request.size)]
-    environments = [standard_environment(session, network, containers, container) for container in containers]
+    environments = [
+        {
+            **standard_environment(session, network, containers, container),
+            **torchrun_environment(request.torchrun, session, containers[0], container),
+        }
+        for container in containers
+    ]
     plan = Plan(session, network, tuple(containers)).with_environments(environments)
     return replace(plan, containers=tuple(_with_spec(plan, container) for container in plan.containers))
 
@@ -192,7 +202,10 @@ def _with_spec(plan: Plan, container: Container) -> Container:
         for name, text in container.labels.items()
         if text and name not in (LABEL_LAUNCH, LABEL_SPEC, LABEL_GRACE, LABEL_BEGAN)
     }
-    document: Dict[str, Any] = Plan(plan.session, plan.network, (replace(container, labels=labels),)).to_json()
+    added = added_since_1_0_0(container).items()
+    environment = {name: text for name, text in container.environment.items() if (name, text) not in added}
+    described = replace(container, labels=labels, environment=environment)
+    document: Dict[str, Any] = Plan(plan.session, plan.network, (described,)).to_json()
     # A launch is new each time, and limits may change. A plan of release 1.0.0 has no grace.
     for name in ("launch", "grace", "lifetime", "idle_timeout", "began"):
         document["session"].pop(name)

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._planning import mount_rules, rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning import mount_rules, rules, torchrun
 from ansible_collections.cluster.compute.plugins.module_utils._planning.bounded_request import BoundedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
@@ -108,6 +108,28 @@ class Request(BoundedRequest):
         {},
         "Environment variables. A value may refer to its container between C(<%) and C(%>), as in C(shard-<% rank %>).",
         rules.check_environment,
+    )
+    torchrun_mode: str = declared_choice(
+        torchrun.MODES,
+        "Whether C(torchrun) without options trains over all containers: V(static) with a fixed number, V(elastic) also "
+        "while some of them are lost. With V(none), it trains in one container.",
+        variable="torchrun",
+        since="1.1.0",
+    )
+    torchrun_nodes: str = declared(
+        "str",
+        "",
+        "Containers of an elastic training as MIN:MAX, where MAX is O(session_cluster_size). If empty, from 1 to all. "
+        "Requires O(session_torchrun=elastic).",
+        torchrun.check_nodes,
+        since="1.1.0",
+    )
+    torchrun_restarts: int = declared(
+        "int",
+        3,
+        "Number of times that an elastic training starts its processes again after a failure, from 0 to 1000.",
+        rules.within(0, 1000),
+        since="1.1.0",
     )
     mounts: Tuple[Mount, ...] = declared(
         "list",
@@ -220,6 +242,11 @@ class Request(BoundedRequest):
             {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
         ]
         return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
+
+    @property
+    def torchrun(self) -> torchrun.Torchrun:
+        """How torchrun trains over the session."""
+        return torchrun.Torchrun(self.torchrun_mode, self.torchrun_nodes, self.torchrun_restarts)
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
@@ -140,14 +141,40 @@ def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
 
 
 def hostfile(plan: Plan) -> str:
-    """The MPI hostfile in rank order. The slots of a container are its whole CPUs, at least 1."""
-    slots = [max(1, container.resources.millicpus // 1000) for container in plan.containers]
-    return _lines(*["%s slots=%d" % (container.hostname, count) for container, count in zip(plan.containers, slots)])
+    """The hostfile of Open MPI and PRRTE in rank order: as many slots as a container has GPUs, else whole CPUs."""
+    return _lines(*["%s slots=%d" % (container.hostname, container.resources.slots) for container in plan.containers])
 
 
-def login_path(path: str) -> str:
-    """A file for /etc/profile.d. It restores the container's PATH, which /etc/profile of many images replaces."""
-    return _lines("PATH=" + shlex.quote(path), "export PATH")
+def hydra_hostfile(text: str) -> str:
+    """The same hostfile for Hydra, the launcher of MPICH and its family.
+
+    >>> hydra_hostfile("main1 slots=2\\nsub1 slots=2\\n")
+    'main1:2\\nsub1:2\\n'
+    """
+    return text.replace(" slots=", ":")
+
+
+def deepspeed_hostfile(text: str, has_gpus: bool) -> str:
+    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it.
+
+    >>> deepspeed_hostfile("main1 slots=16\\n", False), deepspeed_hostfile("main1 slots=2\\n", True)
+    ('main1 slots=1\\n', 'main1 slots=2\\n')
+    """
+    return text if has_gpus else re.sub("slots=[0-9]+", "slots=1", text)
+
+
+def login_profile(path: str, size: int) -> str:
+    """For /etc/profile.d: /etc/profile of many images sets another PATH, and a login would lose that of the container.
+
+    In a session of several containers, a terminal also shows what a torchrun without options does.
+    """
+    hint = "torchrun: without options it trains in this container alone; session_torchrun makes it use all %d" % size
+    lines = [
+        'if [ -z "${PET_NNODES-}" ] && command -v torchrun >/dev/null 2>&1; then',
+        "    case $- in *i*) echo '%s' ;; esac" % hint,
+        "fi",
+    ]
+    return _lines("PATH=" + shlex.quote(path), "export PATH", *(lines if size > 1 else []))
 
 
 def home_profile(user: str) -> str:

@@ -14,6 +14,8 @@ from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     CONFIG_FOLDER,
+    DEEPSPEED_HOSTFILE,
+    HYDRA_HOSTFILE,
     MPI_HOSTFILE,
     RUNTIME_PATH,
 )
@@ -98,10 +100,19 @@ def container_entries(
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
         *_scripts(session, container),
-        Entry(MPI_HOSTFILE, _bytes(bundle.hostfile), optional=True),
-        Entry(PROFILE, _bytes(config_files.login_path(environment["PATH"])), optional=True),
+        *_hostfiles(bundle.hostfile, bool(container.resources.gpus)),
+        Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
     ]
+
+
+def _hostfiles(text: str, has_gpus: bool) -> List[Entry]:
+    files = [
+        (MPI_HOSTFILE, text),
+        (HYDRA_HOSTFILE, config_files.hydra_hostfile(text)),
+        (DEEPSPEED_HOSTFILE, config_files.deepspeed_hostfile(text, has_gpus)),
+    ]
+    return [Entry(path, _bytes(content), optional=True) for path, content in files]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:

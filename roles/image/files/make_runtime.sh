@@ -7,7 +7,8 @@
 #
 #   sh make_runtime.sh FOLDER VERSION
 #
-# FOLDER contains init.sh, which becomes bin/init (run by the runtime's own shell), and life.sh and limits.sh, its other parts. VERSION is what
+# FOLDER contains init.sh and everywhere.sh, which become bin/init and bin/everywhere (run by the runtime's own shell), and life.sh and
+# limits.sh, the other parts of init. VERSION is what
 # the file `version` says. The result needs nothing outside its own folder: every program names its loader and its libraries by
 # their place in it. It holds for any architecture and any distribution, because the loader's name comes from the programs, and
 # the libraries are those that ldd lists.
@@ -65,6 +66,14 @@ add_busybox() {
     done
 }
 
+add_script() { # FILE NAME: run by the runtime's own shell
+    {
+        echo "#!$runtime/bin/sh"
+        tail -n +2 "$1" # without the line that names the shell of an ordinary system
+    } >"$runtime/bin/$2"
+    chmod 0755 "$runtime/bin/$2"
+}
+
 rm -rf "$runtime"
 mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec"
 add_busybox
@@ -77,11 +86,8 @@ add_program sshd libexec
 add_program sftp-server libexec
 add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
 add_program sshd-auth libexec optional    # and since 10.0
-{
-    echo "#!$runtime/bin/sh"
-    tail -n +2 "$1/init.sh" # without the line that names the shell of an ordinary system
-} >"$runtime/bin/init"
-chmod 0755 "$runtime/bin/init"
+add_script "$1/init.sh" init
+add_script "$1/everywhere.sh" everywhere
 install -m 0644 "$1/life.sh" "$1/limits.sh" "$runtime/libexec/"
 
 # Keys made when the package was installed would be the same in every container.

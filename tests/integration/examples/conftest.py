@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import example_images
@@ -24,6 +25,6 @@ def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
-def image(controller: Controller) -> Callable[[str], str]:
-    """A function that returns the image of an example, by its name."""
-    return lambda name: example_images.build(controller.client, name)
+def image(controller: Controller) -> Callable[..., str]:
+    """A function that returns the image of an example, by its name and variant."""
+    return functools.partial(example_images.build, controller.client)

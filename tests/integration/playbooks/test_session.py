@@ -110,11 +110,11 @@ def test_environment_seen_three_ways(session: Session) -> None:
 def test_addresses_names_and_ports(session: Session) -> None:
     """/etc/hosts has every name, addresses are as planned, only main1 has ports, and its ID is the session's ID."""
     document, containers = session.document, session.containers()
-    hosts = {f"{one['address']}\t{one['hostname']}" for one in document["containers"]}
+    hosts = sorted(f"{one['address']}\t{one['hostname']}" for one in document["containers"])
     assert document["containers"][0]["id"] == document["session"]["id"]
     loop = f"for host in {' '.join(containers)}; do ssh $host cat /etc/hosts; echo ==; done"
     for text in session.say("main1", loop).split("==")[:-1]:
-        assert hosts <= set(text.splitlines())
+        assert sorted(line for line in text.splitlines() if line in hosts) == hosts
     for one in document["containers"]:
         inspected = containers[one["hostname"]]
         [network] = inspected["NetworkSettings"]["Networks"].values()

@@ -19,8 +19,10 @@ def environment(made: Plan, hostname: str) -> dict[str, str]:
     return dict(next(one for one in made.containers if one.hostname == hostname).environment)
 
 
-def interfaces(subnet: str) -> dict[str, str]:
+def interfaces(subnet: str, rank: int = 0) -> dict[str, str]:
     return {
+        "NODE_RANK": str(rank),
+        "HYDRA_HOST_FILE": "/etc/mpi/hydra",
         "NCCL_SOCKET_IFNAME": "=eth0",
         "GLOO_SOCKET_IFNAME": "eth0",
         "TP_SOCKET_IFNAME": "eth0",
@@ -57,7 +59,7 @@ def test_sub2_of_four_on_two_agents() -> None:
         "TF_CONFIG": '{"cluster": {"worker": ["main1:12345", "sub1:12345", "sub2:12345", "sub3:12345"]},'
         ' "task": {"type": "worker", "index": 2}}',
         "OMP_NUM_THREADS": "2",
-        **interfaces("10.201.0.0/27"),
+        **interfaces("10.201.0.0/27", 2),
     }
 
 

@@ -12,7 +12,7 @@ from ssh_lab import make_plan
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 
 PLAN = make_plan("image", 3)
@@ -87,6 +87,23 @@ def test_an_mpi_slot_is_a_whole_cpu(millicpus: int, slots: int) -> None:
     wanted = "".join("%s slots=%d\n" % (name, slots) for name in ("main1", "sub1", "sub2"))
 
     assert config_files.hostfile(replace(PLAN, containers=containers)) == wanted
+
+
+def test_an_mpi_slot_is_a_gpu_where_there_are_gpus() -> None:
+    """A GPU of which a container holds several shares is one slot."""
+    gpus = (Gpu("a"), Gpu("b", 0.5), Gpu("b", 0.5))
+    containers = tuple(replace(one, resources=Resources(8000, gpus=gpus)) for one in PLAN.containers)
+
+    assert config_files.hostfile(replace(PLAN, containers=containers)).splitlines()[1] == "sub1 slots=2"
+
+
+@pytest.mark.parametrize(("has_gpus", "slots"), [(True, 16), (False, 1)])
+def test_hostfiles_of_other_launchers(has_gpus: bool, slots: int) -> None:
+    """Hydra refuses ``slots=``; DeepSpeed starts as many processes as there are slots, each of which wants a GPU."""
+    text = "main1 slots=16\nsub1 slots=16\n"
+
+    assert config_files.hydra_hostfile(text) == "main1:16\nsub1:16\n"
+    assert config_files.deepspeed_hostfile(text, has_gpus) == f"main1 slots={slots}\nsub1 slots={slots}\n"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from samples import plan, request
 
@@ -50,3 +52,18 @@ def test_what_a_container_has_done_lies_in_a_folder_of_its_own() -> None:
         written = entries(BATCH, rank)
         assert written[FOLDER + "container"].content == container.id.encode() + b"\n"
         assert written[FOLDER + "run/" + container.id].is_folder
+
+
+def test_a_login_mentions_torchrun_in_a_session_of_several_containers() -> None:
+    """Only at a terminal, only without the variables of torchrun, and only where there is a torchrun."""
+    several, single = (
+        entries(made, 0)["/etc/profile.d/00-cluster-compute.sh"].content for made in (BATCH, plan(request()))
+    )
+    assert single == b"PATH=/bin\nexport PATH\n"
+    assert several is not None
+    for shell, shown in ((["sh", "-i"], 1), (["sh"], 0), (["env", "PET_NNODES=2", "sh", "-i"], 0)):
+        script = "torchrun() { :; }\n" + several.decode() + "exit\n"
+        done = subprocess.run(shell, input=script, capture_output=True, text=True, check=False)
+        assert done.stdout.count("session_torchrun makes it use all 2") == shown
+    absent = subprocess.run(["sh", "-i"], input=several.decode(), capture_output=True, text=True, check=False)
+    assert absent.stdout == ""
