@@ -73,7 +73,12 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
     advice = "this agent's SSH runtime is another one: run provision_agents.yml with agent_state=absent, then without"
-    for source, made in {"init.sh": "bin/init", "life.sh": "libexec/life.sh", "limits.sh": "libexec/limits.sh"}.items():
+    for source, made in {
+        "init.sh": "bin/init",
+        "everywhere.sh": "bin/everywhere",
+        "life.sh": "libexec/life.sh",
+        "limits.sh": "libexec/limits.sh",
+    }.items():
         wanted = (ROOT / "roles/image/files" / source).read_bytes().partition(b"\n")[2]
         assert read_program(engine, made).partition(b"\n")[2] == wanted, advice
 
