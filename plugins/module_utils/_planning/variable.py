@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Tuple
 
@@ -114,10 +115,12 @@ def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
 
 
 def _field(variable: Variable, required: bool = False) -> Any:
+    """A field of the dataclass that calls this in its body."""
     metadata = {_KEY: variable}
     if required:
-        return dataclasses.field(metadata=metadata)
-    return dataclasses.field(default_factory=lambda: variable.normal_form(None), metadata=metadata)
+        return dataclasses.field(metadata=metadata)  # pylint: disable=invalid-field-call
+    default = functools.partial(variable.normal_form, None)
+    return dataclasses.field(default_factory=default, metadata=metadata)  # pylint: disable=invalid-field-call
 
 
 # Suboptions.

@@ -52,6 +52,7 @@ find_user() { # sets uid, gid, home and shell from /etc/passwd
 
 as_user() { # SCRIPT: becomes the user, in a login's environment and a process group of its own, and runs the script; never returns
     cd "$home" || exit 126
+    # shellcheck disable=SC2031 # this subshell becomes the user
     export HOME="$home" USER="$user" LOGNAME="$user" SHELL="$shell"
     IFS= read -r first <"$1"
     case $first in
