@@ -30,8 +30,12 @@ LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
 LONGEST_ENTRY = (1 << 17) - 1
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _APP = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
-# Printable ASCII without blanks: https://github.com/distribution/reference has no other character.
-_IMAGE = re.compile(r"[A-Za-z0-9][!-~]{0,511}")
+# The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
+)
 
 
 @dataclass(frozen=True)

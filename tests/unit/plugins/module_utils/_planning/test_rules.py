@@ -14,7 +14,11 @@ from samples import exactly
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment, within
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
+    check_environment,
+    check_image,
+    within,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable
 
 BASE = {"name": "train", "owner": "alice"}
@@ -71,6 +75,10 @@ def refusal(variables: dict[str, Any]) -> str:
         ("image", "-x", "'-x'", IMAGE),
         ("image", "a b", "'a b'", IMAGE),
         ("image", "a\n", r"'a\n'", IMAGE),
+        ("image", "Upper", "'Upper'", IMAGE),
+        ("image", "a:b:c", "'a:b:c'", IMAGE),
+        ("image", "a//b", "'a//b'", IMAGE),
+        ("image", "a@sha256:12", "'a@sha256:12'", IMAGE),
         ("cpus", 0, "0", "must be at least 0.01"),
         ("cpus", "0.001", "'0.001'", "must be at least 0.01"),
         ("cpus", -1, "-1", CPUS),
@@ -331,3 +339,21 @@ def test_an_environment_variable_that_no_program_can_start_with_is_refused() -> 
 @pytest.mark.parametrize("name", [0o12345, 2024])
 def test_a_name_that_yaml_reads_as_a_number_is_refused(name: object) -> None:
     assert "must be in quotes" in refusal({"name": name})
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "ubuntu",
+        "a/b_c/d-e:1.0_x",
+        "localhost:5000/a:latest",
+        "[::1]:5000/a",
+        "Registry.example.com/a/b",
+        "a@sha256:" + "0" * 64,
+        "registry.example.com/a:1@sha256:" + "f" * 64,
+        "sha256:" + "0" * 64,
+        "0123456789ab",
+    ],
+)
+def test_a_reference_of_every_form_is_an_image(image: str) -> None:
+    assert check_image("session_image", image) == image
