@@ -60,11 +60,11 @@ CASES: list[tuple[str, Any, str]] = [
         "session_environment: A: '<% rank %': the text between <% and %> must be a valid expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; the error is:",
     ),
     ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
-    ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': a value between"),
+    ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': the text between"),
     (
         "session_environment",
         {"A": "<% ''.__class__ %>"},
-        "session_environment: A: \"<% ''.__class__ %>\": a value between",
+        "session_environment: A: \"<% ''.__class__ %>\": the text between",
     ),
 ]
 

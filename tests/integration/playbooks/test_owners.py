@@ -70,6 +70,6 @@ def test_a_folder_of_the_user_is_left_alone(controller: Controller) -> None:
     (folder / "main.py").write_text("precious")
     refused = controller.launch("work")
     assert refused.code != 0
-    assert f"the folder {folder} has that name and holds main.py" in refused.message
+    assert f"the folder {folder} has that name and contains main.py" in refused.message
     assert (folder / "main.py").read_text() == "precious"
     assert controller.engine("work") == {}
