@@ -51,9 +51,12 @@ def _replace(handle: int, folder: str, path: str) -> str:
     before = _content(handle)
     if before is not None and not before.startswith(MARK.encode()):
         return _warning(path, "it is a file of yours")
-    after = (MARK + "".join(_sessions(folder))).encode("utf-8", "surrogateescape")
-    if after != before:
+    sessions = _sessions(folder)
+    after = (MARK + "".join(sessions)).encode("utf-8", "surrogateescape")
+    if sessions and after != before:
         _write(handle, after)
+    elif not sessions and before is not None:
+        os.unlink(NAME, dir_fd=handle)
     return ""
 
 

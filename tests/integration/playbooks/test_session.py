@@ -63,6 +63,7 @@ def table(session: Session, rank: int) -> dict[str, str]:
         "WORLD_RANK": str(rank),
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
+        "NODE_RANK": str(rank),
         "MASTER_ADDR": "main1",
         "MASTER_PORT": "12345",
         "TF_CONFIG": f'{{"cluster": {{"worker": [{workers}]}}, {task}}}',
@@ -75,6 +76,7 @@ def table(session: Session, rank: int) -> dict[str, str]:
         "OMPI_MCA_oob_tcp_if_include": subnet,
         "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        "HYDRA_HOST_FILE": "/etc/mpi/hydra",
         "PRTE_MCA_prte_if_include": subnet,
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
     }

@@ -65,8 +65,8 @@ def test_a_session_that_is_being_launched_or_has_ended_is_not_in_it(base: Path) 
     shared_config.update(str(base))
     assert names(base) == {"train.main1", "train.sub1", "train.sub2"}
     Artifacts(str(base), "train").remove("")
-    shared_config.update(str(base))
-    assert names(base) == set()
+    assert shared_config.update(str(base)) == ""
+    assert not (base / "ssh_config").exists(), "without a session, there is nothing to include"
 
 
 def test_a_folder_with_a_space_needs_no_other_file(tmp_path: Path) -> None:
