@@ -10,6 +10,7 @@ SDK), in which an engine of its own is installed. Requires an engine that is pro
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -18,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -103,11 +105,10 @@ class Outcome:
 
 def provision(*arguments: str) -> Outcome:
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/provision_agents.yml", *arguments]
-    return Outcome(
-        subprocess.run(
-            command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL
-        )
-    )
+    # The recap of Ansible's own output counts the changes.
+    variables = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "default"}
+    streams: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    return Outcome(subprocess.run(command, cwd=ROOT, env=variables, check=False, timeout=600, **streams))
 
 
 @pytest.fixture(scope="module")

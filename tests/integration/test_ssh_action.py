@@ -67,7 +67,7 @@ def play(
     return subprocess.run(
         [*command, "-e", json.dumps(values)],
         cwd=checkout,
-        env={**os.environ, "DOCKER_HOST": lab.docker_host, "NO_COLOR": "1"},
+        env={**os.environ, "DOCKER_HOST": lab.docker_host, "NO_COLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "default"},
         capture_output=True,
         text=True,
         timeout=120,

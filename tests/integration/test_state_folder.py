@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def play(tmp_path: Path, tasks: str, folder: Path, *arguments: str) -> Done:
     task = {"ansible.builtin.include_role": role, "vars": {"agent_state_dir": str(folder)}}
     book = tmp_path / "play.yml"
     book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [task]}]))
-    return run([PLAYBOOK, str(book), *arguments], cwd=ROOT).check()
+    variables = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "default"}
+    return run([PLAYBOOK, str(book), *arguments], cwd=ROOT, env=variables).check()
 
 
 def filled(folder: Path, *names: str) -> Path:
