@@ -76,6 +76,7 @@ class _Rounds:
         while True:
             self.wait = self.wait.after_round(self._statuses(), self._plan.session.on_failure)
             self._show_news()
+            self._show_warning()
             self.wait.check_patience(self._plan.session.name)
             if self.wait.result.result or self.wait.silent:
                 return bool(self.wait.result.result)
@@ -93,6 +94,10 @@ class _Rounds:
         for log in answer.get("logs") or ():
             for line in self._log.news(main.hostname, str(log["text"])):
                 self._action._display.display(TERMINAL.clear + line)
+
+    def _show_warning(self) -> None:
+        if self.wait.warning:
+            self._action._display.display(TERMINAL.clear + self.wait.warning)
 
     def close(self) -> None:
         for agent in list(self._agents):

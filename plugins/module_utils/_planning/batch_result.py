@@ -86,6 +86,13 @@ class BatchWait:
             round_seconds=min(self.round_seconds * _GROWTH, LONGEST_ROUND),
         )
 
+    @property
+    def warning(self) -> str:
+        """The line for the user when agents begin to be silent; empty in every other round."""
+        if self.silent_rounds != 1 or self.result.result:
+            return ""
+        return "The wait goes on without an answer of %s: %s" % (", ".join(self.silent), self.error)
+
     def check_patience(self, session: str) -> None:
         """Raise ``StateError`` if the session has no result and an agent has been silent for too many rounds."""
         if self.result.result or self.silent_rounds < MAXIMUM_SILENT_ROUNDS:

@@ -58,7 +58,7 @@ def test_the_result_follows_from_the_answers_of_all_agents(
     assert batch_result(statuses, on_failure) == BatchResult(result, reason)
 
 
-def test_rounds_grow_to_a_minute() -> None:
+def test_rounds_grow_to_ten_seconds() -> None:
     wait, rounds = BatchWait(), []
     for _number in range(11):
         rounds.append(wait.round_seconds)
@@ -72,6 +72,13 @@ def test_silent_rounds_are_counted_and_an_answer_of_all_forgets_them() -> None:
     assert (wait.silent, wait.silent_rounds) == (("b",), 2)
     wait = wait.after_round({"a": RUNS, "b": RUNS}, "keep")
     assert (wait.silent, wait.silent_rounds, wait.error) == ((), 0, "")
+
+
+def test_the_user_reads_once_that_an_agent_is_silent() -> None:
+    wait = BatchWait().after_round({"a": RUNS, "b": SILENT}, "keep")
+    assert wait.warning == "The wait goes on without an answer of b: agent b: connection refused."
+    assert wait.after_round({"a": RUNS, "b": SILENT}, "keep").warning == ""
+    assert wait.after_round({"a": RUNS, "b": RUNS}, "keep").warning == ""
 
 
 def test_an_agent_that_is_silent_for_thirty_rounds_ends_the_wait() -> None:
