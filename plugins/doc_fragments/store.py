@@ -14,7 +14,7 @@ options:
   state_dir:
     description:
       - The store's folder on the head.
-      - It is created with mode 0700. An existing folder must be private or contain a store.
-      - The default is C(/var/lib/cluster-compute) for root and C(~/.local/state/cluster-compute) for any other user.
+      - The default is C(/var/lib/cluster-compute), which M(cluster.compute.session_store) shares with the users of the engine.
+      - Any other folder is created with mode 0700. If it exists, it must be private, shared by root, or contain a store.
     type: path
 """

@@ -190,7 +190,6 @@ document:
   returned: with O(state=running) and O(plan)
 """
 
-import os
 import time
 from typing import List
 
@@ -199,7 +198,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import keep_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
@@ -263,7 +263,7 @@ def work(params: Json, check_mode: bool) -> Json:
             remove = removable(store, change.agents)
     finally:
         store.close()
-    warnings = _keep(os.path.join(folder, row.id), params["logs"]) if row and not check_mode else []
+    warnings = _keep(folder, row.id, params["logs"]) if row and not check_mode else []
     after = row.state if row else ""
     return {
         "warnings": warnings,
@@ -275,11 +275,11 @@ def work(params: Json, check_mode: bool) -> Json:
     }
 
 
-def _keep(folder: str, logs: List[Json]) -> List[str]:
+def _keep(folder: str, session_id: str, logs: List[Json]) -> List[str]:
     """The change is recorded already: logs that cannot be kept are warnings."""
     try:
         if logs:
-            keep_logs(folder, logs)
+            keep_logs(folder, session_id, logs)
     except ComputeError as error:
         return [error.message]
     return []

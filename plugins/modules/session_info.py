@@ -96,14 +96,13 @@ agents:
   returned: success
 """
 
-import os
-
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import kept_logs, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
@@ -135,7 +134,7 @@ def work(params: Json, check_mode: bool) -> Json:
             for session in sessions:
                 session["logs"] = []
             if params["logs"] and sessions:
-                sessions[-1]["logs"] = kept_logs(os.path.join(folder, sessions[-1]["id"]))
+                sessions[-1]["logs"] = kept_logs(folder, sessions[-1]["id"])
             return {"changed": False, "sessions": sessions, "agents": list_agents(store, agents)}
     finally:
         store.close()

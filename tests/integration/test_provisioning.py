@@ -180,12 +180,13 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     assert host.play().changed == 0
     assert host.run("docker volume ls -q --filter label=cluster.compute.runtime=1").strip() == RUNTIME
     assert host.run("docker container ls -aq") == ""
-    assert host.run("stat -c '%a %U' /var/lib/cluster-compute").split() == ["700", "root"]
+    assert host.run("stat -c '%a %U %G' /var/lib/cluster-compute").split() == ["2770", "root", "docker"]
+    assert host.run("stat -c '%a %G' /var/lib/cluster-compute/sessions.db").split() == ["660", "docker"]
     assert host.run("docker run --rm %s /opt/cluster-compute/bin/ssh -V" % REFERENCE).startswith("OpenSSH")
     assert not host.has("ls -d /var/lib/cluster-compute-* /var/tmp/cluster-compute-*")
 
     host.run("usermod -aG docker alice")
-    assert host.play("-e", "ansible_user=alice").changed == 1, "only the folder of her own session store"
+    assert host.play("-e", "ansible_user=alice").changed == 0, "she uses the session store of the head"
 
     assert_containers_of_a_session_prevent_the_removal(host)
 

@@ -32,14 +32,23 @@ def filled(folder: Path, *names: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mode", [None, 0o1777])
-def test_the_folder_is_made_and_one_that_is_there_keeps_its_mode(tmp_path: Path, mode: int | None) -> None:
+@pytest.mark.parametrize("mode", [None, 0o700, 0o1777])
+def test_the_folder_is_shared_with_the_group_of_the_engine_and_one_with_other_rights_keeps_them(
+    engine_host: str, tmp_path: Path, mode: int | None
+) -> None:
     folder = tmp_path / "state"
     if mode:
         folder.mkdir()
         folder.chmod(mode)
+    gid = os.stat(engine_host.removeprefix("unix://")).st_gid if engine_host.startswith("unix://") else 0
+    may_share = bool(gid) and (os.geteuid() == 0 or gid in os.getgroups())
     play(tmp_path, "store.yml", folder)
-    assert stat.S_IMODE(folder.stat().st_mode) == (mode or 0o700)
+    found = folder.stat()
+    if mode == 0o1777 or not may_share:
+        assert stat.S_IMODE(found.st_mode) == (mode or 0o700)
+    else:
+        assert (stat.S_IMODE(found.st_mode), found.st_gid) == (0o2770, gid)
+        assert stat.S_IMODE((folder / "sessions.db").stat().st_mode) == 0o660
     assert play(tmp_path, "store.yml", folder).changed == 0
 
 

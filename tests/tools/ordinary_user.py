@@ -76,18 +76,33 @@ def ordinary_user() -> Iterator[OrdinaryUser]:
     """A new user of this machine. The account, its home folder and its copy are removed at the end. Needs root."""
     name = "cc-" + uuid.uuid4().hex[:8]
     folder = Path(tempfile.mkdtemp(prefix="cluster-compute-user-", dir=_open_folder()))
-    home = folder / "home"
     try:
         folder.chmod(0o755)
-        home.mkdir()
-        subprocess.run(["useradd", "--no-create-home", "--home-dir", str(home), "--shell", "/bin/sh", name], check=True)
-        account = pwd.getpwnam(name)
-        os.chown(home, account.pw_uid, account.pw_gid)
+        account = _account(name, folder / "home")
         _copy(folder, account)
         yield OrdinaryUser(account, folder)
     finally:
         subprocess.run(["userdel", name], check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def second_user(first: OrdinaryUser) -> Iterator[OrdinaryUser]:
+    """Another new user, who shares the copy of the first."""
+    name = "cc-" + uuid.uuid4().hex[:8]
+    home = first.folder / name
+    try:
+        yield OrdinaryUser(_account(name, home), first.folder)
+    finally:
+        subprocess.run(["userdel", name], check=False, capture_output=True)
+
+
+def _account(name: str, home: Path) -> pwd.struct_passwd:
+    home.mkdir()
+    subprocess.run(["useradd", "--no-create-home", "--home-dir", str(home), "--shell", "/bin/sh", name], check=True)
+    account = pwd.getpwnam(name)
+    os.chown(home, account.pw_uid, account.pw_gid)
+    return account
 
 
 def _open_folder() -> str:

@@ -12,8 +12,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 

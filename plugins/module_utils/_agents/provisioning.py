@@ -12,6 +12,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 REFERENCE_REPOSITORY = "cluster-compute/reference"
@@ -72,20 +73,13 @@ def role_settings(
         become=not _is_root(facts) if become is None else become,
         # Without an address: what the modules use too, DOCKER_HOST of the host or the usual socket, whatever context is selected.
         docker=("docker", "--host", docker_host) if docker_host else ("docker", "--context", "default"),
-        state_dir=options.get("state_dir") or default_state_dir(facts),
+        state_dir=options.get("state_dir") or STATE_DIR,
         swarm=len(agents) > 1 if swarm is None else swarm,
         swarm_manager=bool(options.get("swarm_manager")),
         swarm_addresses=tuple(text for text in (options.get("swarm_address"), address) if text),
         engine_packages=debian_engine_packages(facts) if facts.get("os_family") == "Debian" else (),
         engine_packages_to_remove=engine_packages_to_remove(facts),
     )
-
-
-def default_state_dir(facts: Json) -> str:
-    """The folder of the session store of the user that Ansible logs in as."""
-    if _is_root(facts):
-        return "/var/lib/cluster-compute"
-    return "%s/.local/state/cluster-compute" % facts.get("user_dir", "")
 
 
 def debian_engine_packages(facts: Json) -> Tuple[str, ...]:

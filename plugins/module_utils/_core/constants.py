@@ -51,3 +51,6 @@ VXLAN_OVERHEAD = 50
 
 DOCKER_HOST = "unix:///var/run/docker.sock"
 DOCKER_DATA_ROOT = "/var/lib/docker"
+
+# The folder of the session store that all users of a head share.
+STATE_DIR = "/var/lib/cluster-compute"

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import subnet_layout
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import free_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (

@@ -12,26 +12,30 @@ from typing import Dict, Iterable, List, Mapping, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import End, Store
 
 
 def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
     """What is booked on each agent, by its name.
 
-    It is every labelled container of a session that has not ended, and every container that the store has placed and no
+    It is every labelled container that the end of its session does not include, and every container that the store has placed and no
     engine shows yet.
     """
-    return booked_on(agents, store.states(), held_plans(store))
+    return booked_on(agents, ends_on(store, agents), held_plans(store))
 
 
-def booked_on(
-    agents: Sequence[Agent], session_states: Mapping[str, str], plans: Iterable[Plan]
-) -> Dict[str, List[Resources]]:
-    """The same from the states of all recorded sessions, by ID, and the plans that hold something."""
+def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
+    """The ends of the sessions that have ended and have containers on these agents."""
+    return store.ends(container.session for agent in agents for container in agent.containers)
+
+
+def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
+    """The same from the ends of the sessions that have ended, by ID, and the plans that hold something."""
     booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
     for agent in agents:
         for observed in agent.containers:
-            if session_states.get(observed.session) not in states.ENDED:
+            end = ends.get(observed.session)
+            if end is None or not end.includes(observed):
                 booked[agent.name][observed.id] = observed.resources
     for plan in plans:
         for container in plan.containers:

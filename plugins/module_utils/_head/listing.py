@@ -14,7 +14,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
 
 

@@ -24,8 +24,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, held_plans
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
@@ -136,7 +137,7 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
         _check_same(row, request)
         return row.plan
     plans = held_plans(store)
-    booked = booked_on(context.agents, store.states(), plans)
+    booked = booked_on(context.agents, ends_on(store, context.agents), plans)
     row.request, row.plan = request, rebuilt_plan(row, request, context.agents, booked, plans)
     store.save(row)
     return row.plan
@@ -207,7 +208,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
 
 def _place(store: Store, row: Row, request: Request, plans: Sequence[Plan], context: Context) -> Placement | Shortfall:
     """Its placement behind all that come before it in the queue."""
-    booked = booked_on(context.agents, store.states(), plans)
+    booked = booked_on(context.agents, ends_on(store, context.agents), plans)
     free: Dict[str, FreeCapacity] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
     queued = [waiting for waiting in store.live({states.PENDING}) if waiting.request]
     requests = {waiting.id: waiting.request for waiting in queued if waiting.request}

@@ -2,77 +2,134 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The folder on the head that holds the session store, and the logs of sessions that have ended."""
+"""The folder on the head that holds the session store, and the logs of sessions that have ended.
+
+The folder is shared with a group (mode 2770, of root) or private (mode 0700). Everything in it has the same rights.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import grp
 import os
 import stat
-from typing import List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST, STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
-SYSTEM_DIR = "/var/lib/cluster-compute"
+# Where the store of a user other than root was, up to release 1.0.
+FORMER_DIR = "~/.local/state/cluster-compute"
+SHARED, PRIVATE = 0o2770, 0o700
+_UNIX = "unix://"
 
 
 def state_dir(wanted: str | None) -> str:
-    """The folder of the store: the given path, else the system's folder for root and the user's own for other users."""
-    if wanted:
-        return os.path.expanduser(wanted)
-    if os.geteuid() == 0:
-        return SYSTEM_DIR
-    return os.path.expanduser("~/.local/state/cluster-compute")
+    """The folder of the store: the given path, else the folder that all users of the head share."""
+    return os.path.expanduser(wanted) if wanted else STATE_DIR
 
 
-def make_private(folder: str, path: str) -> None:
-    """Create a file of mode 0600 in a folder of this user. Neither may be a link, which could lead root to write elsewhere.
+def is_shared(entry: os.stat_result) -> bool:
+    """Whether a folder is for its group and for no other user."""
+    return stat.S_IMODE(entry.st_mode) & (SHARED | 0o007) == SHARED
 
-    An existing folder keeps its mode, because other users may need it (``/tmp``, ``/srv``).
+
+def file_mode(folder: os.stat_result) -> int:
+    """The mode of a file in the folder."""
+    return 0o660 if is_shared(folder) else 0o600
+
+
+def prepare(folder: str, path: str) -> None:
+    """Create the file of the store, for this user alone or for the group of the folder.
+
+    Neither may be a link, which could lead root to write elsewhere. An existing folder keeps its mode, because other users may
+    need it (``/tmp``, ``/srv``).
     """
-    _make_folder(folder)
-    if stat.S_IMODE(os.lstat(folder).st_mode) & 0o077 and not _is_ours(path):
+    entry = _folder(folder)
+    if not is_shared(entry) and stat.S_IMODE(entry.st_mode) & 0o077 and not _is_ours(path):
         raise StateError(
             "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
             "not exist, or that only you can read (mode 0700)." % folder, folder)  # fmt: skip
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, file_mode(entry))
+    except PermissionError as error:
+        raise _refused(folder, entry) from error
     except OSError as error:
         raise StateError("The session store %s cannot be opened: %s." % (path, error.strerror), path) from error
     with os.fdopen(handle):
-        if stat.S_IMODE(os.fstat(handle).st_mode) & 0o077:
-            os.fchmod(handle, 0o600)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise StateError("The session store %s is no file, or has a second name: remove it." % path, path)
+        set_rights(handle, entry)
 
 
-def keep_logs(folder: str, results: Sequence[Json]) -> None:
-    """Keep the log of each container as a file in the folder of its session."""
-    _make_folder(folder)
+def check_readable(folder: str) -> None:
+    """Refuse a folder that this user cannot enter: its store would look empty. There may be no folder."""
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise _refused(folder, os.lstat(folder))
+    if folder == STATE_DIR and os.geteuid() != 0 and not os.path.isdir(folder):
+        raise _missing(folder)
+
+
+def set_rights(handle: int, folder: os.stat_result) -> None:
+    """Give an open file the group and the mode of the files in this folder, if it is this user's or this user is root."""
+    status = os.fstat(handle)
+    if os.geteuid() not in (0, status.st_uid):
+        return
+    if is_shared(folder) and status.st_gid != folder.st_gid:
+        os.fchown(handle, -1, folder.st_gid)
+    wanted = file_mode(folder)
+    if stat.S_IMODE(status.st_mode) & 0o777 != wanted:
+        os.fchmod(handle, wanted)
+
+
+def make_folder(folder: str, gid: int | None) -> None:
+    """Create a folder for this group, or for this user alone."""
+    os.makedirs(folder, mode=PRIVATE, exist_ok=True)
+    if gid is not None:
+        share(folder, gid)
+
+
+def share(folder: str, gid: int) -> None:
+    """Share a folder of this user, and the store in it, with a group."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        for result in results:
-            for log in result.get("logs") or []:
-                _keep_log(folder, log)
-    except OSError as error:
-        message = "Not all logs could be kept in %s: %s; free some space there." % (folder, error.strerror)
-        raise StateError(message, folder) from error
+        os.fchown(handle, -1, gid)
+        os.fchmod(handle, SHARED)
+        for name in os.listdir(handle):
+            _share_entry(name, handle, os.fstat(handle))
+    finally:
+        os.close(handle)
 
 
-def _keep_log(folder: str, log: Json) -> None:
-    path = os.path.join(folder, os.path.basename("%s.log" % log["hostname"]))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-        file.write(log["text"])
+def _share_entry(name: str, parent: int, folder: os.stat_result) -> None:
+    """Share a file, or a folder of logs with its files; links stay as they are."""
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            os.fchown(handle, -1, folder.st_gid)
+            os.fchmod(handle, SHARED)
+            for inner in os.listdir(handle):
+                _share_entry(inner, handle, folder)
+        finally:
+            os.close(handle)
+    elif stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            set_rights(handle, folder)
+        finally:
+            os.close(handle)
 
 
-def kept_logs(folder: str) -> List[Json]:
-    """The logs that ``keep_logs`` kept, by hostname; empty if there are none."""
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    logs = []
-    for name in names:
-        if name.endswith(".log"):
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                logs.append({"hostname": name[: -len(".log")], "state": "ended", "text": file.read()})
-    return logs
+def engine_group(docker_host: str = "") -> int | None:
+    """The group that may use the engine of this host, from the engine's socket; None if only root may, or there is no socket."""
+    address = docker_host or os.environ.get("DOCKER_HOST") or DOCKER_HOST
+    try:
+        status = os.stat(address[len(_UNIX) :]) if address.startswith(_UNIX) else None
+    except OSError:
+        return None
+    is_open = status is not None and stat.S_ISSOCK(status.st_mode) and status.st_mode & 0o060 == 0o060
+    return status.st_gid if status is not None and is_open and status.st_gid else None
 
 
 def _is_ours(path: str) -> bool:
@@ -84,17 +141,52 @@ def _is_ours(path: str) -> bool:
     return stat.S_ISREG(entry.st_mode) and entry.st_uid == os.geteuid()
 
 
-def _make_folder(folder: str) -> None:
-    """Create a folder of mode 0700. An existing folder is not changed, and refused if it is not this user's."""
+def _folder(folder: str) -> os.stat_result:
+    """The state folder, which is created if it is missing: for root, it is the one that all users of the engine share.
+
+    An existing folder is not changed. It is refused if it is another user's, unless root or that user shares it.
+    """
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if folder == STATE_DIR and not os.path.lexists(folder):
+            if os.geteuid() != 0:
+                raise _missing(folder)
+            make_folder(folder, engine_group())
+        os.makedirs(folder, mode=PRIVATE, exist_ok=True)
     except FileExistsError:
         pass
     except OSError as error:
         raise StateError("The state folder %s cannot be created: %s." % (folder, error.strerror), folder) from error
     entry = os.lstat(folder)
-    if not stat.S_ISDIR(entry.st_mode) or entry.st_uid != os.geteuid():
+    is_folder, is_own = stat.S_ISDIR(entry.st_mode), entry.st_uid == os.geteuid()
+    if is_folder and folder == STATE_DIR and not is_own and not is_shared(entry):
+        raise _refused(folder, entry)
+    if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared(entry))):
         raise StateError(
             "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder,
             folder,
         )
+    return entry
+
+
+def _missing(folder: str) -> StateError:
+    message = "This head has no session store (%s): run provision_agents.yml as a user who can become root."
+    return StateError(message % folder, folder)
+
+
+def _refused(folder: str, entry: os.stat_result) -> StateError:
+    """Why this user cannot use the store."""
+    if is_shared(entry):
+        message = "The session store in %s is shared by group %s: add this user to that group, or become root."
+        return StateError(message % (folder, _group_name(entry.st_gid)), folder)
+    message = (
+        "The session store in %s is private to another user: run provision_agents.yml as a user who can become root; it "
+        "shares the store with the users of the engine."
+    )
+    return StateError(message % folder, folder)
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

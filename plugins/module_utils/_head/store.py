@@ -10,15 +10,16 @@ The labels of the containers are the record of what runs. The store holds what t
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
+import stat
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, Iterator, List
+from dataclasses import dataclass
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import (
     ENDED,
     LAUNCHING,
@@ -27,99 +28,50 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
     TERMINATING,
     check_change,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import make_private
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS, Row, row_of, values_of
+from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import check_readable, prepare
 
-_FILE = "sessions.db"
+FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
 _BUSY_TIMEOUT = 30.0
 
-_SCHEMA = """
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS session (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
-    result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
-    request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
-    lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
-);
-CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
-    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED');
-CREATE INDEX IF NOT EXISTS by_state ON session (state);
-CREATE TABLE IF NOT EXISTS history (
-    session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
-    reason TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS history_of ON history (session, time);
-COMMIT;
-"""
-_COLUMNS = (
-    "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
-    "request", "plan", "holder", "lease", "created", "changed",
-)  # fmt: skip
-_PARSERS: Dict[str, Callable[[Json], Any]] = {"request": Request.from_json, "plan": Plan.from_json, "holder": dict}
 
+@dataclass(frozen=True)
+class End:
+    """The end of a session: when this store recorded it, and every launch and repair that this store knows of it."""
 
-@dataclass
-class Row:
-    """A session as the store holds it.
+    time: float
+    launches: FrozenSet[str]
 
-    ``lease`` is the time, in seconds since the epoch, until which the controller in ``holder`` may launch, repair or end
-    the session. A session that is known only from its labels lacks both ``request`` and ``plan``.
-    """
+    def includes(self, container: ObservedContainer) -> bool:
+        """Whether the end includes a container: another store may have repaired the session later, and it runs again.
 
-    id: str
-    name: str
-    owner: str
-    resource_group: str
-    state: str = ""
-    result: str = ""
-    reason: str = ""
-    priority: int = 0
-    request: Request | None = None
-    plan: Plan | None = None
-    holder: Json | None = None
-    lease: float = 0.0
-    created: float = 0.0
-    changed: float = 0.0
-    history: List[Json] = field(default_factory=list)
-
-    @property
-    def launch(self) -> str:
-        """The ID of its last launch; of a session that is known from its labels alone, its own."""
-        return self.plan.session.launch if self.plan else self.id
-
-    def to_json(self) -> Json:
-        """The session as results show it; the request and the plan are documents of their own."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "owner": self.owner,
-            "group": self.resource_group,
-            "state": self.state,
-            "result": self.result,
-            "reason": self.reason,
-            "priority": self.priority,
-            "launch": self.launch,
-            "holder": self.holder,
-            "created": self.created,
-            "changed": self.changed,
-        }
+        The clock of an engine decides only about containers of launches that this store does not know.
+        """
+        created = float(container.data.get("created") or 0.0)
+        return container.data.get("launch") in self.launches or created <= self.time
 
 
 class Store:
     """One SQLite file, opened for one transaction at a time."""
 
     def __init__(self, folder: str, read_only: bool = False) -> None:
-        path = os.path.join(folder, _FILE)
+        path = os.path.join(folder, FILE)
         if not read_only:
-            make_private(folder, path)
-        elif not _is_filled(path):
-            path = ":memory:"
+            prepare(folder, path)
+        else:
+            check_readable(folder)
+            if not _is_filled(path):
+                path = ":memory:"
         self._path = path
+        # A store that is only read gets the tables of this release inside of each transaction, which is undone.
+        self._lacks_tables = read_only and path != ":memory:"
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
-            if not read_only or path == ":memory:":
-                self._db.executescript(_SCHEMA)
+            if not self._lacks_tables:
+                with self.transaction():
+                    self._make_tables()
 
     def close(self) -> None:
         self._db.close()
@@ -133,6 +85,8 @@ class Store:
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if self._lacks_tables:
+                    self._make_tables()
                 yield self
             except BaseException:
                 if self._db.in_transaction:
@@ -150,13 +104,18 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise StateError("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
 
+    def _make_tables(self) -> None:
+        for statement in SCHEMA:
+            self._db.execute(statement)
+
     def add(self, row: Row, now: float, reason: str) -> None:
         """Record a new session in its first state."""
         check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
-        marks = ", ".join("?" * len(_COLUMNS))
-        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(_COLUMNS), marks), _values(row))
+        marks = ", ".join("?" * len(COLUMNS))
+        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
         self._note(row.id, now, "", row.state, reason)
+        self._record_launch(row)
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved."""
@@ -175,11 +134,17 @@ class Store:
 
     def save(self, row: Row) -> None:
         """Save the row as it is, without an entry in the history."""
-        pairs = ", ".join("%s = ?" % name for name in _COLUMNS)
-        self._db.execute("UPDATE session SET %s WHERE id = ?" % pairs, (*_values(row), row.id))
+        pairs = ", ".join("%s = ?" % name for name in COLUMNS)
+        self._db.execute("UPDATE session SET %s WHERE id = ?" % pairs, (*values_of(row), row.id))
+        self._record_launch(row)
+
+    def _record_launch(self, row: Row) -> None:
+        if row.plan:
+            self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
 
     def forget(self, row: Row) -> None:
-        """Delete a session and its history."""
+        """Delete a session, its history and its launches."""
+        self._db.execute("DELETE FROM launch WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM history WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
 
@@ -211,6 +176,16 @@ class Store:
         """The state of every session ever recorded, by its id."""
         return dict(self._db.execute("SELECT id, state FROM session").fetchall())
 
+    def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
+        """The ends of those of these sessions that have ended, by their IDs."""
+        found = {}
+        query = "SELECT changed FROM session WHERE id = ? AND NOT (%s)" % _LIVE
+        for session_id in set(session_ids):
+            for (time,) in self._db.execute(query, (session_id,)).fetchall():
+                launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))
+                found[session_id] = End(time, frozenset(launch for (launch,) in launches))
+        return found
+
     def select(self, name: str | None, owner: str | None, ended: bool) -> List[Row]:
         """Sessions by name and owner, with their history; ``ended`` adds those that have ended."""
         wheres, values = ["1 = 1"], []
@@ -230,36 +205,54 @@ class Store:
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 
+    def exported(self) -> Iterator[Json]:
+        """Every session with its history and its launches, as another store takes it."""
+        launches = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master WHERE name = 'launch'")}
+        for values in self._db.execute(
+            "SELECT %s FROM session ORDER BY created, rowid" % ", ".join(COLUMNS)
+        ).fetchall():
+            found = self._db.execute("SELECT id FROM launch WHERE session = ?", values[:1]) if launches else ()
+            yield {
+                "values": list(values),
+                "history": [list(note.values()) for note in self.history(values[0])],
+                "launches": [launch for (launch,) in found],
+            }
+
+    def take(self, exported: Json) -> Row | None:
+        """Take a session of another store; None if it is here already, or another live session has its name and owner.
+
+        A session that is known here from its labels alone is replaced.
+        """
+        row = row_of(exported["values"])
+        known = self.get(row.id)
+        if known and known.state == RUNNING and known.request is None and row.request is not None:
+            self.forget(known)
+        elif known or (row.state not in ENDED and self.find(row.name, row.owner)):
+            return None
+        marks = ", ".join("?" * len(COLUMNS))
+        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
+        self._db.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?)", [(row.id, *n) for n in exported["history"]])
+        self._db.executemany("INSERT OR IGNORE INTO launch VALUES (?, ?)", [(n, row.id) for n in exported["launches"]])
+        self._record_launch(row)
+        return row
+
     def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
 
     def _select(self, where: str, values: Any) -> List[Row]:
-        query = "SELECT %s FROM session WHERE %s ORDER BY created, rowid" % (", ".join(_COLUMNS), where)
-        return [_row(values) for values in self._db.execute(query, values)]
+        query = "SELECT %s FROM session WHERE %s ORDER BY created, rowid" % (", ".join(COLUMNS), where)
+        return [row_of(values) for values in self._db.execute(query, values)]
 
 
 _LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(ENDED))
 
 
-def _values(row: Row) -> Any:
-    documents = {
-        "request": row.request.to_json() if row.request else None,
-        "plan": row.plan.to_json() if row.plan else None,
-        "holder": row.holder,
-    }
-    return tuple(
-        json.dumps(documents[name], sort_keys=True) if name in documents else getattr(row, name) for name in _COLUMNS
-    )
-
-
-def _row(values: Any) -> Row:
-    pairs = dict(zip(_COLUMNS, values))
-    for name, parse in _PARSERS.items():
-        document = json.loads(pairs[name])
-        pairs[name] = None if document is None else parse(document)
-    return Row(**pairs)
-
-
 def _is_filled(path: str) -> bool:
     """Whether there is a store with its tables: a process may have ended right after it created the file."""
-    return os.path.exists(path) and os.path.getsize(path) > 0
+    try:
+        entry = os.lstat(path)
+    except OSError:
+        return False
+    if not stat.S_ISREG(entry.st_mode):
+        raise StateError("The session store %s is a link or no file: remove it." % path, path)
+    return entry.st_size > 0

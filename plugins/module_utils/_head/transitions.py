@@ -19,7 +19,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.exits import
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
 from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened

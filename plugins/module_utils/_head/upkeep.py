@@ -10,12 +10,13 @@ The engines' reports come in as documents; nothing here connects to an engine.
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence, Set, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
@@ -56,10 +57,18 @@ def is_lost(row: Row, now: float, takeover: str = "") -> bool:
     return row.lease < now or (bool(takeover) and takeover == row.launch)
 
 
-def removable(store: Store, agents: Iterable[Agent]) -> Tuple[str, ...]:
-    """Ended sessions that still have a container or a network on an agent."""
-    recorded = store.states()
-    seen: Set[str] = set()
-    for agent in agents:
-        seen.update(agent.network_sessions, (container.session for container in agent.containers))
-    return tuple(sorted(session for session in seen if recorded.get(session) in states.ENDED))
+def removable(store: Store, agents: Sequence[Agent]) -> Tuple[str, ...]:
+    """Ended sessions that still have a container or a network on an agent.
+
+    A session that another store has repaired after its end is not among them: what it has runs.
+    """
+    ends = store.ends(session for agent in agents for session in _sessions_on(agent))
+    seen = [container for agent in agents for container in agent.containers if container.session in ends]
+    running = {container.session for container in seen if not ends[container.session].includes(container)}
+    return tuple(sorted(set(ends) - running))
+
+
+def _sessions_on(agent: Agent) -> Iterator[str]:
+    yield from agent.network_sessions
+    for container in agent.containers:
+        yield container.session

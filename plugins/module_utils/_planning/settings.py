@@ -162,9 +162,9 @@ SETTINGS: Tuple[Variable, ...] = (
         "state_dir",
         "str",
         "",
-        "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute) for root, and "
-        "C(~/.local/state/cluster-compute) for other users. C(agent_state_dir) must be the same. It is created with mode "
-        "0700; an existing folder must be private or hold a store.",
+        "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users of "
+        "the engine. C(agent_state_dir) must be the same. Any other folder is created with mode 0700; an existing folder must be "
+        "private, shared by root, or hold a store.",
         rules.check_text,
         read_by=_ALL,
     ),

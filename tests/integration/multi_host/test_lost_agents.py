@@ -21,7 +21,7 @@ MOMENTS = {
 }
 NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
 REJECT = "INPUT -p tcp --dport 22 -j REJECT --reject-with tcp-reset"
-STORE = "/home/admin/.local/state/cluster-compute"
+STORE = "/var/lib/cluster-compute"
 
 
 def containers(held: list[str]) -> list[str]:

@@ -1,20 +1,26 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An ordinary user in the engine's group launches a session: no root, no sudo, the state in the user's own folder."""
+"""Ordinary users in the engine's group launch sessions: no root, no sudo, and one store for all of them."""
 
 from __future__ import annotations
 
 import grp
 import os
 import shutil
+import sqlite3
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from controller import SMALL, Controller
-from ordinary_user import OrdinaryUser, ordinary_user
+from controller import LABEL, SMALL, Controller
+from ordinary_user import OrdinaryUser, ordinary_user, second_user
+
+STATE_DIR = "/var/lib/cluster-compute"
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +32,7 @@ def user(engine_host: str) -> Iterator[OrdinaryUser]:
         pytest.skip("this test needs an engine of this machine: the other user reaches it by its socket")
     with ordinary_user() as made:
         yield made
+        forget(made)
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +64,88 @@ def test_a_user_without_root_launches_uses_and_ends_a_session(controller: Contro
     arguments = {"session_name": "plain", "session_cluster_size": 2, **SMALL, **controller.variables}
     launched = user.play(group, controller, "cluster_session", **arguments).check()
     assert f"Enter it: ssh -F {folder}/ssh_config main1" in launched.text.replace("~", str(user.home))
-    assert (user.home / ".local/state/cluster-compute/sessions.db").stat().st_uid == user.account.pw_uid
+    assert not (user.home / ".local/state").exists()
+    assert states(user) == {"plain": "RUNNING"}
     ssh = ["ssh", "-F", f"{folder}/ssh_config", "main1", "ssh sub1 hostname; id -u"]
     assert user.run(group, controller, ssh).check().text.split() == ["sub1", "1000"]
     assert user.play(group, controller, "cluster_session", **arguments).check().changed == 0
     user.play(group, controller, "terminate", session_name="plain").check()
     assert controller.engine() == {}
     assert not folder.exists()
+    assert states(user) == {"plain": "TERMINATED"}
+
+
+def test_two_users_at_once_never_hold_the_same(controller: Controller, user: OrdinaryUser) -> None:
+    """Each session pins half of the CPUs, so two of six fit, whoever launches them."""
+    group = engine_group(controller)
+    half = max(1, int(controller.client.info()["NCPU"]) // 2)
+    room = {**controller.variables, **SMALL, "session_cpus": half, "session_cpu_pinning": True, "agent_cpus": 64}
+    apps = {"session_apps": [{"name": "web", "port": 80}]}
+    with second_user(user) as other, ThreadPoolExecutor(6) as threads:
+        both = (user, other)
+        names = [(one, f"both-{number}") for number in range(3) for one in both]
+        jobs = [
+            threads.submit(one.play, group, controller, "cluster_session", session_name=name, **room, **apps)
+            for one, name in names
+        ]
+        try:
+            texts = [job.result().check().text for job in jobs]
+            assert sum(": RUNNING" in text for text in texts) == 2, texts
+            waiting = [text for text in texts if "is PENDING: " in text]
+            assert len(waiting) == 4
+            held = [
+                controller.client.inspect_container(item["Id"]) for one in both for item in containers(controller, one)
+            ]
+            assert len({item["HostConfig"]["CpusetCpus"] for item in held}) == 2
+            ports = [
+                port["HostPort"]
+                for item in held
+                for ports in item["NetworkSettings"]["Ports"].values()
+                for port in ports or ()
+            ]
+            assert len(set(ports)) == 4
+            listed = other.play(group, controller, "sessions", session_owner="all").check().text
+            assert all(one.account.pw_name in listed for one in both), "the queue of each is visible to the other"
+            assert sorted([*states(user).values(), *states(other).values()]).count("PENDING") == 4
+        finally:
+            for one in both:
+                ended = one.play(group, controller, "terminate", session_name="both-*", session_many=True)
+        ended.check()
+        assert [containers(controller, one) for one in both] == [[], []]
+        forget(other)
+
+
+def containers(controller: Controller, user: OrdinaryUser) -> list[dict[str, Any]]:
+    label = f"{LABEL}.owner={user.account.pw_name}"
+    found: list[dict[str, Any]] = controller.client.containers(all=True, filters={"label": label})
+    return found
+
+
+def states(user: OrdinaryUser) -> dict[str, str]:
+    """The state of every session of the user in the store that all users share."""
+    with closing(sqlite3.connect(f"file:{STATE_DIR}/sessions.db?mode=ro", uri=True, timeout=30)) as store:
+        query = "SELECT name, state FROM session WHERE owner = ? ORDER BY created"
+        return dict(store.execute(query, (user.account.pw_name,)).fetchall())
+
+
+def forget(user: OrdinaryUser) -> None:
+    """Remove the history of a user of the tests from the store, with the logs."""
+    with closing(sqlite3.connect(f"{STATE_DIR}/sessions.db", timeout=30)) as store, store:
+        rows = store.execute("SELECT id FROM session WHERE owner = ?", (user.account.pw_name,)).fetchall()
+        for table, column in (("history", "session"), ("launch", "session"), ("session", "id")):
+            store.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
+    for (session,) in rows:
+        shutil.rmtree(f"{STATE_DIR}/{session}", ignore_errors=True)
 
 
 def test_a_user_outside_of_the_group_gets_a_remedy(controller: Controller, user: OrdinaryUser) -> None:
     options = {"session_name": "denied", "session_provision": False}
     refused = user.play(user.own_group, controller, "cluster_session", **options, **SMALL)
-    assert refused.code == 0, refused.text
-    assert "Session denied is PENDING: no agent can hold it: localhost cannot be reached" in refused.text
-    assert "add the user to group docker" in refused.text
+    assert refused.code != 0, refused.text
+    group = engine_group(controller)
+    assert refused.message == (
+        f"The session store in {STATE_DIR} is shared by group {group}: add this user to that group, or become root."
+    )
 
 
 def test_a_user_who_cannot_become_root_reads_a_single_sentence_that_names_the_option(

@@ -22,7 +22,7 @@ from samples import agent, context, exactly, plan, request
 from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
 from ansible_collections.cluster.compute.plugins.modules import session as session_module
 from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module

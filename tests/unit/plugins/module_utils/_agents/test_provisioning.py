@@ -64,7 +64,7 @@ def settings(
     ("found", "expected"),
     [
         (settings(), {"become": False, "state_dir": "/var/lib/cluster-compute", "swarm": True, "is_head": True, "head": "a1"}),
-        (settings(facts=ALICE), {"become": True, "state_dir": "/home/alice/.local/state/cluster-compute"}),
+        (settings(facts=ALICE), {"become": True, "state_dir": "/var/lib/cluster-compute"}),
         (settings(facts=ALICE, become=False, state_dir="/srv/s"), {"become": False, "state_dir": "/srv/s"}),
         (settings("a2"), {"is_head": False, "head": "a1"}),
         (settings("a2", groups={"agents": ["a1", "a2"], "head": ["a2"]}), {"is_head": True, "head": "a2"}),

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from samples import agent, carried_out, context, request
 from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -65,3 +68,39 @@ def test_nothing_of_an_unknown_session_is_removed(store: Store, tmp_path: Path) 
     there = carried_out([A], running(elsewhere, TRAIN, A))
     elsewhere.close()
     assert removable(store, there) == ()
+
+
+def test_what_was_launched_after_an_end_is_neither_removed_nor_free(store: Store, tmp_path: Path) -> None:
+    """A second store repairs a session that this store has ended meanwhile: the session runs, and holds its room."""
+    launched = running(store, TRAIN, A)
+    theirs = Store(str(tmp_path / "theirs"))
+    degraded = carried_out([A], launched, states={"sub2": "gone"})
+    assert launch(theirs, TRAIN, context(*degraded)).verdict == "repair"
+    row = row_of(store)
+    store.change(row, states.TERMINATING, 1100.0, "")
+    store.change(row, states.TERMINATED, 1101.0, "")
+    again = launch(theirs, TRAIN, context(A, now=1800.0))
+    theirs.close()
+    assert (again.verdict, again.missing) == ("repair", ("main1", "sub1", "sub2"))
+    repaired = at(carried_out([A], plan_of(again)), 1900.0)
+    decision = launch(store, request(name="other", cluster_size=2), context(*repaired, now=2000.0))
+    assert (decision.verdict, decision.reason, decision.remove) == ("pending", "a: needs 2 CPUs, 1 free", ())
+    assert removable(store, repaired) == ()
+
+
+def test_the_clock_of_an_agent_does_not_keep_what_this_store_has_launched(store: Store) -> None:
+    plan = running(store, TRAIN, A)
+    repair = plan_of(launch(store, TRAIN, context(*carried_out([A], plan, states={"sub2": "gone"}), now=1050.0)))
+    row = row_of(store)
+    store.change(row, states.TERMINATING, 1100.0, "")
+    store.change(row, states.TERMINATED, 1101.0, "")
+    for launched in (plan, repair):
+        assert removable(store, at(carried_out([A], launched), 9000.0)) == (plan.session.id,)
+
+
+def at(agents: Iterable[Agent], created: float) -> tuple[Agent, ...]:
+    """The agents, whose clocks say that all containers were created at this time."""
+    return tuple(
+        replace(one, containers=tuple(replace(each, data={**each.data, "created": created}) for each in one.containers))
+        for one in agents
+    )

@@ -20,13 +20,8 @@ from samples import exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
-    SYSTEM_DIR,
-    keep_logs,
-    kept_logs,
-    state_dir,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 FORK = multiprocessing.get_context("fork")
 ASKED = request(cluster_size=2, gpus=0.5, environment={"A": "ü"}, mounts=[{"source": "/data", "target": "/data"}])
@@ -135,24 +130,6 @@ def test_a_file_that_is_no_store_is_refused_and_kept(folder: Path, read_only: bo
     with pytest.raises(StateError, match="cannot be used: file is not a database"):
         _opened(folder, read_only)
     assert (folder / "sessions.db").read_bytes() == b"not a database, but a user's" * 100
-
-
-@pytest.mark.parametrize(
-    ("wanted", "environment", "root", "expected"),
-    [
-        ("/srv/state", {}, True, "/srv/state"),
-        ("~/state", {"HOME": "/home/alice"}, False, "/home/alice/state"),
-        (None, {}, True, SYSTEM_DIR),
-        ("", {"HOME": "/home/alice"}, False, "/home/alice/.local/state/cluster-compute"),
-    ],
-)
-def test_the_state_folder_follows_the_user(
-    monkeypatch: pytest.MonkeyPatch, wanted: str | None, environment: dict[str, str], root: bool, expected: str
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert state_dir(wanted) == expected
 
 
 def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
@@ -357,24 +334,3 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing_of_it(
         assert [(one.name, one.state, one.reason) for one in opened.live()] == [("train", "PENDING", "requested")]
         assert len(opened.history("id-alice-train")) == 1
     opened.close()
-
-
-def test_logs_are_kept_and_read_again(folder: Path) -> None:
-    keep_logs(str(folder / "id"), [{"logs": [{"hostname": "main1", "text": "hello\nü\n"}]}, {}, {"logs": None}])
-    keep_logs(
-        str(folder / "id"), [{"logs": [{"hostname": "sub1", "text": ""}, {"hostname": "main1", "text": "again"}]}]
-    )
-    assert mode(folder / "id") == 0o700
-    assert mode(folder / "id" / "main1.log") == 0o600
-    assert kept_logs(str(folder / "id")) == [
-        {"hostname": "main1", "state": "ended", "text": "again"},
-        {"hostname": "sub1", "state": "ended", "text": ""},
-    ]
-    assert kept_logs(str(folder / "missing")) == []
-
-
-@pytest.mark.parametrize("hostname", ["../../escape", "/tmp/escape"])
-def test_logs_stay_in_their_folder(tmp_path: Path, folder: Path, hostname: str) -> None:
-    keep_logs(str(folder), [{"logs": [{"hostname": hostname, "text": "x"}]}])
-    assert [path.name for path in tmp_path.rglob("*.log")] == ["escape.log"]
-    assert (folder / "escape.log").exists()

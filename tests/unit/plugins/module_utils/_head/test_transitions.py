@@ -18,8 +18,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Row, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 

@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The logs of sessions that have ended: a folder for each session, beside the store, with the rights of the store's folder.
+
+Several users may write to the folder, so nothing here follows a link.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import Iterator, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
+    PRIVATE,
+    SHARED,
+    is_shared,
+    set_rights,
+)
+
+_SUFFIX = ".log"
+# Neither a link nor a pipe that blocks.
+_NO_SURPRISE = os.O_NOFOLLOW | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def keep_logs(folder: str, session_id: str, results: Sequence[Json]) -> None:
+    """Keep the log of each container as a file in the folder of its session."""
+    try:
+        os.makedirs(folder, mode=PRIVATE, exist_ok=True)
+        with _opened(folder) as state:
+            with suppress(FileExistsError):
+                os.mkdir(session_id, PRIVATE, dir_fd=state)
+            with _opened(session_id, state) as own:
+                _keep_all(own, os.fstat(state), [log for result in results for log in result.get("logs") or ()])
+    except OSError as error:
+        message = "Not all logs could be kept in %s: %s; free some space there, or remove what is in the way."
+        raise StateError(message % (os.path.join(folder, session_id), error.strerror), folder) from error
+
+
+def kept_logs(folder: str, session_id: str) -> List[Json]:
+    """The logs that ``keep_logs`` kept, by hostname; empty if there are none."""
+    try:
+        with _opened(folder) as state, _opened(session_id, state) as own:
+            return [_read_log(own, name) for name in sorted(os.listdir(own)) if name.endswith(_SUFFIX)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        message = "The logs in %s cannot be read: %s." % (os.path.join(folder, session_id), error.strerror)
+        raise StateError(message, folder) from error
+
+
+@contextmanager
+def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+    handle = os.open(name, _FOLDER, dir_fd=parent)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _read_log(own: int, name: str) -> Json:
+    handle = os.open(name, os.O_RDONLY | _NO_SURPRISE, dir_fd=own)
+    with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+        return {"hostname": name[: -len(_SUFFIX)], "state": "ended", "text": file.read()}
+
+
+def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:
+    """Write the logs. The folder of a session gets the rights of the state folder if it is this user's."""
+    if is_shared(folder) and os.fstat(own).st_uid == os.geteuid():
+        os.fchown(own, -1, folder.st_gid)
+        os.fchmod(own, SHARED)
+    for log in logs:
+        _keep_log(own, folder, log)
+
+
+def _keep_log(own: int, folder: os.stat_result, log: Json) -> None:
+    name = os.path.basename("%s%s" % (log["hostname"], _SUFFIX))
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_SURPRISE, 0o600, dir_fd=own)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        set_rights(handle, folder)
+        file.write(log["text"])

@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A session as the store holds it, and the form of its columns."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+COLUMNS = (
+    "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
+    "request", "plan", "holder", "lease", "created", "changed",
+)  # fmt: skip
+_PARSERS: Dict[str, Callable[[Json], Any]] = {"request": Request.from_json, "plan": Plan.from_json, "holder": dict}
+
+
+@dataclass
+class Row:
+    """A session as the store holds it.
+
+    ``lease`` is the time, in seconds since the epoch, until which the controller in ``holder`` may launch, repair or end
+    the session. A session that is known only from its labels lacks both ``request`` and ``plan``.
+    """
+
+    id: str
+    name: str
+    owner: str
+    resource_group: str
+    state: str = ""
+    result: str = ""
+    reason: str = ""
+    priority: int = 0
+    request: Request | None = None
+    plan: Plan | None = None
+    holder: Json | None = None
+    lease: float = 0.0
+    created: float = 0.0
+    changed: float = 0.0
+    history: List[Json] = field(default_factory=list)
+
+    @property
+    def launch(self) -> str:
+        """The ID of its last launch; of a session that is known from its labels alone, its own."""
+        return self.plan.session.launch if self.plan else self.id
+
+    def to_json(self) -> Json:
+        """The session as results show it; the request and the plan are documents of their own."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "owner": self.owner,
+            "group": self.resource_group,
+            "state": self.state,
+            "result": self.result,
+            "reason": self.reason,
+            "priority": self.priority,
+            "launch": self.launch,
+            "holder": self.holder,
+            "created": self.created,
+            "changed": self.changed,
+        }
+
+
+def values_of(row: Row) -> Tuple[Any, ...]:
+    documents = {
+        "request": row.request.to_json() if row.request else None,
+        "plan": row.plan.to_json() if row.plan else None,
+        "holder": row.holder,
+    }
+    return tuple(
+        json.dumps(documents[name], sort_keys=True) if name in documents else getattr(row, name) for name in COLUMNS
+    )
+
+
+def row_of(values: Any) -> Row:
+    pairs = dict(zip(COLUMNS, values))
+    for name, parse in _PARSERS.items():
+        document = json.loads(pairs[name])
+        pairs[name] = None if document is None else parse(document)
+    return Row(**pairs)

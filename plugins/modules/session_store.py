@@ -1,0 +1,119 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_store
+short_description: Share the session store of a head with the users of its engine
+version_added: 1.1.0
+description:
+  - Creates the folder of the session store for the group of the engine's socket, with mode 2770. All users of the engine then
+    use the same store, so that no two of them book the same resources.
+  - Shares the default folder if an earlier release made it private. Another folder that exists keeps its mode.
+  - Adopts the stores that earlier releases kept in the homes of the users of that group. The file of such a store is renamed
+    to C(sessions.db.adopted).
+options:
+  docker_host:
+    description:
+      - The address of the engine. If it has no socket on this host, or only root may use that socket, the store is for this
+        user alone.
+      - If not set, E(DOCKER_HOST) of the environment there, else C(unix:///var/run/docker.sock).
+    type: str
+    default: ""
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.store
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.schedule
+"""
+
+EXAMPLES = r"""
+- name: Share the session store
+  cluster.compute.session_store:
+  become: true
+"""
+
+RETURN = r"""
+state_dir:
+  description: The folder of the store.
+  type: str
+  returned: success
+mode:
+  description: The mode of the folder.
+  type: str
+  returned: success
+  sample: "2770"
+gid:
+  description: The group that shares the folder, or -1 if it is private.
+  type: int
+  returned: success
+adopted:
+  description: The stores of earlier releases that are adopted.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    user:
+      description: The user of the store.
+      type: str
+    folder:
+      description: Where it was.
+      type: str
+    sessions:
+      description: The names of the sessions that are new in the shared store; empty in check mode.
+      type: list
+      elements: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.former_stores import adopt_former
+from ansible_collections.cluster.compute.plugins.module_utils._head.provisioned_store import Folder, desired, provide
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import engine_group, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+
+ARGUMENT_SPEC = {
+    "docker_host": {"type": "str", "default": ""},
+    **store_options(),
+}
+
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    folder, gid = state_dir(params["state_dir"]), engine_group(params["docker_host"])
+    before, after = Folder.of(folder), desired(folder, gid)
+    if before != after and not check_mode:
+        provide(folder, after)
+    adopted = adopt_former(folder, gid, check_mode) if gid is not None and after.gid == gid else []
+    return {
+        "changed": before != after or bool(adopted),
+        "state_dir": folder,
+        "mode": after.mode,
+        "gid": after.gid,
+        "adopted": adopted,
+        "diff": {"before": before.to_json(), "after": after.to_json()},
+    }
+
+
+def main() -> None:
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Logs of sessions that have ended: kept beside the store, with its rights, and never through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs
+
+LOG = [{"logs": [{"hostname": "main1", "text": "again"}]}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_logs_are_kept_and_read_again(folder: Path) -> None:
+    keep_logs(str(folder), "id", [{"logs": [{"hostname": "main1", "text": "hello\nü\n"}]}, {}, {"logs": None}])
+    keep_logs(str(folder), "id", [{"logs": [{"hostname": "sub1", "text": ""}]}, *LOG])
+    assert mode(folder / "id") == 0o700
+    assert mode(folder / "id" / "main1.log") == 0o600
+    assert kept_logs(str(folder), "id") == [
+        {"hostname": "main1", "state": "ended", "text": "again"},
+        {"hostname": "sub1", "state": "ended", "text": ""},
+    ]
+    assert kept_logs(str(folder), "missing") == []
+
+
+def test_logs_in_a_shared_folder_are_for_its_group(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o2770)
+    umask = os.umask(0o077)
+    try:
+        keep_logs(str(folder), "id", LOG)
+    finally:
+        os.umask(umask)
+    assert (mode(folder / "id"), mode(folder / "id/main1.log")) == (0o2770, 0o660)
+
+
+@pytest.mark.parametrize("hostname", ["../../escape", "/tmp/escape"])
+def test_logs_stay_in_their_folder(tmp_path: Path, folder: Path, hostname: str) -> None:
+    keep_logs(str(folder), "id", [{"logs": [{"hostname": hostname, "text": "x"}]}])
+    assert [path.name for path in tmp_path.rglob("*.log")] == ["escape.log"]
+    assert (folder / "id/escape.log").exists()
+
+
+@pytest.mark.parametrize("link", ["id", "id/main1.log"])
+def test_links_are_not_followed(tmp_path: Path, folder: Path, link: str) -> None:
+    target = tmp_path / "elsewhere"
+    target.mkdir() if link == "id" else target.write_text("precious")
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(target)
+    with pytest.raises(StateError, match="Not all logs could be kept in"):
+        keep_logs(str(folder), "id", LOG)
+    with pytest.raises(StateError, match="cannot be read"):
+        kept_logs(str(folder), "id")
+    assert list(target.iterdir()) == [] if link == "id" else target.read_text() == "precious"
+
+
+def test_a_pipe_in_the_place_of_a_log_does_not_block(folder: Path) -> None:
+    (folder / "id").mkdir(parents=True)
+    os.mkfifo(folder / "id/main1.log")
+    with pytest.raises(StateError, match="Not all logs could be kept in"):
+        keep_logs(str(folder), "id", LOG)
