@@ -37,6 +37,7 @@ class ActionModule(ComputeAction):
             return result
         if state == "failed":
             result["reason"] = _reason(result["session"], args)
+            result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
         if state == "terminating":
             result.update(_termination(result, args["agents"]))
         result.update(self._keep(own, result["session"], str(args.get("result") or "")))
@@ -50,7 +51,8 @@ class ActionModule(ComputeAction):
         if result and session["state"] == states.RUNNING:
             _record_command(artifacts, session, result)
             return {}
-        if session["state"] in states.ENDED:
+        # A session that waits again gets new keys with its next plan.
+        if session["state"] in states.ENDED or session["state"] == states.PENDING:
             artifacts.remove(session["id"])
             return _noted(artifacts, {})
         if own["plan"]:

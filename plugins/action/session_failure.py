@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
@@ -24,6 +25,7 @@ class ActionModule(ComputeAction):
         statuses = reports.agent_statuses(reports.agent_reports(self, None, task_vars))
         lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])
         failures = self.results_of_hosts(reports.FAILURE, task_vars).values()
+        codes = {(failure.get("failure") or {}).get("code") for failure in failures}
         sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
         left = [host for host in lost if host in plan.agents]
         if left:
@@ -31,6 +33,7 @@ class ActionModule(ComputeAction):
         return {
             "changed": False,
             "reason": " ".join(sentences),
+            "is_taken": TakenError.code in codes,
             "lost_agents": list(lost),
             "network_patience": network_patience(lost),
         }

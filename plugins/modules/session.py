@@ -15,7 +15,8 @@ options:
     description:
       - V(running) records that every container of the session is verified, or that a repair is complete. With O(result),
         it records the result of the batch command of a session that keeps running.
-      - V(failed) records that a launch failed and that everything it created has been removed.
+      - V(failed) records that a launch failed and that everything it created has been removed. With O(retry), the session
+        waits again, three times at most.
       - V(terminating) reserves the session for its termination. A session that is V(PENDING) becomes V(CANCELLED) at once.
       - V(terminated) records that the session has ended.
     type: str
@@ -59,6 +60,13 @@ options:
         change nothing.
     type: str
     default: ''
+  retry:
+    description:
+      - Whether the launch failed because something outside of the collection had taken the subnet or a port, with
+        O(state=failed). The next placement chooses others.
+    type: bool
+    default: false
+    version_added: 1.1.0
   lease:
     description:
       - Seconds for which this controller reserves the session, with O(state=terminating), at least 1.
@@ -171,6 +179,10 @@ reason:
   description: Why this launch failed.
   type: str
   returned: with O(state=failed)
+retried:
+  description: The launch that failed if the session waits for another one, else empty.
+  type: str
+  returned: with O(state=failed)
 is_terminating:
   description: Whether this call began the termination of the session.
   type: bool
@@ -218,6 +230,7 @@ ARGUMENT_SPEC = {
     "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
     "agents": {"type": "list", "elements": "dict", "default": []},
     "launch": {"type": "str", "default": ""},
+    "retry": {"type": "bool", "default": False},
     "lease": {"type": "int", "default": 600},
     "reached": {"type": "list", "elements": "str", "default": []},
     "logs": {"type": "list", "elements": "dict", "default": []},
@@ -254,6 +267,7 @@ def work(params: Json, check_mode: bool) -> Json:
         now=time.time(),
         lease=float(params["lease"]),
         launch=params["launch"],
+        retry=params["retry"],
     )
     folder = state_dir(params["state_dir"])
     store = Store(folder, read_only=check_mode)

@@ -43,6 +43,10 @@ reason:
   description: The failures, and the lost agents, as sentences.
   type: str
   returned: success
+is_taken:
+  description: Whether something outside of the collection has taken the subnet or a port of the session.
+  type: bool
+  returned: success
 lost_agents:
   description: The agents that did not answer during the launch or its removal.
   type: list

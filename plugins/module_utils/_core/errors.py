@@ -46,6 +46,12 @@ class ConflictError(ComputeError):
     code = "conflict"
 
 
+class TakenError(ConflictError):
+    """Something outside of the collection has taken the subnet or a port since it was chosen: another one may be free."""
+
+    code = "taken"
+
+
 class EngineError(ComputeError):
     """A Docker Engine refused, or did not answer in time."""
 

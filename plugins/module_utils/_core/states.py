@@ -25,7 +25,8 @@ FOLLOWS: Dict[str, FrozenSet[str]] = {
     "": frozenset({PENDING, RUNNING}),
     PENDING: frozenset({SCHEDULED, CANCELLED, ERROR}),
     SCHEDULED: frozenset({PREPARING, TERMINATING, ERROR}),
-    PREPARING: frozenset({RUNNING, TERMINATING, ERROR}),
+    # It waits again if something outside of the collection has taken its subnet or a port.
+    PREPARING: frozenset({RUNNING, TERMINATING, ERROR, PENDING}),
     RUNNING: frozenset({TERMINATING}),
     TERMINATING: frozenset({TERMINATED}),
     TERMINATED: frozenset(),

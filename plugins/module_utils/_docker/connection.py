@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean
 
 HTTP_CONFLICT = 409
@@ -63,8 +63,9 @@ class Connection:
         except errors.NotFound as error:
             raise AbsentError(self._sentence(what, subject, error), self.agent) from error
         except errors.APIError as error:
+            sentence = self._sentence(what, subject, error)
             kind = ConflictError if error.status_code == HTTP_CONFLICT else EngineError
-            raise kind(self._sentence(what, subject, error), self.agent) from error
+            raise (TakenError if is_taken(sentence) else kind)(sentence, self.agent) from error
         except (errors.DockerException, OSError) as error:  # requests' own errors are OSErrors
             raise UnreachableError(self._silence(subject, error), self.agent) from error
         # A client is not used again after an error: its connection may be in any state.

@@ -56,6 +56,21 @@ _ADVICE = (
 )
 
 
+_TAKEN = re.compile(
+    r"port is already allocated|bind for .*: address already in use|listen tcp.*address already in use|pool overlaps",
+    re.IGNORECASE,
+)
+
+
+def is_taken(text: str) -> bool:
+    """Whether the engine refuses a port or a subnet because something else has it.
+
+    >>> is_taken("Pool overlaps with other one on this address space")
+    True
+    """
+    return bool(_TAKEN.search(text))
+
+
 def clean(text: str) -> str:
     """The engine's message as one line, without prefixes that name its internal functions.
 

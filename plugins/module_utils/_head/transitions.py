@@ -26,12 +26,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
 
 
+# How often a launch chooses another subnet and other ports.
+_MOST_RETRIES = 3
+
+
 @dataclass(frozen=True)
 class Change:
     """What is to change: the session, by its ID or by name and owner, and who changes it.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
-    any more.
+    any more; ``retry`` says that a launch failed at a subnet or a port that something else has taken.
     """
 
     id: str
@@ -45,6 +49,7 @@ class Change:
     reached: Tuple[str, ...] = ()
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
+    retry: bool = False
 
 
 def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
@@ -87,10 +92,18 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
         # A failed repair leaves the session as degraded as it was.
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
+    elif before == states.PREPARING and change.retry and _may_retry(store, row):
+        row.plan = None
+        store.change(row, states.PENDING, change.now, change.reason)
     # A session that is being terminated is removed with all that the launch leaves.
     elif before != states.TERMINATING and before not in states.ENDED:
         store.change(row, states.ERROR, change.now, change.reason)
     return before, row
+
+
+def _may_retry(store: Store, row: Row) -> bool:
+    """Whether a session may be placed again: something may be wrong with the agent, so not without end."""
+    return sum(entry["after"] == states.PREPARING for entry in store.history(row.id)) <= _MOST_RETRIES
 
 
 def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
