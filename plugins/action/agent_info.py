@@ -9,13 +9,17 @@ from __future__ import annotations
 from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import lost_report
 
 
 class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
+        return {**self._result(args, task_vars), "options": args}
+
+    def _result(self, args: Json, task_vars: Json) -> Json:
         try:
             result = self.module("agent_info", args, task_vars)
         except AnsibleConnectionFailure as error:
@@ -26,6 +30,4 @@ class ActionModule(ComputeAction):
 
 
 def _lost(args: Json, failure: Json) -> Json:
-    """A report with the agent's name, its group and the reason why it does not answer."""
-    report = {"name": args["name"], "group": args.get("group") or "default", "reachable": False}
-    return {"changed": False, "agent": {**report, "reason": failure_reason(failure)}, "duration": 0.0}
+    return {"changed": False, "agent": lost_report(args, failure), "duration": 0.0}

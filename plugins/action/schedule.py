@@ -28,10 +28,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.settings
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
-# Seconds between two attempts of a session that waits.
+# Seconds between two attempts of a session that waits; they grow from the first number to the second.
 _INTERVAL = 2.0
+_LONGEST_INTERVAL = 10.0
 _LONGEST_WAIT = 7 * 86400
 _LEASE = 600
 
@@ -42,13 +44,21 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
+        known = {} if args.get("agents") else self.results_of_hosts(reports.REPORT, task_vars)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
         request = Request.from_json({**args["request"], **self._given_now()})
-        statuses = reports.agent_statuses(args["agents"])
-        args["lease"] = lease_seconds(request, statuses, int(args.get("lease") or _LEASE))
+        args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))
         artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
         args["kept"] = artifacts.session
-        result = self._until_placed(args, 0.0 if self._task.check_mode else wait, task_vars)
+        avoided = reports.avoided(task_vars)
+        fresh = FreshReports(self, known, task_vars, avoided)
+        args["agents"] = [avoided.added_to(report) for report in args["agents"]]
+        try:
+            result = self._until_placed(args, 0.0 if self._task.check_mode else wait, fresh, task_vars)
+        finally:
+            fresh.close()
+        statuses = _statuses(args)
+        result["avoided"] = avoided.to_json()
         result["has_command"] = bool(result.get("plan") and request.command)
         result["must_apply_limits"] = False
         result["network_patience"] = network_patience(lost_agents(statuses))
@@ -88,15 +98,18 @@ class ActionModule(ComputeAction):
         if self._task.diff and result["outcome"] in ("placed", "repair"):
             result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
 
-    def _until_placed(self, args: Json, wait: float, task_vars: Json) -> Json:
+    def _until_placed(self, args: Json, wait: float, fresh: FreshReports, task_vars: Json) -> Json:
+        """The decision, made again by new reports of the agents while the session waits."""
         result: Json = {}
 
         def is_decided() -> bool:
+            if result:
+                args["agents"] = fresh.collect() or args["agents"]
             result.clear()
             result.update(self._attempt(args, task_vars))
             return result.get("outcome") != "pending"
 
-        if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _INTERVAL) and wait:
+        if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _LONGEST_INTERVAL) and wait:
             name = result["session"]["name"]
             message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
             return dict(result, failed=True, msg=message)
@@ -110,3 +123,7 @@ class ActionModule(ComputeAction):
             reason = str(result["reason"])
             raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
         return result
+
+
+def _statuses(args: Json) -> List[AgentStatus]:
+    return reports.agent_statuses(args["agents"])

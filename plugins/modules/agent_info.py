@@ -105,6 +105,10 @@ connected:
   returned: when the host cannot be reached
   type: bool
   sample: false
+options:
+  description: The options of the module, for an action that asks again.
+  returned: always
+  type: dict
 agent:
   description: The report.
   returned: success

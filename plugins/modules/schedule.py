@@ -168,6 +168,19 @@ deployment:
     pull_timeout:
       description: Seconds that pulling the image may take.
       type: int
+avoided:
+  description: Subnets and ports at which earlier attempts of this launch have failed.
+  type: dict
+  returned: success
+  contains:
+    subnets:
+      description: The subnets.
+      type: list
+      elements: str
+    ports:
+      description: The ports.
+      type: list
+      elements: int
 network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping
+from dataclasses import dataclass
+from typing import Any, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
@@ -20,17 +21,48 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Com
 
 # The variables in which the tasks register their results.
 REPORT = "__session_report"
+SCHEDULED = "__session_scheduled"
+RECORDED = "__session_recorded"
 LOGS = "__session_logs"
 REMOVED = "__session_rolled_back"
 FAILURE = "ansible_failed_result"
 PHASES = {
     "inform": REPORT,
-    "schedule": "__session_scheduled",
+    "schedule": SCHEDULED,
     "network": "__session_network",
     "create": "__session_created",
     "start": "__session_started",
     "verify": "__session_verified",
 }
+
+
+@dataclass(frozen=True)
+class Avoided:
+    """Subnets and ports at which earlier attempts of this launch have failed: a report may not show what has them."""
+
+    subnets: Tuple[str, ...] = ()
+    ports: Tuple[int, ...] = ()
+
+    def to_json(self) -> Json:
+        return {"subnets": list(self.subnets), "ports": list(self.ports)}
+
+    def added_to(self, report: Json) -> Json:
+        """The report of an agent on which these are in use."""
+        if not self.subnets:
+            return report
+        routes = [*(report.get("routes") or ()), *self.subnets]
+        return {**report, "routes": routes, "ports": [*(report.get("ports") or ()), *self.ports]}
+
+
+def avoided(task_vars: Json) -> Avoided:
+    """The addresses of the attempts before, if the last attempt failed because of them."""
+    scheduled, recorded = task_vars.get(SCHEDULED) or {}, task_vars.get(RECORDED) or {}
+    plan = scheduled.get("plan") or {}
+    if not recorded.get("retried") or recorded["retried"] != (plan.get("session") or {}).get("launch"):
+        return Avoided()
+    before = scheduled.get("avoided") or {}
+    ports = [port["host_port"] for container in plan["containers"] for port in container["ports"]]
+    return Avoided((*before.get("subnets", ()), plan["network"]["subnet"]), (*before.get("ports", ()), *ports))
 
 
 def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean, is_taken
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"

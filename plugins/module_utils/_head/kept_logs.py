@@ -39,7 +39,7 @@ def keep_logs(folder: str, session_id: str, results: Sequence[Json]) -> None:
             with _opened(session_id, state) as own:
                 _keep_all(own, os.fstat(state), [log for result in results for log in result.get("logs") or ()])
     except OSError as error:
-        message = "Not all logs could be kept in %s: %s; free some space there, or remove what is in the way."
+        message = "Not all logs could be kept in %s: %s; free some space there."
         raise StateError(message % (os.path.join(folder, session_id), error.strerror), folder) from error
 
 

@@ -25,7 +25,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep impor
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
 from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
 
-
 # How often a launch chooses another subnet and other ports.
 _MOST_RETRIES = 3
 
@@ -103,7 +102,7 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
 
 def _may_retry(store: Store, row: Row) -> bool:
     """Whether a session may be placed again: something may be wrong with the agent, so not without end."""
-    return sum(entry["after"] == states.PREPARING for entry in store.history(row.id)) <= _MOST_RETRIES
+    return len([entry for entry in store.history(row.id) if entry["after"] == states.PREPARING]) <= _MOST_RETRIES
 
 
 def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:

@@ -67,7 +67,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "float",
         0,
         "Seconds to wait while the session is PENDING, up to 604800, which is a week; then the playbook fails. With V(0), "
-        "PENDING is a result and not a failure. The agents are examined once, when the playbook starts.",
+        "PENDING is a result and not a failure. The agents are examined again for each attempt.",
         rules.seconds_up_to(_WEEK),
     ),
     Variable(
