@@ -33,6 +33,7 @@ options:
     description:
       - V(backfill) lets a later session start if it fits and an earlier session does not.
       - V(strict) launches sessions only in their order.
+      - The policy of the site has precedence.
     type: str
     choices: [backfill, strict]
     default: backfill
@@ -223,6 +224,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -249,16 +251,22 @@ RULES = {"supports_check_mode": True}
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, lease=1)
+    folder = state_dir(params["state_dir"])
+    site = read_policy(folder)
     context = Context(
         agents=read_agents(params["agents"]),
         holder=params["holder"],
         now=time.time(),
-        policy=Policy(params["queue_policy"], float(params["queue_age_bound"])),
+        policy=Policy(
+            site.queue.policy or params["queue_policy"],
+            float(params["queue_age_bound"] if site.queue.age_bound is None else site.queue.age_bound),
+        ),
+        site=site,
         lease=float(params["lease"]),
         takeover=params["takeover"],
         kept=params["kept"],
     )
-    store = Store(state_dir(params["state_dir"]), read_only=check_mode)
+    store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
             decision = launch(store, Request.from_json(params["request"]), context)

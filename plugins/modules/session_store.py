@@ -13,6 +13,7 @@ description:
   - Creates the folder of the session store for the group of the engine's socket, with mode 2770. All users of the engine then
     use the same store, so that no two of them book the same resources.
   - Shares the default folder if an earlier release made it private. Another folder that exists keeps its mode.
+  - Writes the policy of the site.
   - Adopts the stores that earlier releases kept in the homes of the users of that group. The file of such a store is renamed
     to C(sessions.db.adopted).
 options:
@@ -23,6 +24,13 @@ options:
       - If not set, E(DOCKER_HOST) of the environment there, else C(unix:///var/run/docker.sock).
     type: str
     default: ""
+  policy:
+    description:
+      - The policy of the site, as the variable C(agent_policy) of the role P(cluster.compute.agent#role). It is written to
+        C(/etc/cluster-compute/policy.json), or to C(policy.json) in O(state_dir) if that is another folder, where only this user
+        can change it. Every decision about a session reads it.
+      - An empty dictionary removes all limits. If not set, the policy stays as it is.
+    type: dict
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -44,6 +52,9 @@ seealso:
 EXAMPLES = r"""
 - name: Share the session store
   cluster.compute.session_store:
+    policy:
+      default: {sessions: 4, gpus: 2, lifetime: 604800}
+      owners: {alice: {gpus: 8}}
   become: true
 """
 
@@ -79,16 +90,21 @@ adopted:
       elements: str
 """
 
+from typing import Tuple
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.former_stores import adopt_former
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document, write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.provisioned_store import Folder, desired, provide
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import engine_group, state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 
 ARGUMENT_SPEC = {
     "docker_host": {"type": "str", "default": ""},
+    "policy": {"type": "dict"},
     **store_options(),
 }
 
@@ -98,17 +114,28 @@ RULES = {"supports_check_mode": True}
 def work(params: Json, check_mode: bool) -> Json:
     folder, gid = state_dir(params["state_dir"]), engine_group(params["docker_host"])
     before, after = Folder.of(folder), desired(folder, gid)
+    old, new = _policies(folder, params["policy"])
     if before != after and not check_mode:
         provide(folder, after)
     adopted = adopt_former(folder, gid, check_mode) if gid is not None and after.gid == gid else []
+    if old != new and not check_mode:
+        write_document(folder, new)
     return {
-        "changed": before != after or bool(adopted),
+        "changed": before != after or old != new or bool(adopted),
         "state_dir": folder,
         "mode": after.mode,
         "gid": after.gid,
         "adopted": adopted,
-        "diff": {"before": before.to_json(), "after": after.to_json()},
+        "diff": {"before": {**before.to_json(), "policy": old}, "after": {**after.to_json(), "policy": new}},
     }
+
+
+def _policies(folder: str, policy: Json | None) -> Tuple[Json, Json]:
+    """The policy as it is, and as it is to be."""
+    if policy is None:
+        return {}, {}
+    parse_policy(policy)
+    return read_document(folder), policy
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
     "docker": ("docker", "iptables", "iproute"),
 }
 
-_STORE_FILE = re.compile(r"sessions\.db[^/]*")
+_STORE_FILE = re.compile(r"sessions\.db[^/]*|policy\.json")
 _LOG_FOLDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -54,3 +54,5 @@ DOCKER_DATA_ROOT = "/var/lib/docker"
 
 # The folder of the session store that all users of a head share.
 STATE_DIR = "/var/lib/cluster-compute"
+# The policy of the site, which only root may write.
+POLICY_FILE = "/etc/cluster-compute/policy.json"

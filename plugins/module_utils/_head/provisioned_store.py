@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
-_OWN = re.compile(r"sessions\.db.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OWN = re.compile(r"sessions\.db.*|policy\.json|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import Quotas, use_by_owner
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
@@ -38,6 +39,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.allocati
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy, QueueEntry, take_turn
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
@@ -47,7 +50,8 @@ class Context:
     """What a decision depends on: the agents' reports, who asks, and when.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
-    to be gone. ``kept`` is the ID of the session that the controller's folder of this name belongs to, if there is one.
+    to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
+    belongs to, if there is one.
     """
 
     agents: Tuple[Agent, ...]
@@ -57,6 +61,7 @@ class Context:
     lease: float = 600.0
     takeover: str = ""
     kept: str = ""
+    site: SitePolicy = field(default_factory=SitePolicy)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     is_new = row is None
     if row is None:
         _check_kept(store, request, context)
+        check_policy(context.site, request)
         row = _enqueue(store, request, context)
     else:
         _check_same(row, request)
@@ -107,7 +113,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
             return None
         return Decision("held", row, reason=_held(row))
     launched = _running_plan(store, row, request, context)
-    plan = _with_limits(store, row, launched, request)
+    plan = _with_limits(store, row, launched, request, context.site)
     has_new_limits = plan.session != launched.session
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
@@ -143,11 +149,12 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
     return row.plan
 
 
-def _with_limits(store: Store, row: Row, plan: Plan, request: Request) -> Plan:
+def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: SitePolicy) -> Plan:
     """The plan with the limits of the request, which may differ from those that the session was launched with."""
     limits = {name: getattr(request, name) for name in ("lifetime", "idle_timeout")}
     limited = replace(plan, session=replace(plan.session, **limits))
     if limited != plan and row.request is not None:
+        check_policy(site, request)
         row.plan, row.request = limited, replace(row.request, **limits)
         store.save(row)
     return limited
@@ -194,6 +201,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
         return replace(_wait(store, row, placement.reason, remove), is_new=is_new)
     try:
         _check_kept(store, request, context)
+        check_policy(context.site, request)
         check_folders(request, placement, context.agents)
         plan = _planned(row, request, placement, plans, context)
     except ComputeError as error:
@@ -213,12 +221,20 @@ def _place(store: Store, row: Row, request: Request, plans: Sequence[Plan], cont
     queued = [waiting for waiting in store.live({states.PENDING}) if waiting.request]
     requests = {waiting.id: waiting.request for waiting in queued if waiting.request}
 
+    quotas = Quotas(context.site, use_by_owner(store, context.agents))
+
     def can_start(entry: QueueEntry, placement: Placement) -> bool:
-        return can_allocate(requests[entry.id], placement, plans, context.agents)
+        starts = can_allocate(requests[entry.id], placement, plans, context.agents)
+        if starts:
+            quotas.count(requests[entry.id])
+        return starts
+
+    def held(entry: QueueEntry) -> str:
+        return quotas.over(request if entry.id == row.id else requests[entry.id])
 
     queue = [_queue_entry(waiting, requests[waiting.id]) for waiting in queued]
     mine = _queue_entry(row, request)
-    return take_turn(mine, queue, context.agents, free, context.policy, context.now, can_start)
+    return take_turn(mine, queue, context.agents, free, context.policy, context.now, can_start, held)
 
 
 def _queue_entry(row: Row, request: Request) -> QueueEntry:

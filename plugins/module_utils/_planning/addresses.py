@@ -78,7 +78,7 @@ def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -
     raise ConflictError("No port is free in %d-%d: end sessions, or enlarge session_port_range." % (first, last))
 
 
-def parse_port_range(text: object) -> Tuple[int, int]:
+def parse_port_range(text: object, variable: str = "session_port_range") -> Tuple[int, int]:
     """
     >>> parse_port_range("30000-31000")
     (30000, 31000)
@@ -87,7 +87,7 @@ def parse_port_range(text: object) -> Tuple[int, int]:
     first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
     if 1024 <= first <= last <= 65535:
         return first, last
-    raise InputError("session_port_range", text, "must be FIRST-LAST with ports from 1024 to 65535")
+    raise InputError(variable, text, "must be FIRST-LAST with ports from 1024 to 65535")
 
 
 def check_pools(pools: Sequence[object]) -> List[str]:

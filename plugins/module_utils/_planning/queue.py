@@ -56,19 +56,22 @@ def take_turn(
     policy: Policy,
     now: float,
     can_start: Callable[[QueueEntry, Placement], bool],
+    held: Callable[[QueueEntry], str] = lambda _entry: "",
 ) -> Placement | Shortfall:
     """Place ``mine`` behind all sessions that come before it in its resource group.
 
     A session before it that fits keeps its room: ``free`` is booked for it, although another run launches it. A session
     that does not fit is overtaken under ``backfill`` until it has waited longer than the age bound, and never under
     ``strict``. A session that would not fit on empty agents, or has room and cannot start (no port is free), blocks
-    nothing.
+    nothing, and neither does a session that ``held`` has a reason for: it waits for something other than room.
     """
     kept: List[str] = []
     before: Dict[str, FreeCapacity] = {}
     for other in in_order(entry for entry in queue if entry.demand.group == mine.demand.group):
         if other.id == mine.id:
             break
+        if held(other):
+            continue
         placement = place(other.demand, agents, free)
         if isinstance(placement, Placement):
             if can_start(other, placement):
@@ -77,6 +80,9 @@ def take_turn(
                 _book(other.demand, placement, free)
         elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
             return Shortfall("waits behind %s, which comes first: %s" % (other.name, placement.reason))
+    reason = held(mine)
+    if reason:
+        return Shortfall(reason)
     return _behind(mine, agents, free, {**free, **before}, kept)
 
 

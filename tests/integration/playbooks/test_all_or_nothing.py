@@ -111,14 +111,15 @@ def test_the_history_records_the_failure(controller: Controller) -> None:
 
 def test_a_port_that_something_else_has_taken_is_chosen_again(controller: Controller) -> None:
     """A socket that does not listen yet is in no report; the engine cannot publish its port."""
+    first = controller.ports + 30
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", controller.ports))
-        reserved = {"session_port_range": f"{controller.ports}-{controller.ports + 5}"}
+        taken.bind(("127.0.0.1", first))
+        reserved = {"session_port_range": f"{first}-{first + 5}"}
         done = controller.launch("elsewhere", **reserved).check()
     session = Session(controller, "elsewhere")
     assert done.text.count("Session elsewhere: RUNNING") == 1
     [port] = session.containers()["main1"]["NetworkSettings"]["Ports"]["22/tcp"]
-    assert int(port["HostPort"]) != controller.ports
+    assert int(port["HostPort"]) == first + 1
     assert session.say("main1", "hostname") == "main1"
     [listed] = [one for one in controller.sessions() if one["name"] == "elsewhere"]
     assert [entry["after"] for entry in listed["history"]] == [

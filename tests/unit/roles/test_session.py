@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "session"
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Results that the role sets for its users.
-RESULTS = {"session_listed", "session_executed"}
+RESULTS = {"session_listed", "session_executed", "session_policy"}
 # No variables: playbooks, files, modules and the group of a session in an inventory.
 NAMES = {
     "session_logs",
@@ -37,6 +37,7 @@ NAMES = {
     "session_train",
     "session_exec",
     "session_copy",
+    "session_store",
 }
 
 

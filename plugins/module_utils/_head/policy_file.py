@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The file of the site's policy on the head. Only root writes it, or the user whom a private store belongs to."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import POLICY_FILE, STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
+
+_MOST_BYTES = 1 << 20
+_REMEDY = "write it again with provision_agents.yml and agent_policy"
+
+
+def policy_path(folder: str) -> str:
+    """Where the policy for the store in this folder is. Members of a group can replace any file in a shared folder."""
+    return POLICY_FILE if folder == STATE_DIR else os.path.join(folder, os.path.basename(POLICY_FILE))
+
+
+def read_document(folder: str) -> Json:
+    """The policy as it was given; empty without a file. Raises StateError for a file that another user could have written."""
+    path = policy_path(folder)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StateError("The policy %s cannot be read: %s; %s." % (path, error.strerror, _REMEDY), path) from error
+    with os.fdopen(handle, encoding="utf-8") as file:
+        _check_rights(path, os.fstat(handle), folder)
+        try:
+            document = json.loads(file.read(_MOST_BYTES))
+        except ValueError as error:
+            raise StateError("The policy %s is no JSON: %s; %s." % (path, error, _REMEDY), path) from error
+    return dict(document)
+
+
+def read_policy(folder: str) -> SitePolicy:
+    """The policy for the store in this folder."""
+    return parse_policy(read_document(folder))
+
+
+def write_document(folder: str, document: Json) -> None:
+    """Replace the policy at once: no decision reads half of it."""
+    path = policy_path(folder)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".policy-")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2, sort_keys=True)
+            os.fchmod(handle, 0o644)
+        os.replace(draft, path)
+    except OSError as error:
+        raise StateError(
+            "The policy %s cannot be written: %s; run this as root." % (path, error.strerror), path
+        ) from error
+
+
+def _check_rights(path: str, status: os.stat_result, folder: str) -> None:
+    trusted = {0} if folder == STATE_DIR else {0, os.stat(folder).st_uid}
+    if not stat.S_ISREG(status.st_mode) or status.st_uid not in trusted or status.st_mode & 0o022:
+        raise StateError("The policy %s is not root's alone to write: remove it, then %s." % (path, _REMEDY), path)

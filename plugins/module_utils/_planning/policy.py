@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The policy of a site: what an owner may ask for, and how much at a time. Written by provisioning, read by every decision."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
+    check_agents,
+    check_boolean,
+    check_group,
+    check_list,
+    check_whole,
+    one_of,
+    seconds_up_to,
+)
+
+VARIABLE = "agent_policy"
+_MOST = 2**31 - 1
+_YEAR = 365 * 86400
+ANY, PLAIN, NONE = "any", "plain", "none"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one owner, or all owners of a group together, may have. None means no limit.
+
+    The first five are amounts at a time. ``mounts`` are folders of the agents; an entry that ends with a slash permits what is
+    below it, too.
+    """
+
+    sessions: int | None = None
+    containers: int | None = None
+    cpus: int | None = None
+    memory: int | None = None
+    gpus: float | None = None
+    resource_groups: Tuple[str, ...] | None = None
+    images: Tuple[str, ...] | None = None
+    mounts: Tuple[str, ...] | None = None
+    volumes: str | None = None
+    public_apps: bool | None = None
+    port_range: str | None = None
+    lifetime: int | None = None
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
+class OwnerGroup:
+    """Owners whose use is added up, and their limits."""
+
+    owners: Tuple[str, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class QueueRules:
+    """How the site orders its queue. A policy that names nothing here leaves it to the variables of the launch."""
+
+    policy: str = ""
+    age_bound: float | None = None
+    priority_weight: float = 1000.0
+    age_weight: float = 1.0
+    age_limit: float = 7 * 86400.0
+    share_weight: float = 0.0
+    size_weight: float = 0.0
+    half_life: float = 7 * 86400.0
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SitePolicy:
+    """Everything that the site has decided."""
+
+    default: Limits = field(default_factory=Limits)
+    owners: Mapping[str, Limits] = field(default_factory=dict)
+    groups: Mapping[str, OwnerGroup] = field(default_factory=dict)
+    queue: QueueRules = field(default_factory=QueueRules)
+
+    def groups_of(self, owner: str) -> Dict[str, OwnerGroup]:
+        return {name: group for name, group in self.groups.items() if owner in group.owners}
+
+    def limits_for(self, owner: str, name: str) -> List[Any]:
+        """Every value of a limit that binds the requests of an owner: the owner's own, else those of groups, else the default."""
+        own = getattr(self.owners.get(owner, Limits()), name)
+        if own is not None:
+            return [own]
+        of_groups = [getattr(group.limits, name) for group in self.groups_of(owner).values()]
+        found = [value for value in of_groups if value is not None]
+        default = getattr(self.default, name)
+        return found or ([] if default is None else [default])
+
+    def quota(self, owner: str, name: str) -> Any:
+        """The amount that the owner alone may have at a time: the owner's own or the default; None without a limit."""
+        own = getattr(self.owners.get(owner, Limits()), name)
+        return getattr(self.default, name) if own is None else own
+
+
+def parse_policy(data: object) -> SitePolicy:
+    """The policy from the variable of the role. Raises InputError for the first entry that is wrong.
+
+    >>> parse_policy({"default": {"gpus": 2}}).quota("alice", "gpus")
+    2.0
+    """
+    entry = _entry(VARIABLE, data or {}, ("default", "owners", "groups", "queue"))
+    owners = _mapping(VARIABLE + ".owners", entry.get("owners"))
+    groups = _mapping(VARIABLE + ".groups", entry.get("groups"))
+    return SitePolicy(
+        default=_limits(VARIABLE + ".default", entry.get("default")),
+        owners={check_owner(name): _limits("%s.owners.%s" % (VARIABLE, name), value) for name, value in owners.items()},
+        groups={str(name): _group("%s.groups.%s" % (VARIABLE, name), value) for name, value in groups.items()},
+        queue=_queue(VARIABLE + ".queue", entry.get("queue")),
+    )
+
+
+def _group(variable: str, data: object) -> OwnerGroup:
+    entry = dict(_mapping(variable, data))
+    owners = tuple(check_owner(name) for name in check_list(variable + ".owners", entry.pop("owners", ())))
+    return OwnerGroup(owners, _limits(variable, entry))
+
+
+def _limits(variable: str, data: object) -> Limits:
+    entry = _entry(variable, data or {}, tuple(_LIMITS))
+    given = {name: value for name, value in entry.items() if value is not None}
+    return Limits(**{name: _LIMITS[name]("%s.%s" % (variable, name), value) for name, value in given.items()})
+
+
+def _queue(variable: str, data: object) -> QueueRules:
+    entry = _entry(variable, data or {}, tuple(one.name for one in fields(QueueRules)))
+    given = {name: value for name, value in entry.items() if value is not None}
+    return QueueRules(**{name: _QUEUE[name]("%s.%s" % (variable, name), value) for name, value in given.items()})
+
+
+def _entry(variable: str, data: object, known: Tuple[str, ...]) -> Mapping[str, Any]:
+    entry = _mapping(variable, data)
+    unknown = sorted(set(map(str, entry)) - set(known))
+    if unknown:
+        raise InputError(variable, unknown[0], "must be one of %s" % ", ".join(known))
+    return entry
+
+
+def _mapping(variable: str, data: object) -> Mapping[str, Any]:
+    if data is not None and not isinstance(data, Mapping):
+        raise InputError(variable, data, "must be a dictionary")
+    return data or {}
+
+
+def _whole(least: int, most: int = _MOST) -> Any:
+    return lambda variable, value: check_whole(variable, value, least, most)
+
+
+def _number(variable: str, value: object) -> float:
+    return seconds_up_to(_MOST)(variable, value)
+
+
+def _positive(variable: str, value: object) -> float:
+    number = _number(variable, value)
+    if not number:
+        raise InputError(variable, value, "must be greater than 0")
+    return number
+
+
+def _folders(variable: str, value: object) -> Tuple[str, ...]:
+    folders = check_agents(variable, value)
+    for folder in folders:
+        if not folder.startswith("/") or {".", ".."} & set(folder.split("/")) or "//" in folder:
+            raise InputError(variable, folder, "must be an absolute path without '.' and '..'")
+    return folders
+
+
+def _resource_groups(variable: str, value: object) -> Tuple[str, ...]:
+    return tuple(check_group(variable, name) for name in check_list(variable, value))
+
+
+def _ports(variable: str, value: object) -> str:
+    return "%d-%d" % parse_port_range(str(value), variable)
+
+
+def _shares(variable: str, value: object) -> Dict[str, float]:
+    return {
+        check_owner(name): _positive("%s.%s" % (variable, name), part)
+        for name, part in _mapping(variable, value).items()
+    }
+
+
+_LIMITS: Dict[str, Any] = {
+    "sessions": _whole(0),
+    "containers": _whole(0),
+    "cpus": lambda variable, value: parse_cpus(value, variable),
+    "memory": lambda variable, value: parse_bytes(value, variable),
+    "gpus": _number,
+    "resource_groups": _resource_groups,
+    "images": check_agents,
+    "mounts": _folders,
+    "volumes": one_of(ANY, PLAIN, NONE),
+    "public_apps": check_boolean,
+    "port_range": _ports,
+    "lifetime": _whole(1, _YEAR),
+    "priority": _whole(0, 100),
+}
+_QUEUE: Dict[str, Any] = {
+    "policy": one_of("backfill", "strict"),
+    "age_bound": _number,
+    "priority_weight": _number,
+    "age_weight": _number,
+    "age_limit": _positive,
+    "share_weight": _number,
+    "size_weight": _number,
+    "half_life": _positive,
+    "shares": _shares,
+}

@@ -1,0 +1,205 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the policy of the site says to a request: refused with the rule, held back by a quota for now, or nothing."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import NONE, PLAIN, SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+# How an amount is shown, and what it is called.
+_SHOWN: Dict[str, Tuple[Callable[[Any], str], str]] = {
+    "sessions": (str, "sessions"),
+    "containers": (str, "containers"),
+    "cpus": (show_cpus, "CPUs"),
+    "memory": (show_bytes, "memory"),
+    "gpus": (lambda amount: "%g" % amount, "GPUs"),
+}
+QUOTAS = tuple(_SHOWN)
+# Fractions of GPUs are added up.
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Use:
+    """What an owner, or a group of owners, has at a time."""
+
+    sessions: int = 0
+    containers: int = 0
+    cpus: int = 0
+    memory: int = 0
+    gpus: float = 0.0
+
+    def plus(self, other: Use) -> Use:
+        return Use(*(getattr(self, name) + getattr(other, name) for name in QUOTAS))
+
+    @classmethod
+    def of_request(cls, request: Request) -> Use:
+        size = request.size
+        return cls(1, size, size * request.millicpus, size * request.memory, size * request.gpus)
+
+    @classmethod
+    def of_resources(cls, resources: Iterable[Resources]) -> Use:
+        use = cls(1)
+        for one in resources:
+            gpus = sum(gpu.shares for gpu in one.gpus)
+            use = replace(use.plus(cls(0, 1, one.millicpus, one.memory, gpus)))
+        return use
+
+
+def shown(name: str, amount: Any) -> str:
+    """An amount of a quota for people.
+
+    >>> shown("memory", 1 << 30), shown("gpus", 0.5)
+    ('1g', '0.5')
+    """
+    return _SHOWN[name][0](amount)
+
+
+def check_policy(policy: SitePolicy, request: Request) -> None:
+    """Refuse a request that breaks a rule, or could never keep a quota. Raises InputError with the variable and the rule."""
+    for name, check in _RULES.items():
+        for limit in policy.limits_for(request.owner, name):
+            check(request, limit)
+    asked = Use.of_request(request)
+    for whose, quota in _quotas(policy, request.owner):
+        for name in QUOTAS:
+            limit, amount = quota[name], getattr(asked, name)
+            if limit is not None and amount > limit + _TOLERANCE:
+                rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
+                values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
+                raise InputError(_VARIABLES[name], _asked_for(request, name), rule % values)
+
+
+def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> str:
+    """Why a request must wait for the end of other sessions, by the use of every owner; empty if it need not."""
+    asked = Use.of_request(request)
+    for whose, quota in _quotas(policy, request.owner):
+        members = policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (request.owner,)
+        has = Use()
+        for owner in members:
+            has = has.plus(use.get(owner, Use()))
+        for name in QUOTAS:
+            limit = quota[name]
+            if limit is not None and getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
+                values = (whose, shown(name, getattr(has, name)), shown(name, limit), _SHOWN[name][1])
+                return "%s has %s of the %s %s that the policy of this site permits, and it needs %s" % (
+                    *values, shown(name, getattr(asked, name)))  # fmt: skip
+    return ""
+
+
+_GROUP = "group "
+
+
+def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, Any]]]:
+    """The quotas that bind an owner: the owner's own, and those of each group."""
+    own = {name: policy.quota(owner, name) for name in QUOTAS}
+    groups = policy.groups_of(owner).items()
+    return [(owner, own)] + [(_GROUP + name, {q: getattr(one.limits, q) for q in QUOTAS}) for name, one in groups]
+
+
+def _asked_for(request: Request, name: str) -> object:
+    return {
+        "sessions": request.name,
+        "containers": request.size,
+        "cpus": show_cpus(request.millicpus),
+        "memory": show_bytes(request.memory),
+        "gpus": "%g" % request.gpus,
+    }[name]
+
+
+_VARIABLES = {
+    "sessions": "session_name",
+    "containers": "session_cluster_size",
+    "cpus": "session_cpus",
+    "memory": "session_memory",
+    "gpus": "session_gpus",
+}
+
+
+def _refuse(variable: str, value: object, rule: str) -> None:
+    raise InputError("session_" + variable, value, rule + " (policy of this site)")
+
+
+def _check_group(request: Request, permitted: Sequence[str]) -> None:
+    if request.group not in permitted:
+        _refuse("resource_group", request.group, "must be one of: %s" % ", ".join(permitted))
+
+
+def _check_image(request: Request, patterns: Sequence[str]) -> None:
+    if not any(fnmatchcase(request.image, pattern) for pattern in patterns):
+        _refuse("image", request.image, "must match one of: %s" % ", ".join(patterns))
+
+
+def _check_mounts(request: Request, folders: Sequence[str]) -> None:
+    for mount in request.mounts:
+        if mount.type == "bind" and not any(_is_within(mount.source, folder) for folder in folders):
+            _refuse("mounts", mount.source, "must be a permitted folder: %s" % (", ".join(folders) or "there is none"))
+
+
+def _is_within(source: str, folder: str) -> bool:
+    parts = source.rstrip("/").split("/")
+    if {"", ".", ".."} & set(parts[1:]):
+        return False
+    plain = "/".join(parts)
+    return plain == folder.rstrip("/") or (folder.endswith("/") and plain.startswith(folder))
+
+
+def _check_volumes(request: Request, permitted: str) -> None:
+    for mount in request.mounts:
+        if mount.type != "bind" and (permitted == NONE or (permitted == PLAIN and not _is_plain(mount))):
+            rule = "must be no volume" if permitted == NONE else "must be a volume without options"
+            _refuse("mounts", mount.source, rule)
+
+
+def _is_plain(mount: Mount) -> bool:
+    """Whether the engine makes the volume itself: the options of a volume can name any folder of the agent."""
+    return mount.type == "volume" and not mount.options
+
+
+def _check_public(request: Request, permitted: bool) -> None:
+    for app in request.apps:
+        if app.public and not permitted:
+            _refuse("apps", app.name, "must not be public")
+
+
+def _check_ports(request: Request, permitted: str) -> None:
+    (first, last), (lowest, highest) = parse_port_range(request.port_range), parse_port_range(permitted)
+    if first < lowest or last > highest:
+        _refuse("port_range", request.port_range, "must be within %s" % permitted)
+    for app in request.apps:
+        if app.preferred_port and not lowest <= app.preferred_port <= highest:
+            _refuse("apps", app.preferred_port, "must be a preferred port within %s" % permitted)
+
+
+def _check_lifetime(request: Request, longest: int) -> None:
+    if not 0 < request.lifetime <= longest:
+        _refuse("lifetime", request.lifetime, "must be from 1 to %d seconds" % longest)
+
+
+def _check_priority(request: Request, highest: int) -> None:
+    if request.priority > highest:
+        _refuse("priority", request.priority, "must be at most %d" % highest)
+
+
+_RULES: Mapping[str, Callable[[Request, Any], None]] = {
+    "resource_groups": _check_group,
+    "images": _check_image,
+    "mounts": _check_mounts,
+    "volumes": _check_volumes,
+    "public_apps": _check_public,
+    "port_range": _check_ports,
+    "lifetime": _check_lifetime,
+    "priority": _check_priority,
+}

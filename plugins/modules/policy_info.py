@@ -1,0 +1,119 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: policy_info
+short_description: Show the policy of the site, and who has how much of what it permits
+version_added: 1.1.0
+description:
+  - Reads the policy and the session store on the head.
+options:
+  agents:
+    description:
+      - The results of M(cluster.compute.agent_info) on all agents. Sessions that the store knows from their labels alone count
+        with what these show.
+    type: list
+    elements: dict
+    default: []
+extends_documentation_fragment:
+  - cluster.compute.attributes.info
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.store
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: N/A
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session_store
+"""
+
+EXAMPLES = r"""
+- name: Show the policy
+  cluster.compute.policy_info:
+  delegate_to: "{{ groups['head'][0] }}"
+  run_once: true
+  register: found
+"""
+
+RETURN = r"""
+policy:
+  description: The policy as the site has written it; empty without a policy.
+  type: dict
+  returned: success
+owners:
+  description: Every owner and group that has something or is named in the policy.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    kind:
+      description: V(owner) or V(group).
+      type: str
+    name:
+      description: The name.
+      type: str
+    used:
+      description: What is held now. CPUs are in thousandths, memory is in bytes.
+      type: dict
+    allowed:
+      description: What is permitted at a time, in the same units; V(null) without a limit.
+      type: dict
+lines:
+  description: The same for people.
+  type: list
+  elements: str
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
+
+ARGUMENT_SPEC = {
+    "agents": {"type": "list", "elements": "dict", "default": []},
+    **store_options(),
+}
+
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    folder = state_dir(params["state_dir"])
+    document = read_document(folder)
+    policy = parse_policy(document)
+    agents = tuple(Agent.from_json(report) for report in params["agents"])
+    store = Store(folder, read_only=True)
+    try:
+        with store.transaction(keep=False):
+            adopt(store, agents, now=0.0)
+            found = entries(policy, use_by_owner(store, agents))
+    finally:
+        store.close()
+    return {"changed": False, "policy": document, "owners": found, "lines": lines(policy, found)}
+
+
+def main() -> None:
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Quotas of the site's policy in the decisions of the head, and the file that holds it."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from samples import agent, context, request
+from store_sessions import running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import POLICY_FILE, STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import (
+    policy_path,
+    read_document,
+    read_policy,
+    write_document,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+
+FORK = multiprocessing.get_context("fork")
+A = agent("a", cpus=8)
+TWO = parse_policy({"default": {"cpus": 2}})
+
+
+def test_a_session_over_its_quota_waits_and_blocks_nobody(store: Store) -> None:
+    running(store, request(cpus=2), A)
+    over = launch(store, request(name="more", priority=100), context(A, site=TWO, policy=Policy("strict")))
+    assert (over.verdict, over.reason) == (
+        "pending",
+        "alice has 2 of the 2 CPUs that the policy of this site permits, and it needs 1",
+    )
+    bob = launch(store, request(name="other", owner="bob"), context(A, site=TWO, policy=Policy("strict"), now=9e9))
+    assert bob.verdict == "placed"
+
+
+def test_a_session_that_waits_for_its_turn_counts_before_those_behind_it(store: Store) -> None:
+    """The first could start, and another run launches it: the second must not take its part of the quota."""
+    first = launch(store, request(name="first", cpus=2), context(agent("a", cpus=1), site=TWO))
+    assert first.verdict == "pending"
+    second = launch(store, request(name="second", cpus=1), context(A, site=TWO, now=1001.0))
+    assert (second.verdict, second.reason[:23]) == ("pending", "alice has 2 of the 2 CP")
+
+
+def test_a_rule_refuses_a_new_session_and_ends_one_that_was_queued_before(store: Store) -> None:
+    low = parse_policy({"default": {"priority": 5}})
+    with pytest.raises(InputError, match="must be at most 5"):
+        launch(store, request(), context(A, site=low))
+    assert store.states() == {}
+    launch(store, request(), context(agent("a", cpus=0.5)))
+    assert launch(store, request(), context(A, site=low)).verdict == "failed"
+
+
+def test_the_lifetime_of_a_running_session_is_not_raised_beyond_the_policy(store: Store) -> None:
+    site = parse_policy({"default": {"lifetime": 60}})
+    running(store, request(lifetime=60), A)
+    with pytest.raises(InputError, match="must be from 1 to 60 seconds"):
+        launch(store, request(lifetime=61), context(A, site=site))
+
+
+def _launch(folder: str, owner: str, number: int) -> None:
+    store = Store(folder)
+    with store.transaction():
+        launch(store, request(name="job-%d" % number, owner=owner), context(A, now=1000.0 + number, site=TWO))
+        if max(use.cpus for use in use_by_owner(store, ()).values()) > 2000:
+            os._exit(7)
+    store.close()
+
+
+def test_ten_at_once_of_two_owners_stay_within_both_quotas(tmp_path: Path) -> None:
+    folder = str(tmp_path / "state")
+    processes = [
+        FORK.Process(target=_launch, args=(folder, "bob" if number % 2 else "alice", number)) for number in range(10)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 10
+    store = Store(folder)
+    use = use_by_owner(store, ())
+    waiting = [row.reason for row in store.live({"PENDING"})]
+    store.close()
+    assert {owner: one.cpus for owner, one in use.items()} == {"alice": 2000, "bob": 2000}
+    assert len([reason for reason in waiting if "of the 2 CPUs that the policy" in reason]) == 6
+
+
+def test_use_is_that_of_plans(store: Store) -> None:
+    running(store, request(cluster_size=2, memory="1g"), A)
+    assert use_by_owner(store, ()) == {"alice": Use(1, 2, 2000, 2 << 30, 0.0)}
+
+
+def test_the_policy_is_roots_file(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    assert policy_path(STATE_DIR) == POLICY_FILE
+    assert read_document(str(folder)) == {}
+    write_document(str(folder), {"default": {"gpus": 1}})
+    assert read_policy(str(folder)).default.gpus == 1
+    assert (folder / "policy.json").stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in folder.iterdir()] == ["policy.json"]
+
+
+@pytest.mark.parametrize("fault", ["writable", "link", "pipe", "no JSON"])
+def test_a_policy_that_another_user_could_have_written_stops_every_decision(tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    path, other = folder / "policy.json", tmp_path / "other"
+    other.write_text(json.dumps({}))
+    if fault == "link":
+        path.symlink_to(other)
+    elif fault == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_text("{" if fault == "no JSON" else "{}")
+        path.chmod(0o664 if fault == "writable" else 0o644)
+    with pytest.raises(StateError, match=r"write it again with provision_agents\.yml and agent_policy"):
+        read_policy(str(folder))

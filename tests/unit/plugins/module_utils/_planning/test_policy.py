@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The policy of the site: each limit refuses a request with its rule, or holds it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from samples import exactly, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
+    Use,
+    check_policy,
+    over_quota,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
+
+GIB = 1 << 30
+MINE = "(policy of this site)"
+SOCKET = {"source": "/var/run/docker.sock", "target": "/var/run/docker.sock"}
+WEB = {"name": "web", "port": 80, "public": True}
+DISGUISED = {"source": "vol", "target": "/data", "options": {"type": "none", "o": "bind", "device": "/"}}
+
+
+def mount(source: str, **more: Any) -> dict[str, Any]:
+    return {"mounts": [{"source": source, "target": "/data", **more}]}
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked", "message"),
+    [
+        (
+            {"resource_groups": ["cpu", "old"]},
+            {"resource_group": "gpu"},
+            "session_resource_group: 'gpu': must be one of: cpu, old %s.",
+        ),
+        (
+            {"images": ["hub/*", "busybox:*"]},
+            {"image": "evil:1"},
+            "session_image: 'evil:1': must match one of: hub/*, busybox:* %s.",
+        ),
+        (
+            {"mounts": ["/data/a"]},
+            {"mounts": [SOCKET]},
+            "session_mounts: '/var/run/docker.sock': must be a permitted folder: /data/a %s.",
+        ),
+        ({"mounts": []}, mount("/"), "session_mounts: '/': must be a permitted folder: there is none %s."),
+        (
+            {"mounts": ["/data/a"]},
+            mount("/data/a/b"),
+            "session_mounts: '/data/a/b': must be a permitted folder: /data/a %s.",
+        ),
+        (
+            {"mounts": ["/data/"]},
+            mount("/data/../etc"),
+            "session_mounts: '/data/../etc': must be a permitted folder: /data/ %s.",
+        ),
+        (
+            {"mounts": ["/data/"]},
+            mount("/database"),
+            "session_mounts: '/database': must be a permitted folder: /data/ %s.",
+        ),
+        ({"volumes": "none"}, mount("cache"), "session_mounts: 'cache': must be no volume %s."),
+        ({"volumes": "plain"}, {"mounts": [DISGUISED]}, None),
+        (
+            {"volumes": "plain"},
+            mount("srv:/x", type="nfs"),
+            "session_mounts: 'srv:/x': must be a volume without options %s.",
+        ),
+        ({"public_apps": False}, {"apps": [WEB]}, "session_apps: 'web': must not be public %s."),
+        (
+            {"port_range": "30000-30100"},
+            {"port_range": "30000-31000"},
+            "session_port_range: '30000-31000': must be within 30000-30100 %s.",
+        ),
+        ({"lifetime": 3600}, {}, "session_lifetime: 0: must be from 1 to 3600 seconds %s."),
+        ({"lifetime": 3600}, {"lifetime": 3601}, "session_lifetime: 3601: must be from 1 to 3600 seconds %s."),
+        ({"priority": 20}, {"priority": 21}, "session_priority: 21: must be at most 20 %s."),
+    ],
+)
+def test_a_rule_refuses_a_request(limits: dict[str, Any], asked: dict[str, Any], message: str | None) -> None:
+    policies = [{"default": limits}, {"owners": {"alice": limits}}, {"groups": {"g": {"owners": ["alice"], **limits}}}]
+    for policy in policies:
+        expected = exactly(message % MINE) if message else "session_mounts: "
+        with pytest.raises(InputError, match=expected):
+            check_policy(parse_policy(policy), request(**asked))
+        check_policy(parse_policy(policy if "default" not in policy else {}), request(**{**asked, "owner": "bob"}))
+
+
+@pytest.mark.parametrize("source", ["/data/a", "/data/a/", "/srv/pool/x/y"])
+def test_permitted_folders(source: str) -> None:
+    check_policy(parse_policy({"default": {"mounts": ["/data/a", "/srv/pool/"]}}), request(**mount(source)))
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (
+            {"containers": 3},
+            "session_cluster_size: 4: makes 4 containers in all, and the policy of this site permits alice 3 at a time.",
+        ),
+        ({"cpus": 7}, "session_cpus: '2': makes 8 CPUs in all, and the policy of this site permits alice 7 at a time."),
+        (
+            {"memory": "3g"},
+            "session_memory: '1g': makes 4g memory in all, and the policy of this site permits alice 3g at a time.",
+        ),
+        ({"gpus": 3}, "session_gpus: '1': makes 4 GPUs in all, and the policy of this site permits alice 3 at a time."),
+        (
+            {"sessions": 0},
+            "session_name: 'train': makes 1 sessions in all, and the policy of this site permits alice 0 at a time.",
+        ),
+    ],
+)
+def test_a_request_that_could_never_keep_its_quota_is_refused(limits: dict[str, Any], message: str) -> None:
+    asked = request(cluster_size=4, cpus=2, gpus=1)
+    with pytest.raises(InputError, match=exactly(message)):
+        check_policy(parse_policy({"default": limits}), asked)
+
+
+HELD = Use(2, 4, 4000, 4 * GIB, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "reason"),
+    [
+        ({}, "alice", ""),
+        ({"default": {"sessions": 3}}, "alice", ""),
+        (
+            {"default": {"sessions": 2}},
+            "alice",
+            "alice has 2 of the 2 sessions that the policy of this site permits, and it needs 1",
+        ),
+        ({"default": {"sessions": 2}}, "carol", ""),
+        ({"default": {"cpus": 5}, "owners": {"alice": {"cpus": 6}}}, "alice", ""),
+        (
+            {"default": {"cpus": 5}},
+            "alice",
+            "alice has 4 of the 5 CPUs that the policy of this site permits, and it needs 2",
+        ),
+        (
+            {"default": {"memory": "5g"}},
+            "alice",
+            "alice has 4g of the 5g memory that the policy of this site permits, and it needs 2g",
+        ),
+        (
+            {"default": {"gpus": 2}},
+            "alice",
+            "alice has 1.5 of the 2 GPUs that the policy of this site permits, and it needs 1",
+        ),
+        (
+            {"groups": {"lab": {"owners": ["alice", "bob"], "containers": 9}}},
+            "alice",
+            "group lab has 8 of the 9 containers that the policy of this site permits, and it needs 2",
+        ),
+        ({"groups": {"lab": {"owners": ["alice", "bob"], "containers": 9}}}, "carol", ""),
+    ],
+)
+def test_a_quota_holds_a_request_back(policy: dict[str, Any], owner: str, reason: str) -> None:
+    asked = request(owner=owner, cluster_size=2, gpus=0.5)
+    assert over_quota(parse_policy(policy), {"alice": HELD, "bob": HELD}, asked) == reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ([1], "agent_policy: [1]: must be a dictionary."),
+        ({"limits": {}}, "agent_policy: 'limits': must be one of default, owners, groups, queue."),
+        ({"default": {"gpu": 1}}, None),
+        ({"default": {"gpus": "many"}}, None),
+        (
+            {"default": {"mounts": ["data"]}},
+            "agent_policy.default.mounts: 'data': must be an absolute path without '.' and '..'.",
+        ),
+        ({"owners": {"a b": {}}}, None),
+        (
+            {"default": {"port_range": "1-2"}},
+            "agent_policy.default.port_range: '1-2': must be FIRST-LAST with ports from 1024 to 65535.",
+        ),
+        ({"queue": {"policy": "fifo"}}, "agent_policy.queue.policy: 'fifo': must be one of: backfill, strict."),
+        ({"queue": {"shares": {"alice": 0}}}, "agent_policy.queue.shares.alice: 0: must be greater than 0."),
+    ],
+)
+def test_a_policy_with_a_mistake_is_refused(policy: Any, message: str | None) -> None:
+    with pytest.raises(InputError, match=exactly(message) if message else "agent_policy|session_owner"):
+        parse_policy(policy)
+
+
+def test_the_table_shows_what_is_used_of_what_is_permitted() -> None:
+    policy = parse_policy(
+        {
+            "default": {"gpus": 2, "lifetime": 3600},
+            "groups": {"lab": {"owners": ["alice", "bob"], "cpus": 16, "images": ["hub/*"]}},
+        }
+    )
+    assert lines(policy, entries(policy, {"alice": HELD})) == [
+        "who          sessions  containers  cpus     memory  gpus",
+        "owner alice  2         4           4        4g      1.5 of 2",
+        "owner bob    0         0           0        0b      0 of 2",
+        "group lab    2         4           4 of 16  4g      1.5",
+        "default: lifetime 3600",
+        "group lab: images hub/*",
+    ]
+    assert lines(SitePolicy(), []) == ["The site has no policy."]
