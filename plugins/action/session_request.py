@@ -63,10 +63,20 @@ class ActionModule(ComputeAction):
             settings = result["variables"]
             values = with_preset(values, settings["session_preset"], settings["session_presets"])
             requests = make_requests(values, int(settings["session_count"]))
+            _check_group(requests[0], self._groups(task_vars))
             _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
             result["requests"] = [request.to_json() for request in requests]
             result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
         return result
+
+    def _groups(self, task_vars: Json) -> List[str]:
+        """The resource groups of all agents of the play, from the inventory."""
+        hostvars = task_vars.get("hostvars") or {}
+        found: List[str] = []
+        for host in task_vars.get("ansible_play_hosts_all") or ():
+            groups = (hostvars.get(host) or {}).get("agent_resource_group") or "default"
+            found += groups.split(",") if isinstance(groups, str) else groups
+        return list(dict.fromkeys(str(group).strip() for group in found))
 
     def _values(self, entry_point: str, task_vars: Json) -> Dict[str, Any]:
         """The variables as the task sees them, by full name; those that are not set are left out."""
@@ -111,6 +121,13 @@ def _check_leftover(extra_vars: Json) -> None:
             """-e '{"session_command": "echo before; exit 3"}'"""
         )
         raise InputError("-e", str(leftover), rule)
+
+
+def _check_group(request: Request, groups: List[str]) -> None:
+    """Refuse a resource group that no agent has: the session would wait for ever."""
+    if groups and request.group not in groups:
+        rule = "must be a resource group of an agent of this play, which are %s" % ", ".join(groups)
+        raise InputError("session_resource_group", request.group, rule)
 
 
 def _check_agents(request: Request, inventory: List[str]) -> None:

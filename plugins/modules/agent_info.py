@@ -30,9 +30,10 @@ options:
     default: []
   group:
     description:
-      - The agent's resource group.
-    type: str
-    default: default
+      - The resource groups of the agent.
+    type: list
+    elements: str
+    default: [default]
   schedulable:
     description:
       - Whether new sessions may be placed on the agent.
@@ -291,7 +292,7 @@ ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
     "image": {"type": "str", "default": ""},
     "paths": {"type": "list", "elements": "str", "default": []},
-    "group": {"type": "str", "default": "default"},
+    "group": {"type": "list", "elements": "str", "default": ["default"]},
     "schedulable": {"type": "bool", "default": True},
     "reserved_cpus": {"type": "str", "default": "0"},
     "reserved_memory": {"type": "str", "default": "0"},

@@ -25,7 +25,9 @@ PARALLEL = 16
 
 def lost_report(args: Json, failure: Json) -> Json:
     """A report with the agent's name, its group and the reason why it does not answer."""
-    report = {"name": args["name"], "group": args.get("group") or "default", "reachable": False}
+    groups = args.get("group") or "default"
+    group = groups if isinstance(groups, str) else ",".join(groups)
+    report = {"name": args["name"], "group": group, "reachable": False}
     return {**report, "reason": failure_reason(failure)}
 
 

@@ -90,7 +90,7 @@ def _host_report(options: Json) -> Json:
         "name": options["name"],
         "reachable": True,
         "reason": "",
-        "group": options["group"],
+        "group": ",".join(dict.fromkeys(options["group"])),
         "schedulable": options["schedulable"],
         "architecture": os.uname().machine,
         "publish": options["publish"],

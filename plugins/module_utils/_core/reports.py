@@ -64,6 +64,11 @@ class Agent:
     image_architecture: str = ""
     paths: Mapping[str, bool] = field(default_factory=dict)
 
+    @property
+    def groups(self) -> Tuple[str, ...]:
+        """The resource groups of the agent; ``group`` has them in one text, separated by commas."""
+        return tuple(self.group.split(","))
+
     @classmethod
     def from_json(cls, data: Json) -> Agent:
         capacity = data.get("capacity") or {}

@@ -66,8 +66,8 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 def _refusal(agent: Agent, demand: Demand) -> str:
     """Why an agent can hold no container of this session; empty if it can."""
-    if agent.group != demand.group:
-        return "is in resource group %s" % agent.group
+    if demand.group not in agent.groups:
+        return "is in resource group %s" % " and ".join(agent.groups)
     if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
         return "is not among the designated agents"
     if not agent.reachable:

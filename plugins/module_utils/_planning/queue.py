@@ -58,7 +58,8 @@ def take_turn(
     can_start: Callable[[QueueEntry, Placement], bool],
     held: Callable[[QueueEntry], str] = lambda _entry: "",
 ) -> Placement | Shortfall:
-    """Place ``mine`` behind all sessions that come before it in its resource group.
+    """Place ``mine`` behind all sessions that come before it in its resource group, and in groups that share an
+    agent with it.
 
     A session before it that fits keeps its room: ``free`` is booked for it, although another run launches it. A session
     that does not fit is overtaken under ``backfill`` until it has waited longer than the age bound, and never under
@@ -67,7 +68,8 @@ def take_turn(
     """
     kept: List[str] = []
     before: Dict[str, FreeCapacity] = {}
-    for other in in_order(entry for entry in queue if entry.demand.group == mine.demand.group):
+    rivals = {group for agent in agents if mine.demand.group in agent.groups for group in agent.groups}
+    for other in in_order(entry for entry in queue if entry.demand.group in rivals):
         if other.id == mine.id:
             break
         if held(other):

@@ -181,7 +181,12 @@ AGENT_VARIABLES: Mapping[str, Documentation] = {
         "description": "Address of the agent's engine. If empty, E(DOCKER_HOST) of the environment there, else "
         "C(unix:///var/run/docker.sock).",
     },
-    "agent_resource_group": {"type": "str", "default": "default", "description": "Resource group of the agent."},
+    "agent_resource_group": {
+        "type": "list",
+        "elements": "str",
+        "default": ["default"],
+        "description": "Resource groups of the agent: a name, or a list of names.",
+    },
     "agent_schedulable": {
         "type": "bool",
         "default": True,

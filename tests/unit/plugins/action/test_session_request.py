@@ -31,9 +31,10 @@ def check(entry_point: str = "main", **variables: Any) -> Json:
     """The result for variables of a task, named without their prefix."""
     action = played(session_request.ActionModule)
     checked = {"entry_point": entry_point, "name": variables.pop("named", "")}
+    hostvars = variables.pop("hostvars", {})
     action.validate_argument_spec = lambda **_options: (None, checked)
     task_vars = {"session_" + name: value for name, value in variables.items()}
-    result: Json = action.act({}, {**task_vars, "ansible_play_hosts_all": ["node1", "node2"]})
+    result: Json = action.act({}, {**task_vars, "hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]})
     return result
 
 
@@ -97,6 +98,21 @@ def test_settings_are_returned_and_secrets_are_not() -> None:
     settings = launch(wait_result="yes", registry_username="bot", registry_password="s3cret")["variables"]
     assert (settings["session_wait_result"], settings["session_registry_username"]) == (True, "bot")
     assert "s3cret" not in str(settings)
+
+
+@pytest.mark.parametrize("group", ["default", "gpu", "a100"])
+def test_a_resource_group_of_an_agent_is_accepted(group: str) -> None:
+    hostvars = {"node1": {"agent_resource_group": ["gpu", "a100"]}}
+    assert launch(resource_group=group, hostvars=hostvars)["requests"][0]["group"] == group
+
+
+def test_a_resource_group_that_no_agent_has_is_refused() -> None:
+    hostvars = {"node1": {"agent_resource_group": "gpu, a100"}, "node2": {"agent_resource_group": ["cpu"]}}
+    message = (
+        "session_resource_group: 'gpus': must be a resource group of an agent of this play, which are gpu, a100, cpu."
+    )
+    with pytest.raises(InputError, match=exactly(message)):
+        launch(resource_group="gpus", hostvars=hostvars)
 
 
 @pytest.mark.parametrize("entry_point", ["terminate", "logs"])

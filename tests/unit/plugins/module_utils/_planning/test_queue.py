@@ -133,3 +133,12 @@ def test_all_sessions_whose_turn_it_is_fit_at_once(numbers: list[tuple[int, int,
     assert sum(one.demand.size for one in going) <= 8
     if queue:
         assert in_order(queue)[0] in going
+
+
+def test_groups_that_share_an_agent_share_its_queue() -> None:
+    """A session of group gpu keeps its room on the agent that is in both groups from one of group cpu."""
+    both, other = agent("a", cpus=4, group="cpu,gpu"), agent("b", cpus=4, group="tpu")
+    first, mine = waiting("first", 4, since=NOW - 20, group="gpu"), waiting("mine", 1, group="cpu")
+    behind = turn(mine, first, agents=(both, other))
+    assert behind == Shortfall("a: needs 1 CPUs, 0 free" + KEPT % "first")
+    assert isinstance(turn(mine, waiting("far", 4, since=NOW - 20, group="tpu"), agents=(both, other)), Placement)
