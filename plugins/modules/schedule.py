@@ -202,6 +202,13 @@ reason:
   description: Why the session waits, or why it failed.
   type: str
   returned: success
+expected_start:
+  description:
+    - When a session that waits will probably start, in seconds since the epoch, from the lifetimes of the sessions that run and
+      the timeouts of their commands.
+    - V(null) if this cannot be said.
+  type: float
+  returned: success
 missing:
   description: Hostnames of containers that do not run.
   type: list
@@ -224,8 +231,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Context, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -260,6 +268,7 @@ def work(params: Json, check_mode: bool) -> Json:
         policy=Policy(
             site.queue.policy or params["queue_policy"],
             float(params["queue_age_bound"] if site.queue.age_bound is None else site.queue.age_bound),
+            site.queue,
         ),
         site=site,
         lease=float(params["lease"]),
@@ -280,6 +289,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "session": decision.session.to_json(),
         "plan": decision.plan.to_json() if decision.plan else None,
         "reason": decision.reason,
+        "expected_start": decision.expected_start,
         "has_new_limits": decision.has_new_limits,
         "missing": list(decision.missing),
         "remove": list(decision.remove),

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Sequence
+from typing import Collection, Dict, Iterable, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
@@ -19,10 +19,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 
-def use_by_owner(store: Store, agents: Sequence[Agent]) -> Dict[str, Use]:
+def use_by_owner(store: Store, agents: Sequence[Agent], besides: Collection[str] = ()) -> Dict[str, Use]:
     """What the sessions of each owner hold: by their plans, or by the labels of sessions that have none."""
     use: Dict[str, Use] = {}
     for row in store.live(states.HOLDING):
+        if row.id in besides:
+            continue
         use[row.owner] = use.get(row.owner, Use()).plus(Use.of_resources(_resources(row, agents)))
     return use
 

@@ -10,8 +10,9 @@ The engines' reports come in as documents; nothing here connects to an engine. d
 
 from __future__ import annotations
 
+import time
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
@@ -21,47 +22,25 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     ConflictError,
     InputError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import Quotas, use_by_owner
+from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import expected_start, place_in_turn
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
-    can_allocate,
     check_folders,
     free_ports,
     free_subnet,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy, QueueEntry, take_turn
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a decision depends on: the agents' reports, who asks, and when.
-
-    ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
-    to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one.
-    """
-
-    agents: Tuple[Agent, ...]
-    holder: Json
-    now: float
-    policy: Policy = field(default_factory=Policy)
-    lease: float = 600.0
-    takeover: str = ""
-    kept: str = ""
-    site: SitePolicy = field(default_factory=SitePolicy)
 
 
 @dataclass(frozen=True)
@@ -71,6 +50,7 @@ class Decision:
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``has_new_limits``: the request has another lifetime or idle timeout than the running session.
+    ``expected_start`` is when a session that waits will probably start.
     """
 
     verdict: str
@@ -81,6 +61,7 @@ class Decision:
     remove: Tuple[str, ...] = ()
     is_new: bool = False
     has_new_limits: bool = False
+    expected_start: float | None = None
 
 
 def launch(store: Store, request: Request, context: Context) -> Decision:
@@ -196,9 +177,11 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
     remove = removable(store, context.agents)
     plans = held_plans(store)
-    placement = _place(store, row, request, plans, context)
+    placement = place_in_turn(store, row, request, plans, context)
     if isinstance(placement, Shortfall):
-        return replace(_wait(store, row, placement.reason, remove), is_new=is_new)
+        start = expected_start(store, row, request, plans, context)
+        reason = placement.reason if start is None else "%s; it starts by %s" % (placement.reason, _shown_time(start))
+        return replace(_wait(store, row, reason, remove), is_new=is_new, expected_start=start)
     try:
         _check_kept(store, request, context)
         check_policy(context.site, request)
@@ -214,37 +197,14 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     return Decision("placed", row, plan, remove=remove, is_new=is_new)
 
 
-def _place(store: Store, row: Row, request: Request, plans: Sequence[Plan], context: Context) -> Placement | Shortfall:
-    """Its placement behind all that come before it in the queue."""
-    booked = booked_on(context.agents, ends_on(store, context.agents), plans)
-    free: Dict[str, FreeCapacity] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
-    queued = [waiting for waiting in store.live({states.PENDING}) if waiting.request]
-    requests = {waiting.id: waiting.request for waiting in queued if waiting.request}
-
-    quotas = Quotas(context.site, use_by_owner(store, context.agents))
-
-    def can_start(entry: QueueEntry, placement: Placement) -> bool:
-        starts = can_allocate(requests[entry.id], placement, plans, context.agents)
-        if starts:
-            quotas.count(requests[entry.id])
-        return starts
-
-    def held(entry: QueueEntry) -> str:
-        return quotas.over(request if entry.id == row.id else requests[entry.id])
-
-    queue = [_queue_entry(waiting, requests[waiting.id]) for waiting in queued]
-    mine = _queue_entry(row, request)
-    return take_turn(mine, queue, context.agents, free, context.policy, context.now, can_start, held)
-
-
-def _queue_entry(row: Row, request: Request) -> QueueEntry:
-    return QueueEntry(row.id, row.name, row.priority, row.created, request.demand())
-
-
 def _wait(store: Store, row: Row, reason: str, remove: Tuple[str, ...]) -> Decision:
     row.reason = reason
     store.save(row)
     return Decision("pending", row, reason=reason, remove=remove)
+
+
+def _shown_time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
 
 
 def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tuple[str, ...]) -> Decision:

@@ -25,4 +25,11 @@ SCHEMA = (
     # Every launch and repair of this store: a container of another launch belongs to another store.
     "CREATE TABLE IF NOT EXISTS launch (id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session (id))",
     "CREATE INDEX IF NOT EXISTS launch_of ON launch (session)",
+    # The ledger: what sessions have held. It stays when their history goes.
+    """CREATE TABLE IF NOT EXISTS holding (
+    session TEXT NOT NULL, owner TEXT NOT NULL, began REAL NOT NULL, ended REAL, millicpus INTEGER NOT NULL,
+    memory INTEGER NOT NULL, gpus REAL NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
+    "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )

@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import (
     ENDED,
+    HOLDING,
     LAUNCHING,
     LIVE,
     RUNNING,
@@ -31,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS, Row, row_of, values_of
 from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import check_readable, prepare
+from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import Holding
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -116,6 +118,7 @@ class Store:
         self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
         self._note(row.id, now, "", row.state, reason)
         self._record_launch(row)
+        self._book(row, row.created)
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved."""
@@ -125,6 +128,7 @@ class Store:
         if state not in LAUNCHING and state != TERMINATING:
             row.holder, row.lease = None, 0.0
         self.save(row)
+        self._book(row, now)
 
     def note(self, row: Row, now: float, reason: str) -> None:
         """Record a reason in the history without a change of state."""
@@ -141,6 +145,25 @@ class Store:
     def _record_launch(self, row: Row) -> None:
         if row.plan:
             self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
+
+    def _book(self, row: Row, now: float) -> None:
+        """Begin or end what a session holds in the ledger."""
+        is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
+        if is_open and row.state not in HOLDING:
+            self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+        elif row.plan and row.state in HOLDING and not is_open:
+            held = [container.resources for container in row.plan.containers]
+            gpus = sum(gpu.shares for resources in held for gpu in resources.gpus)
+            sums = (sum(one.millicpus for one in held), sum(one.memory for one in held), gpus)
+            began = row.plan.session.began or now
+            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", (row.id, row.owner, began, *sums))
+
+    def holdings(self, since: float = 0.0) -> List[Holding]:
+        """What sessions have held after a moment, in seconds since the epoch."""
+        query = (
+            "SELECT session, owner, began, ended, millicpus, memory, gpus FROM holding WHERE ended IS NULL OR ended > ?"
+        )
+        return [Holding(*values) for values in self._db.execute(query, (since,))]
 
     def forget(self, row: Row) -> None:
         """Delete a session, its history and its launches."""
@@ -234,6 +257,7 @@ class Store:
         self._db.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?)", [(row.id, *n) for n in exported["history"]])
         self._db.executemany("INSERT OR IGNORE INTO launch VALUES (?, ?)", [(n, row.id) for n in exported["launches"]])
         self._record_launch(row)
+        self._book(row, row.changed)
         return row
 
     def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:

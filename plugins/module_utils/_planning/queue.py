@@ -2,42 +2,55 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The order of the queue: priority, then arrival; backfill has an age bound, so that a big session is not starved."""
+"""The order of the queue: priority, then arrival, or what the site weighs; backfill has an age bound against starvation."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import score
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Demand,
     Placement,
     Shortfall,
     place,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 
 STRICT = "strict"
 BACKFILL = "backfill"
 _SHOWN_NAMES = 3
+_USUAL = QueueRules()
 
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """A PENDING session. ``since`` is when it was requested, in seconds since the epoch."""
+    """A PENDING session.
+
+    ``since`` is when it was requested, in seconds since the epoch. ``fairness`` says how little its owner has used, from 0 to 1,
+    and ``size`` is its part of all CPUs.
+    """
 
     id: str
     name: str
     priority: int
     since: float
     demand: Demand
+    fairness: float = 1.0
+    size: float = 0.0
 
 
-def in_order(queue: Iterable[QueueEntry]) -> List[QueueEntry]:
-    """The queue, first to last."""
-    return sorted(queue, key=lambda entry: (-entry.priority, entry.since, entry.id))
+def in_order(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: float = 0.0) -> List[QueueEntry]:
+    """The queue, first to last. Sessions of the same rank come in the order of their requests."""
+
+    def rank(entry: QueueEntry) -> float:
+        return score(entry.priority, now - entry.since, entry.fairness, entry.size, rules)
+
+    return sorted(queue, key=lambda entry: (-rank(entry), entry.since, entry.id))
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,7 @@ class Policy:
 
     name: str = BACKFILL
     age_bound: float = 3600.0
+    rules: QueueRules = field(default_factory=QueueRules)
 
 
 def take_turn(
@@ -69,7 +83,7 @@ def take_turn(
     kept: List[str] = []
     before: Dict[str, FreeCapacity] = {}
     rivals = {group for agent in agents if mine.demand.group in agent.groups for group in agent.groups}
-    for other in in_order(entry for entry in queue if entry.demand.group in rivals):
+    for other in in_order((entry for entry in queue if entry.demand.group in rivals), policy.rules, now):
         if other.id == mine.id:
             break
         if held(other):

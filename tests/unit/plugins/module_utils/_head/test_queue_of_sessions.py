@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import GIB, agent, context, request
+from samples import GIB, agent, carried_out, context, request
 from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
@@ -136,3 +136,21 @@ def test_a_queued_session_waits_for_ports_and_subnets_and_keeps_no_room(
     assert launch(store, other, context(taken, now=1101.0)).verdict == "placed"
     store.change(row_of(store, "behind"), states.ERROR, 1102.0, "failed")
     assert launch(store, asked, context(A, now=1103.0)).verdict == "placed"
+
+
+def test_a_session_that_waits_says_when_it_probably_starts(store: Store) -> None:
+    """By the second end: the first frees too little, and a session without a limit has no end."""
+    four = agent("a", cpus=4)
+    first = running(store, request(name="first", lifetime=3600), four, now=1000.0)
+    second = running(
+        store,
+        request(name="second", cpus=2, command="x", command_timeout=7200, terminate_when_done=True),
+        *carried_out([four], first),
+        now=1000.0,
+    )
+    there = carried_out([four], first, second)
+    waits = launch(store, request(name="waits", cpus=4), context(*there, now=2000.0))
+    assert (waits.verdict, waits.expected_start) == ("pending", 8200.0)
+    assert waits.reason == "a: needs 4 CPUs, 1 free; it starts by 1970-01-01 02:16 UTC"
+    never = launch(store, request(name="never", cpus=5), context(*there, now=2000.0))
+    assert (never.expected_start, never.reason) == (None, "a: needs 5 CPUs, 1 free")

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a decision of the head depends on."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a decision depends on: the agents' reports, who asks, and when.
+
+    ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
+    to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
+    belongs to, if there is one.
+    """
+
+    agents: Tuple[Agent, ...]
+    holder: Json
+    now: float
+    policy: Policy = field(default_factory=Policy)
+    lease: float = 600.0
+    takeover: str = ""
+    kept: str = ""
+    site: SitePolicy = field(default_factory=SitePolicy)

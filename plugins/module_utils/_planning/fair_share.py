@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The ledger of what owners have held, their shares of it, and the order of the queue by several factors."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Dict, Iterable, Iterator, List, Mapping, Set, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
+
+_GIB = float(1 << 30)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a session has held for a time, in seconds since the epoch. ``ended`` is None while it holds it."""
+
+    session: str
+    owner: str
+    began: float
+    ended: float | None
+    millicpus: int
+    memory: int
+    gpus: float
+
+    def seconds(self, now: float, first: float = 0.0, last: float = float("inf")) -> float:
+        """The part of the time that lies between two moments, up to now."""
+        return max(0.0, min(now if self.ended is None else self.ended, last) - max(self.began, first))
+
+
+@dataclass
+class Amounts:
+    """Amounts times seconds: CPU-seconds, GiB-seconds of memory, GPU-seconds; and the number of sessions."""
+
+    cpu_seconds: float = 0.0
+    memory_seconds: float = 0.0
+    gpu_seconds: float = 0.0
+    sessions: int = 0
+
+    def add(self, holding: Holding, seconds: float) -> None:
+        self.cpu_seconds += holding.millicpus / 1000.0 * seconds
+        self.memory_seconds += holding.memory / _GIB * seconds
+        self.gpu_seconds += holding.gpus * seconds
+
+
+def usage(holdings: Iterable[Holding], groups: Mapping[str, Iterable[str]], now: float) -> List[Json]:
+    """A line for each month and owner, and for each month and group of owners, oldest first.
+
+    ``groups`` maps groups to their owners. Months are those of UTC.
+    """
+    sums: Dict[Tuple[str, str, str], Amounts] = {}
+    seen: Dict[Tuple[str, str, str], Set[str]] = {}
+    for holding in holdings:
+        keys = [("owner", holding.owner)] + [
+            ("group", name) for name, owners in groups.items() if holding.owner in owners
+        ]
+        for month, first, last in _months(holding.began, now if holding.ended is None else holding.ended):
+            for kind, name in keys:
+                key = (month, kind, name)
+                sums.setdefault(key, Amounts()).add(holding, holding.seconds(now, first, last))
+                seen.setdefault(key, set()).add(holding.session)
+    return [
+        {
+            "month": month,
+            "kind": kind,
+            "name": name,
+            "sessions": len(seen[month, kind, name]),
+            "cpu_hours": round(amounts.cpu_seconds / 3600, 3),
+            "memory_gib_hours": round(amounts.memory_seconds / 3600, 3),
+            "gpu_hours": round(amounts.gpu_seconds / 3600, 3),
+        }
+        for (month, kind, name), amounts in sorted(
+            sums.items(), key=lambda item: (item[0][0], item[0][1] == "group", item[0][2])
+        )
+    ]
+
+
+def _months(began: float, ended: float) -> Iterator[Tuple[str, float, float]]:
+    """The months that a time touches, with their first and last moment."""
+    start = datetime.fromtimestamp(began, timezone.utc).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    while True:
+        after = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+        yield "%04d-%02d" % (start.year, start.month), start.timestamp(), after.timestamp()
+        if after.timestamp() >= ended:
+            return
+        start = after
+
+
+def decayed_use(holdings: Iterable[Holding], half_life: float, now: float) -> Dict[str, float]:
+    """What each owner has used, in CPU-seconds, of which half is forgotten after the half-life.
+
+    A GPU and the memory beside it count by what makes them scarce: a GPU as ten CPUs, 8 GiB of memory as a CPU; the largest of
+    the three counts.
+    """
+    use: Dict[str, float] = {}
+    for one in holdings:
+        weight = max(one.millicpus / 1000.0, one.memory / _GIB / 8.0, 10.0 * one.gpus)
+        begun, over = max(0.0, now - one.began), 0.0 if one.ended is None else max(0.0, now - one.ended)
+        # The integral of 2 ** (-age / half_life) over the time that it was held.
+        rate = half_life / 0.6931471805599453
+        held = rate * (2.0 ** (-over / half_life) - 2.0 ** (-begun / half_life))
+        use[one.owner] = use.get(one.owner, 0.0) + weight * held
+    return use
+
+
+def fairness(use: Mapping[str, float], owners: Iterable[str], rules: QueueRules) -> Dict[str, float]:
+    """A factor from 0 to 1 for each owner: 1 for an owner who has used nothing, a half at the owner's share, less above it.
+
+    An owner without a share in the rules has the share 1. The shares of all owners that have used something or wait add up.
+    """
+    known = sorted({*owners, *use})
+    shares = {owner: rules.shares.get(owner, 1.0) for owner in known}
+    total_use, total_shares = sum(use.values()), sum(shares.values())
+    if not total_use:
+        return dict.fromkeys(known, 1.0)
+    return {owner: 2.0 ** -((use.get(owner, 0.0) / total_use) / (shares[owner] / total_shares)) for owner in known}
+
+
+def score(priority: int, waited: float, fair: float, size: float, rules: QueueRules) -> float:
+    """The rank of a waiting session: the weighted sum of its factors, each from 0 to 1. The highest comes first.
+
+    >>> score(50, 0.0, 1.0, 0.0, QueueRules())
+    500.0
+    """
+    age = min(1.0, max(0.0, waited) / rules.age_limit)
+    parts = (
+        rules.priority_weight * priority / 100.0,
+        rules.age_weight * age,
+        rules.share_weight * fair,
+        rules.size_weight * min(1.0, size),
+    )
+    return sum(parts)
