@@ -98,7 +98,7 @@ def _host_report(options: Json) -> Json:
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
         "engine": {"version": "", "api": "", "rootless": False, "swarm": inactive},
         "limits": {"nofile": 0, "memlock": 0},
-        "paths": {path: os.path.exists(path) for path in options["paths"]},
+        "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
         "runtime": {"volume": RUNTIME_VOLUME, "present": False},
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
