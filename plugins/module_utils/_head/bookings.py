@@ -15,19 +15,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 
-def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
-    """What is booked on each agent, by its name.
+def booked_on(
+    agents: Sequence[Agent], session_states: Mapping[str, str], plans: Iterable[Plan]
+) -> Dict[str, List[Resources]]:
+    """What is booked on each agent, by its name, from the states of all recorded sessions, by ID, and the plans that hold something.
 
     It is every labelled container of a session that has not ended, and every container that the store has placed and no
     engine shows yet.
     """
-    return booked_on(agents, store.states(), held_plans(store))
-
-
-def booked_on(
-    agents: Sequence[Agent], session_states: Mapping[str, str], plans: Iterable[Plan]
-) -> Dict[str, List[Resources]]:
-    """The same from the states of all recorded sessions, by ID, and the plans that hold something."""
     booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
     for agent in agents:
         for observed in agent.containers:

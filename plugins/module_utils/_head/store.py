@@ -15,7 +15,7 @@ import os
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, Iterator, List
+from typing import Any, Callable, Collection, Dict, Iterable, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -24,9 +24,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
     LAUNCHING,
     LIVE,
     RUNNING,
+    TERMINATED,
     TERMINATING,
     check_change,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import make_private
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
@@ -34,24 +36,6 @@ _FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
 _BUSY_TIMEOUT = 30.0
 
-_SCHEMA = """
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS session (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
-    result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
-    request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
-    lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
-);
-CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
-    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED');
-CREATE INDEX IF NOT EXISTS by_state ON session (state);
-CREATE TABLE IF NOT EXISTS history (
-    session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
-    reason TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS history_of ON history (session, time);
-COMMIT;
-"""
 _COLUMNS = (
     "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
     "request", "plan", "holder", "lease", "created", "changed",
@@ -119,7 +103,7 @@ class Store:
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
             if not read_only or path == ":memory:":
-                self._db.executescript(_SCHEMA)
+                self._db.executescript(SCHEMA)
 
     def close(self) -> None:
         self._db.close()
@@ -209,21 +193,44 @@ class Store:
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
-        return dict(self._db.execute("SELECT id, state FROM session").fetchall())
+        retired = {row[0]: TERMINATED for row in self.query("retired", "SELECT id FROM retired")}
+        return {**retired, **dict(self._db.execute("SELECT id, state FROM session").fetchall())}
 
-    def select(self, name: str | None, owner: str | None, ended: bool) -> List[Row]:
-        """Sessions by name and owner, with their history; ``ended`` adds those that have ended."""
-        wheres, values = ["1 = 1"], []
-        for column, value in (("name", name), ("owner", owner)):
-            if value:
-                wheres.append("%s = ?" % column)
-                values.append(value)
-        if not ended:
-            wheres.append(_LIVE)
-        rows = self._select(" AND ".join(wheres), tuple(values))
+    def select(
+        self, name: str | None, owner: str | None, ended: bool, only: Iterable[str] = (), limit: int = 0
+    ) -> List[Row]:
+        """Sessions by name and owner, oldest first, with their history.
+
+        ``ended`` adds those that have ended, at most the newest ``limit`` of them; 0 is no limit. ``only`` names the states.
+        """
+        wanted = set(only) or (LIVE | ENDED if ended else LIVE)
+        rows = self._matching(wanted & LIVE, name, owner, -1) + self._matching(wanted & ENDED, name, owner, limit or -1)
         for row in rows:
             row.history = self.history(row.id)
-        return rows
+        return sorted(rows, key=lambda row: row.created)
+
+    def _matching(self, states: Collection[str], name: str | None, owner: str | None, limit: int) -> List[Row]:
+        """The newest sessions in these states, oldest first."""
+        given = [(column, value) for column, value in (("name", name), ("owner", owner)) if value]
+        # The plus keeps SQLite from sorting all sessions of a state: it reads an index by time, and stops at the limit.
+        sign = "+" if limit > 0 else ""
+        wheres = [
+            sign + "state IN (%s)" % ", ".join("?" * len(states)),
+            *("%s = ?" % column for column, _value in given),
+        ]
+        values = (*states, *(value for _column, value in given), limit)
+        query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
+        found = self._db.execute(query % (", ".join(_COLUMNS), " AND ".join(wheres)), values)
+        return [_row(columns) for columns in found][::-1]
+
+    def query(self, table: str, statement: str, values: Sequence[Any] = ()) -> List[Any]:
+        """The rows of a statement about a table; none if a store of an earlier release, opened to be read, lacks the table."""
+        known = self._db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
+        return self._db.execute(statement, values).fetchall() if known else []
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """Change the store, and return the number of rows that were changed."""
+        return int(self._db.execute(statement, values).rowcount)
 
     def history(self, session_id: str) -> List[Json]:
         query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"
@@ -238,7 +245,8 @@ class Store:
         return [_row(values) for values in self._db.execute(query, values)]
 
 
-_LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(ENDED))
+# As the index of states needs it: a condition on those that have ended would read every session.
+_LIVE = "state IN (%s)" % ", ".join("'%s'" % state for state in sorted(LIVE))
 
 
 def _values(row: Row) -> Any:

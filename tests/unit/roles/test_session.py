@@ -37,6 +37,7 @@ NAMES = {
     "session_train",
     "session_exec",
     "session_copy",
+    "session_upkeep",
 }
 
 

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The tables of the session store."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+SCHEMA = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS session (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
+    result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
+    request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
+    lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
+    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED');
+CREATE INDEX IF NOT EXISTS by_end ON session (state, changed);
+CREATE INDEX IF NOT EXISTS states ON session (id, state);
+CREATE INDEX IF NOT EXISTS by_time ON session (created);
+CREATE INDEX IF NOT EXISTS by_owner ON session (owner, created);
+CREATE TABLE IF NOT EXISTS history (
+    session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS history_of ON history (session, time);
+CREATE TABLE IF NOT EXISTS sample (time REAL PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS retired (id TEXT PRIMARY KEY, time REAL NOT NULL);
+COMMIT;
+"""
