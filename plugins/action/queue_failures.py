@@ -26,4 +26,5 @@ class ActionModule(ComputeAction):
 def _sentence(args: Json, failed: Json) -> str:
     if args["failure"] == "launch":
         return "%s: %s" % (args["session"], failed.get("msg") or "it was not launched.")
-    return str(failed.get("msg") or "a session could not be terminated.")
+    missing = {"termination": "a session could not be terminated.", "upkeep": "the store could not be kept in order."}
+    return str(failed.get("msg") or missing[args["failure"]])

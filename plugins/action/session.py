@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
@@ -32,6 +33,8 @@ class ActionModule(ComputeAction):
             args["reached"] = _reached(args["agents"], task_vars)
         if own["plan"] and own["timings"] is None:
             own["timings"] = reports.timings_of_phases(self, task_vars).to_json()
+        if state == "terminating" and own["artifacts"] and args.get("name"):
+            args["kept"] = _kept(Artifacts(own["artifacts"], str(args["name"])))
         result = self.module("session", dict(args, holder=holder()), task_vars)
         if result.get("failed"):
             return result
@@ -40,8 +43,17 @@ class ActionModule(ComputeAction):
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
         if state == "terminating":
             result.update(_termination(result, args["agents"]))
+            result.update(self._remove_kept(own["artifacts"], args, str(result.get("kept_state") or "")))
         result.update(self._keep(own, result["session"], str(args.get("result") or "")))
         return result
+
+    def _remove_kept(self, base: str, args: Json, state: str) -> Json:
+        """Remove the folder of a session that has ended: the controller of its end was killed before it did."""
+        if state not in states.ENDED or self._task.check_mode:
+            return {}
+        artifacts = Artifacts(base, str(args["name"]))
+        artifacts.remove(args["kept"])
+        return _noted(artifacts, {})
 
     def _keep(self, own: Json, session: Json, result: str) -> Json:
         """Write ``session.json`` while the session lives; remove the session's folder after its end."""
@@ -61,6 +73,14 @@ class ActionModule(ComputeAction):
             artifacts.write_json("session.json", document)
             return _noted(artifacts, {"document": document, "artifacts": artifacts.folder})
         return {}
+
+
+def _kept(artifacts: Artifacts) -> str:
+    """The session that the folder belongs to; empty if it is the user's own, or damaged."""
+    try:
+        return artifacts.session
+    except ComputeError:
+        return ""
 
 
 def _record_command(artifacts: Artifacts, session: Json, result: str) -> None:

@@ -23,6 +23,7 @@ class ActionModule(ComputeAction):
         newest, containers = bool(args.pop("newest", False)), list(args.pop("containers", None) or [])
         given_owner = args.pop("owner", None)
         owner = given_owner or login()
+        args["viewer"] = login()
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
         result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils import _tables as tables
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
 from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import needs_provisioning
 
 
@@ -26,7 +28,7 @@ class FilterModule:
         return {
             "session_summary": views.summary,
             "session_end": views.termination_summary,
-            "sessions_table": views.sessions_table,
+            "sessions_table": tables.sessions_table,
             "names_matching": views.names_matching,
             "match_summary": views.match_summary,
             "what_happened": views.what_happened,
@@ -34,6 +36,8 @@ class FilterModule:
             "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
             "needs_provisioning": needs_provisioning,
-            "agents_table": views.agents_table,
+            "agents_table": tables.agents_table,
+            "owners_table": tables.owners_table,
+            "sessions_page": sessions_page,
             "findings_table": findings_table,
         }

@@ -132,45 +132,6 @@ def _reachable(host_ip: str, address: str) -> str:
     return host_ip if host_ip.startswith("127.") else address
 
 
-def sessions_table(sessions: Sequence[Json]) -> List[str]:
-    """A line for every session."""
-    rows = [
-        (
-            session["name"],
-            session["owner"],
-            session["state"] + "".join(" (%s)" % text for text in _remarks(session)),
-            session["size"],
-            session["mode"],
-            _resources_of(session),
-            session["image"] or "-",
-            show_time(session["created"]),
-            ", ".join(session["agents"]) or "-",
-            what_happened(session),
-        )
-        for session in sessions
-    ]
-    return table(("session", "owner", "state", "size", "mode", "each", "image", "created", "agents", "reason"), rows)
-
-
-def _remarks(session: Json) -> List[str]:
-    """What a running session lacks, how its command ended, and when it ends by itself."""
-    remarks = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
-    command = session.get("command")
-    if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
-        remarks.append("command failed" if command["exit_code"] else "command succeeded")
-    if session["state"] == "RUNNING" and session.get("ends"):
-        remarks.append("%s left" % show_seconds(max(0.0, session["ends"] - time.time())))
-    if session["state"] == "RUNNING" and session.get("idle_timeout"):
-        remarks.append("ends when idle for %s" % show_seconds(session["idle_timeout"]))
-    return remarks
-
-
-def _resources_of(session: Json) -> str:
-    """The resources of each container; GPUs only if it has any."""
-    gpus = ", %g GPUs" % session["gpus"] if session["gpus"] else ""
-    return "%s CPUs, %s%s" % (show_cpus(session["each"]["millicpus"]), show_bytes(session["each"]["memory"]), gpus)
-
-
 def show_time(seconds: float) -> str:
     """A time, in seconds since the epoch, in the reader's time zone, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
@@ -201,22 +162,6 @@ def what_happened(session: Json) -> str:
     elif session["state"] == "RUNNING" and command:
         ends.append("the command runs")
     return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
-
-
-def agents_table(agents: Sequence[Json]) -> List[str]:
-    """A line for every agent: how much of its capacity is used."""
-    rows = [
-        (
-            agent["name"],
-            agent["group"],
-            "up" if agent["reachable"] else "lost: %s" % agent["reason"],
-            "%s of %s" % (show_cpus(agent["used"]["millicpus"]), show_cpus(agent["capacity"]["millicpus"])),
-            "%s of %s" % (show_bytes(agent["used"]["memory"]), show_bytes(agent["capacity"]["memory"])),
-            "%g of %d" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
-        )
-        for agent in agents
-    ]
-    return table(("agent", "group", "state", "cpus", "memory", "gpus"), rows)
 
 
 def termination_summary(result: Json, name: str) -> str:

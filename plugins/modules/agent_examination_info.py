@@ -96,6 +96,12 @@ report:
       returned: when the agent is reachable
       type: str
       sample: 20.10.24
+    open_api:
+      description: The TCP addresses at which the engine accepts requests without a client certificate.
+      returned: when the agent is reachable
+      type: list
+      elements: str
+      sample: ["http://0.0.0.0:2375"]
     sdk:
       description: The version of the Docker SDK for Python.
       returned: when the agent is reachable

@@ -73,6 +73,11 @@ options:
       - The address at which the controller reaches the agent.
     type: str
     default: 127.0.0.1
+  measure:
+    description:
+      - Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
@@ -255,10 +260,34 @@ agent:
       elements: int
       returned: always
     containers:
-      description: The containers of sessions, by session and rank.
+      description:
+        - The containers of sessions, by session and rank.
+        - With O(measure=true), each has C(measured) with C(millicpus) and C(memory) in bytes, or null if it could not be measured.
       type: list
       elements: dict
       returned: always
+    gpu_use:
+      description: What each NVIDIA device of the host does; empty without O(measure=true).
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: The UUID of the device.
+          type: str
+          returned: always
+        percent:
+          description: Its utilization in percent.
+          type: int
+          returned: always
+        memory:
+          description: Bytes of its memory that are in use.
+          type: int
+          returned: always
+        capacity:
+          description: Bytes of its memory.
+          type: int
+          returned: always
     ignored_containers:
       description: Containers that claim to belong to a session, and that every command ignores because a label cannot be read.
       type: list
@@ -301,6 +330,7 @@ ARGUMENT_SPEC = {
     "gpus": {"type": "list", "elements": "dict"},
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},
+    "measure": {"type": "bool", "default": False},
     **engine_options(),
 }
 

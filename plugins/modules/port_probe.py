@@ -10,6 +10,7 @@ module: port_probe
 short_description: Send datagrams to other agents, and connect to their Swarm ports
 description:
   - Sends real datagrams to the UDP ports that an overlay network uses, and opens TCP connections to the ports of a Swarm.
+  - A short-lived container also sends datagrams to the port of VXLAN of all agents, which must not arrive. It is removed again.
   - Nothing on the host or on the other agents changes.
   - An agent on which this is not possible is a result with C(probe.reason); the task does not fail.
 options:
@@ -23,6 +24,11 @@ options:
       - A string that distinguishes the datagrams of this check from those of other checks. All agents of a check use the same mark.
     type: str
     required: true
+  image:
+    description:
+      - The image for the container. It contains C(python3).
+    type: str
+    default: cluster-compute/reference:1
   agents:
     description:
       - The agents of the check, this agent included.
@@ -52,6 +58,7 @@ options:
       - If it is set, O(agents) are the reachable agents among them.
     type: str
 extends_documentation_fragment:
+  - cluster.compute.engine
   - cluster.compute.attributes.info
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
@@ -93,13 +100,17 @@ probe:
       description: Whether the agent sent its datagrams.
       returned: success
       type: bool
+    contained:
+      description: Whether a container of the agent sent its datagrams.
+      returned: success
+      type: bool
     connected:
       description: The answers of the TCP ports by agent and port, C(open), C(refused) or C(silent).
       returned: success
       type: dict
     reason:
-      description: Why the agent cannot send.
-      returned: when the agent cannot send
+      description: Why the agent or its container cannot send.
+      returned: when the agent or its container cannot send
       type: str
 duration:
   description: Seconds that the call took.
@@ -111,12 +122,16 @@ duration:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import port_probe
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
 
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
     "mark": {"type": "str", "required": True},
+    "image": {"type": "str", "default": "cluster-compute/reference:1"},
     "agents": {
         "type": "list",
         "elements": "dict",
@@ -129,18 +144,40 @@ ARGUMENT_SPEC = {
         },
     },
     "examinations": {"type": "str"},
+    **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
+# For the container; and the networks through which containers reach other hosts.
+SECONDS = 30
+OF_OVERLAYS, DEFAULT = "docker_gwbridge", "bridge"
+
 
 def work(params: Json, check_mode: bool) -> Json:
-    own = next((agent for agent in params["agents"] if agent["name"] == params["name"]), {"mtu": 1500})
+    own = next((agent for agent in params["agents"] if agent["name"] == params["name"]), {"mtu": 1500, "member": False})
     others = [agent for agent in params["agents"] if agent["name"] != params["name"] and agent["address"]]
     addresses = {agent["name"]: agent["address"] for agent in others}
     port_probe.send(params["name"], addresses, params["mark"], own["mtu"])
     members = {agent["name"]: agent["address"] for agent in others if agent["member"]}
-    return {"probe": {"sent": True, "connected": port_probe.connect(members)}}
+    return {
+        "probe": {"sent": True, "connected": port_probe.connect(members), **_contained(params, bool(own["member"]))}
+    }
+
+
+def _contained(params: Json, is_member: bool) -> Json:
+    """Send from a container to all agents, the own one included."""
+    addresses = [agent["address"] for agent in params["agents"] if agent["address"]]
+    network = OF_OVERLAYS if is_member else DEFAULT
+    deadline = deadline_in(SECONDS)
+    try:
+        engine = Engine(params["docker_host"], params["timeout"], params["name"])
+        port_probe.send_from_container(
+            engine, params["image"], params["name"], addresses, params["mark"], network, deadline
+        )
+    except EngineError as error:
+        return {"contained": False, "reason": error.message}
+    return {"contained": True}
 
 
 def main() -> None:

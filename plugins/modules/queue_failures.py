@@ -23,7 +23,7 @@ options:
     description:
       - What has failed. If not set, no failure is added.
     type: str
-    choices: [launch, termination]
+    choices: [launch, termination, upkeep]
   session:
     description:
       - The name of the session, with O(failure=launch).

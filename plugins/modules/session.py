@@ -92,6 +92,13 @@ options:
     description:
       - The folder on the controller that holds a folder for each session.
     type: path
+  kept:
+    description:
+      - The session to which the folder of that name in O(artifacts) belongs.
+      - If not set, it is read from the folder, with O(state=terminating) and O(name).
+      - The folder of a session that has ended is removed.
+    type: str
+    default: ''
   plan:
     description:
       - The plan of the launch, with O(state=running). C(session.json) is made from it.
@@ -191,6 +198,10 @@ network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int
   returned: with O(state=terminating)
+kept_state:
+  description: The state of the session O(kept); empty if the store does not know it.
+  type: str
+  returned: always
 remove:
   description: Sessions of which an engine may still have containers or networks; with O(state=terminating), this session, too.
   type: list
@@ -235,6 +246,7 @@ ARGUMENT_SPEC = {
     "reached": {"type": "list", "elements": "str", "default": []},
     "logs": {"type": "list", "elements": "dict", "default": []},
     "artifacts": {"type": "path"},
+    "kept": {"type": "str", "default": ""},
     "plan": {"type": "dict"},
     "address": {"type": "str"},
     "timings": {"type": "dict"},
@@ -267,7 +279,7 @@ def work(params: Json, check_mode: bool) -> Json:
         now=time.time(),
         lease=float(params["lease"]),
         launch=params["launch"],
-        retry=params["retry"],
+        retry=bool(params.get("retry")),
     )
     folder = state_dir(params["state_dir"])
     store = Store(folder, read_only=check_mode)
@@ -275,6 +287,7 @@ def work(params: Json, check_mode: bool) -> Json:
         with store.transaction(keep=not check_mode):
             before, row = CHANGES[params["state"]](store, change)
             remove = removable(store, change.agents)
+            kept = store.get(params.get("kept") or "")
     finally:
         store.close()
     warnings = _keep(folder, row.id, params["logs"]) if row and not check_mode else []
@@ -283,6 +296,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "warnings": warnings,
         "changed": before != after,
         "session": row.to_json() if row else {},
+        "kept_state": kept.state if kept else "",
         "plan": row.plan.to_json() if row and row.plan else None,
         "remove": [session for session in remove if not row or session != row.id],
         "diff": {"before": {"state": before}, "after": {"state": after}},

@@ -26,6 +26,34 @@ options:
       - Whether to list ended sessions, too, with their history.
     type: bool
     default: false
+  state:
+    description:
+      - Only sessions of this kind. V(running) are those that have not ended, those that wait included. V(finished) are those
+        that were terminated or have ended by themselves. V(other) are those that failed to launch or were cancelled.
+      - If not set, O(ended) decides.
+    type: str
+    choices: [running, finished, other]
+  limit:
+    description:
+      - The number of ended sessions to list, the newest first to be chosen; V(0) for all.
+    type: int
+    default: 0
+  whole_requests:
+    description:
+      - Whether to return the requests of waiting sessions of other users with their environment, command and bootstrap script,
+        as a pass over their queue needs them.
+    type: bool
+    default: false
+  samples:
+    description:
+      - Seconds for which to return RV(samples); V(0) for none.
+    type: int
+    default: 0
+  viewer:
+    description:
+      - The user who asks; set by the action plugin.
+    type: str
+    default: ''
   logs:
     description:
       - Whether to return the logs of the newest session's containers, if the session has ended.
@@ -78,7 +106,13 @@ sessions:
   sample:
     - name: train
       state: RUNNING
+      kind: cluster
       size: 4
+      started: 1795280000.0
+      time_left: 3600.0
+      measured: {millicpus: 1500, memory: 734003200}
+      apps: [{name: jupyterlab, address: 192.0.2.7, port: 30001}]
+      folders: []
       degraded: []
 queue:
   description: The waiting sessions in the order of their turns, each with C(paths), the folders that its agents must have.
@@ -90,27 +124,62 @@ session:
   type: dict
   returned: with O(newest=true)
 agents:
-  description: The capacity of each agent, and what running sessions and launches use of it. Waiting sessions use nothing.
+  description:
+    - The capacity of each agent, and what running sessions and launches use of it, in all and by owner. Waiting sessions use nothing.
+    - C(measured) is what their containers really use, if the reports in O(agents) were measured.
   type: list
   elements: dict
   returned: success
+owners:
+  description: The owners of live sessions, with what their sessions hold.
+  type: list
+  elements: dict
+  returned: success
+  sample:
+    - owner: alice
+      sessions: 2
+      waiting: 1
+      containers: 5
+      used: {millicpus: 5000, memory: 5368709120, gpus: 0}
+      allowed:
+samples:
+  description: Capacity, allocation and measured use over time, oldest first, as each pass over the queue has recorded them.
+  type: list
+  elements: dict
+  returned: success
+time:
+  description: When the list was made, in seconds since the epoch.
+  type: float
+  returned: success
 """
+
+import time
+from typing import List, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import SHOWN
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 
 ARGUMENT_SPEC = {
     "name": {"type": "str"},
     "owner": {"type": "str"},
     "ended": {"type": "bool", "default": False},
+    "state": {"type": "str", "choices": ["running", "finished", "other"]},
+    "limit": {"type": "int", "default": 0},
+    "whole_requests": {"type": "bool", "default": False},
+    "samples": {"type": "int", "default": 0},
+    "viewer": {"type": "str", "default": ""},
     "logs": {"type": "bool", "default": False},
     "newest": {"type": "bool", "default": False},
     "containers": {"type": "list", "elements": "str", "default": []},
@@ -122,6 +191,8 @@ RULES = {"supports_check_mode": True}
 
 
 def work(params: Json, check_mode: bool) -> Json:
+    at_least(params, limit=0, samples=0)
+    now = time.time()
     agents = tuple(Agent.from_json(report) for report in params["agents"])
     folder = state_dir(params["state_dir"])
     store = Store(folder, read_only=True)
@@ -129,15 +200,31 @@ def work(params: Json, check_mode: bool) -> Json:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):
             adopt(store, agents, now=0.0)
-            rows = store.select(params["name"], params["owner"], params["ended"])
-            sessions = list_sessions(rows, agents)
-            for session in sessions:
-                session["logs"] = []
+            sessions = _sessions(store, params, agents, now)
             if params["logs"] and sessions:
                 sessions[-1]["logs"] = kept_logs(folder, sessions[-1]["id"])
-            return {"changed": False, "sessions": sessions, "agents": list_agents(store, agents)}
+            held = holdings(store, agents)
+            return {
+                "changed": False,
+                "time": now,
+                "sessions": sessions,
+                "agents": list_agents(held, agents),
+                "owners": list_owners(store.live(), held),
+                "samples": samples(store, now - params["samples"]) if params["samples"] else [],
+            }
     finally:
         store.close()
+
+
+def _sessions(store: Store, params: Json, agents: Sequence[Agent], now: float) -> List[Json]:
+    only = SHOWN[params["state"]] if params["state"] else ()
+    rows = store.select(params["name"], params["owner"], params["ended"], only, params["limit"])
+    sessions = [
+        {**session, "logs": [], "time_left": time_left(session, now)} for session in list_sessions(rows, agents)
+    ]
+    if params["whole_requests"]:
+        return sessions
+    return [without_private(session, params["viewer"]) for session in sessions]
 
 
 def main() -> None:

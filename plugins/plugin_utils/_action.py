@@ -37,6 +37,7 @@ _OF_ENGINES = frozenset(
         "logs_info",
         "network",
         "port_listener",
+        "port_probe",
         "ssh",
         "swarm",
         "swarm_info",

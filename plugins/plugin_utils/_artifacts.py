@@ -11,6 +11,8 @@ not at all, and no symlink is followed at the folder's own name or inside it.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import secrets
@@ -26,6 +28,8 @@ DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
 # The only files that the collection writes and removes in the folder.
 FILES = (IDENTITY, "id_container", "known_hosts", "session.json", "ssh_config")
+# What link(2) answers on file systems without hard links, such as exFAT.
+_LINKLESS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -51,7 +55,7 @@ class Artifacts:
         """The session's identity. With ``create``, a missing secret is generated, by only one of several forks."""
         secret, owner = self._secret()
         if not secret and create:
-            with self._opened() as folder:
+            with self._written(IDENTITY) as folder:
                 self._keep_first(folder, ("%s %s\n" % (secrets.token_hex(SECRET_BYTES), session)).encode())
             secret, owner = self._secret()
         if not secret:
@@ -98,7 +102,7 @@ class Artifacts:
         """Write a file unless it has this content; returns whether it changed."""
         if self.holds(name, content, mode):
             return False
-        with self._opened() as folder:
+        with self._written(name) as folder:
             temporary = self._temporary(folder, name, content, mode)
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return True
@@ -164,6 +168,15 @@ class Artifacts:
         finally:
             os.close(folder)
 
+    @contextmanager
+    def _written(self, name: str) -> Iterator[int]:
+        """The open folder for a write, which fails if the file system is full."""
+        try:
+            with self._opened() as folder:
+                yield folder
+        except OSError as error:
+            raise self._refusal(name, error) from error
+
     def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
@@ -177,17 +190,26 @@ class Artifacts:
         try:
             with suppress(FileExistsError):
                 os.link(temporary, IDENTITY, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _LINKLESS:
+                raise
+            _rename_first(folder, temporary)
         finally:
-            os.unlink(temporary, dir_fd=folder)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
 
     def _temporary(self, folder: int, name: str, content: bytes, mode: int) -> str:
         temporary = ".%s.%s" % (name, secrets.token_hex(8))
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, mode)
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(handle, mode)
+                file.write(content)
+                file.flush()
+                os.fsync(handle)
+        except OSError:
+            os.unlink(temporary, dir_fd=folder)
+            raise
         return temporary
 
     def _refusal(self, name: str, error: OSError) -> ComputeError:
@@ -196,6 +218,13 @@ class Artifacts:
         return ComputeError(
             "%s cannot be used: %s; correct that, or set session_artifacts to another folder." % (path, reason)
         )
+
+
+def _rename_first(folder: int, temporary: str) -> None:
+    """Give the complete file its name if no other fork has done so, on a file system without links."""
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    if IDENTITY not in os.listdir(folder):
+        os.rename(temporary, IDENTITY, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _is_ours(name: str) -> bool:

@@ -32,6 +32,7 @@ MODULES = frozenset(
         "schedule",
         "session",
         "session_info",
+        "session_upkeep",
         "ssh",
     )
 )

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from jinja2 import StrictUndefined, Template, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment_size
+from ansible_collections.cluster.compute.plugins.plugin_utils._bounded import BoundedSandbox, bounded
 
 _MARKS = {
     "variable_start_string": "<%",
@@ -33,7 +33,17 @@ _MARKS = {
 }
 _NAMES = "rank, local_rank, role, index, hostname, size, hosts, gpu_ids"
 
-_FAILURES = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+_FAILURES = (
+    TemplateError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+    SyntaxError,
+)
 
 Compiled = Dict[str, Tuple[str, Template]]
 
@@ -42,12 +52,13 @@ def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
     """The user's variables for each container of a plan, in rank order."""
     templates = _compiled(request.environment)
     hosts = [container.hostname for container in plan.containers]
-    return [
-        _rendered(
-            templates, _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus])
-        )
-        for container in plan.containers
-    ]
+    with bounded():
+        return [
+            _rendered(
+                templates, _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus])
+            )
+            for container in plan.containers
+        ]
 
 
 def check_environment(request: Request) -> None:
@@ -56,8 +67,9 @@ def check_environment(request: Request) -> None:
     everyone = members(request.size)
     hosts = [member.hostname for member in everyone]
     gpus = ["GPU-%d" % number for number in range(int(request.gpus) or bool(request.gpus))]
-    for member in everyone:
-        _rendered(templates, _values(member, member.rank, hosts, gpus))
+    with bounded():
+        for member in everyone:
+            _rendered(templates, _values(member, member.rank, hosts, gpus))
 
 
 def _values(container: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:
@@ -74,7 +86,7 @@ def _values(container: Member | Container, local_rank: int, hosts: List[str], gp
 
 
 def _compiled(environment: Mapping[str, str]) -> Compiled:
-    sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, **_MARKS)
+    sandbox = BoundedSandbox(undefined=StrictUndefined, **_MARKS)
     templates = {}
     for name, text in environment.items():
         with _refused(name, text):
@@ -100,5 +112,6 @@ def _refused(name: str, text: str) -> Iterator[None]:
     try:
         yield
     except _FAILURES as error:
-        rule = "the text between <%% and %%> must be a valid expression over %s; the error is: %s" % (_NAMES, error)
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        rule = "the text between <%% and %%> must be a valid expression over %s; the error is: %s" % (_NAMES, reason)
         raise InputError("session_environment: %s" % name, text, rule) from error

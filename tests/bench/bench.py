@@ -48,7 +48,8 @@ def main() -> int:
     options = _options()
     # Read first: a missing or unreadable file stops the run before it has cost anything.
     before: Rows | None = json.loads(options.compare.read_text(encoding="utf-8"))["rows"] if options.compare else None
-    subprocess.run([sys.executable, str(ROOT / "tests/bench/placement.py")], check=True)
+    for part in ("placement.py", "lists.py"):
+        subprocess.run([sys.executable, str(ROOT / "tests/bench" / part)], check=True)
     _play("playbooks/provision_agents.yml")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
     print(f"{'N':>4}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")

@@ -55,8 +55,8 @@ def datagrams_received(engine_host: str, address: str) -> list[list[str]]:
     assert run_module("port_listener", name="receiver", **common)["changed"] is False
     try:
         agents = [agent("sender", "127.0.0.1"), agent("receiver", address)]
-        probed = run_module("port_probe", name="sender", agents=agents, mark=mark)
-        assert probed["probe"] == {"sent": True, "connected": {}}
+        probed = run_module("port_probe", name="sender", agents=agents, docker_host=engine_host, mark=mark)
+        assert probed["probe"] == {"sent": True, "contained": True, "connected": {}}
     finally:
         would = run_module("port_listener", state="absent", name="receiver", check=True, **common)
         assert (would["changed"], would["probe"]) == (True, {"received": []})

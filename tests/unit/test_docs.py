@@ -105,7 +105,7 @@ def tracked(patterns: tuple[str, ...]) -> list[Path]:
     """The files of the checkout below these paths."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    return [ROOT / name for name in names if name and not name.endswith(".png") and (ROOT / name).is_file()]
 
 
 def named(path: Path) -> str:

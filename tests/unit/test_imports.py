@@ -14,7 +14,18 @@ import pytest
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 PREFIX = "ansible_collections.cluster.compute.plugins."
 # Files and packages of the same floor do not import each other.
-FLOORS = {"_core": 1, "_planning": 2, "_docker": 2, "_views": 2, "_module": 2, "_agents": 3, "_ssh": 3, "_head": 3}
+FLOORS = {
+    "_core": 1,
+    "_planning": 2,
+    "_docker": 2,
+    "_views": 2,
+    "_module": 2,
+    "_tables": 3,
+    "_agents": 3,
+    "_ssh": 3,
+    "_head": 3,
+    "_page": 4,
+}
 IMPORTERS = {
     "docker": "module_utils/_docker/client.py",
     "sqlite3": "module_utils/_head/store.py",

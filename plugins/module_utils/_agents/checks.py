@@ -76,6 +76,14 @@ def _engine(report: Json, _required: Requirements) -> Verdict:
     return OK, version, ""
 
 
+def _api(report: Json, _required: Requirements) -> Verdict:
+    """Whether the engine listens on TCP without checking who connects."""
+    if report["open_api"]:
+        found = "everyone who reaches %s is root on this host" % ", ".join(report["open_api"])
+        return WARN, found, "remove this address from the hosts of its engine, or set tlsverify"
+    return OK, "no open TCP address", ""
+
+
 def _sdk(report: Json, _required: Requirements) -> Verdict:
     found = "%s, Python %s" % (report["sdk"], report["python"])
     if _numbers(report["sdk"]) < OLDEST_SDK:
@@ -198,6 +206,7 @@ def _esp(report: Json, required: Requirements) -> Verdict:
 
 _ALONE: Tuple[Check, ...] = (
     ("engine", _engine),
+    ("api", _api),
     ("sdk", _sdk),
     ("runtime", _runtime),
     ("clock", _clock),

@@ -97,6 +97,26 @@ def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Find
     return Finding(check, "%(sender)s -> %(receiver)s" % names, FAIL, found, remedy % names)
 
 
+def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+    """Whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
+    tried = [
+        (sender, receiver) for sender in reports for receiver in reports if _has_sent_inside(sender, receiver, probes)
+    ]
+    reached = [pair for pair in tried if _heard("container")(*pair, probes)]
+    if tried and not reached:
+        return [Finding("isolation", "all pairs", OK, "no container reaches UDP 4789 of an agent")]
+    found = "a container reaches UDP 4789 (VXLAN) and so the overlays of other sessions"
+    return [
+        Finding("isolation", "%s -> %s" % (sender["name"], receiver["name"]), WARN, found, PROVISION)
+        for sender, receiver in reached
+    ]
+
+
+def _has_sent_inside(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+    """Whether a container of the sender sent, and the receiver listened and returned what it received."""
+    return bool(probes.get(sender["name"], {}).get("contained")) and _has_sent(sender, receiver, probes)
+
+
 def _heard(channel: str) -> PairTest:
     return lambda sender, receiver, probes: [sender["name"], channel] in probes[receiver["name"]]["received"]
 
@@ -149,6 +169,7 @@ def diagnose(reports: Sequence[Json], probes: Dict[str, Json], required: Require
     up = [report for report in reports if report["reachable"]]
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
+        findings += check_isolation(up, probes)
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 
 

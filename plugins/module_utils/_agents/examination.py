@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import secrets
 import time
-from typing import Sequence
+from typing import List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
@@ -39,6 +40,8 @@ ESP = (
     "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 1 mode transport "
     "aead 'rfc4106(gcm(aes))' 0x%s 64 && echo taken" % ("01" * 20)
 )
+
+_OPEN = re.compile(r"API is accessible on (\S+) without (?:encryption|TLS client verification)")
 
 
 def examine(options: Json) -> Json:
@@ -79,6 +82,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "cgroup_version": str(info.get("CgroupVersion") or 1),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
+        "open_api": _open_api(info),
         "nofile": limits.nofile,
         "memlock": limits.memlock,
         "networks": [subnet for network in networks for subnet in network["subnets"]],
@@ -103,6 +107,15 @@ def _storage(info: Json) -> str:
     status = {str(row[0]): str(row[1]) for row in info.get("DriverStatus") or [] if len(row) == 2}
     backing = status.get("Backing Filesystem", "")
     return str(info.get("Driver") or "") + (" on " + backing if backing else "")
+
+
+def _open_api(info: Json) -> List[str]:
+    """The TCP addresses at which the engine obeys everyone: it warns of them itself.
+
+    >>> _open_api({"Warnings": ["WARNING: API is accessible on http://0.0.0.0:2375 without encryption.\\n  Access to …"]})
+    ['http://0.0.0.0:2375']
+    """
+    return [address for text in info.get("Warnings") or [] for address in _OPEN.findall(str(text))]
 
 
 def _is_ours(network: Json) -> bool:

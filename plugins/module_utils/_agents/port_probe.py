@@ -18,7 +18,11 @@ import socket
 import time
 from typing import Dict, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import check_body, start_container
+from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import (
+    check_body,
+    run_to_end,
+    start_container,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
@@ -28,6 +32,8 @@ NAME = "cluster-compute-check-listener-%s"
 UDP_PORTS = (4789, 7946)
 TCP_PORTS = (7946, 2377)
 FULL = "full"
+# From a container to the port of VXLAN, which no container may reach.
+CONTAINER = "container"
 # Datagrams may be lost: each is sent this often, with a pause in seconds.
 ROUNDS = 3
 ROUND_PAUSE = 0.15
@@ -54,6 +60,19 @@ while time.monotonic() < end:
     if line and line not in received:
         received.add(line)
         print(line.decode(), flush=True)
+"""
+
+SENDER = r"""
+import socket, sys, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _round in range(int(sys.argv[2])):
+    for address in sys.argv[3:]:
+        try:
+            sender.sendto(bytes.fromhex(sys.argv[1]), (address, 4789))
+        except OSError:
+            pass  # no route, or a refusal of the previous datagram
+    time.sleep(0.1)
+print("sent", flush=True)
 """
 
 
@@ -97,6 +116,18 @@ def send(name: str, peers: Dict[str, str], token: str, mtu: int) -> None:
             for address in peers.values():
                 _send_all(sender, address, name, token, mtu)
             time.sleep(ROUND_PAUSE)
+
+
+def send_from_container(
+    engine: Engine, image: str, name: str, addresses: List[str], token: str, network: str, deadline: float
+) -> None:
+    """Send datagrams to the port of VXLAN at these addresses from a container on a network of the engine."""
+    content = datagram(name, CONTAINER, token).hex()
+    body = check_body(image, ["python3", "-c", SENDER, content, str(ROUNDS), *addresses], network, token)
+    output = run_to_end(engine, "cluster-compute-check-sender-" + token, body, deadline)
+    if "sent" not in output:
+        message = "%s: the container that tests UDP 4789 did not send: %s; check that the reference image works there."
+        raise EngineError(message % (engine.agent, " ".join(output.split())[-200:].rstrip(".") or "it wrote nothing"))
 
 
 def connect(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
+from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
+from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
@@ -98,7 +101,7 @@ def _host_report(options: Json) -> Json:
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
         "engine": {"version": "", "api": "", "rootless": False, "swarm": inactive},
         "limits": {"nofile": 0, "memlock": 0},
-        "paths": {path: os.path.exists(path) for path in options["paths"]},
+        "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
         "runtime": {"volume": RUNTIME_VOLUME, "present": False},
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
@@ -108,6 +111,7 @@ def _host_report(options: Json) -> Json:
         "ports": sorted(host.listening_ports()),
         "containers": [],
         "ignored_containers": [],
+        "gpu_use": [],
     }
 
 
@@ -131,8 +135,18 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],
     }
     answers["ignored_containers"] = ignored_entries(everyone)
+    if options["measure"]:
+        answers["containers"] = _measured(engine, answers["containers"])
+        answers["gpu_use"] = gpu_use() if gpus else []
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
+
+
+def _measured(engine: Engine, entries: List[Json]) -> List[Json]:
+    """The entries with what each running container uses now."""
+    running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
+    found = measure(engine, running, default_parallelism(), Groups(running))
+    return [{**entry, "measured": found.get(entry["engine_id"])} for entry in entries]
 
 
 def with_batch(engine: Engine, entry: Json) -> Json:

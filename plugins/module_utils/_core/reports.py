@@ -63,6 +63,8 @@ class Agent:
     network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
     paths: Mapping[str, bool] = field(default_factory=dict)
+    address: str = ""
+    gpu_use: Tuple[Json, ...] = field(default=(), compare=False)
 
     @property
     def groups(self) -> Tuple[str, ...]:
@@ -98,4 +100,6 @@ class Agent:
             network_sessions=tuple(network["session"] for network in networks if network.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),
             paths=dict(data.get("paths") or {}),
+            address=str(data.get("address") or ""),
+            gpu_use=tuple(data.get("gpu_use") or ()),
         )

@@ -35,6 +35,12 @@ FOLLOWS: Dict[str, FrozenSet[str]] = {
 }
 ENDED = frozenset(state for state, after in FOLLOWS.items() if not after)
 LIVE = frozenset(FOLLOWS) - ENDED - {""}
+# What a list may be about.
+SHOWN: Dict[str, FrozenSet[str]] = {
+    "running": LIVE,
+    "finished": frozenset({TERMINATED}),
+    "other": frozenset({ERROR, CANCELLED}),
+}
 # A controller launches the session and holds a lease.
 LAUNCHING = frozenset({SCHEDULED, PREPARING})
 # The session holds the resources that it was placed on.

@@ -96,6 +96,12 @@ class ContainerRequests(Connection):
             answer.close()
         return visible(text)
 
+    def stats(self, identity: str) -> Json | None:
+        """A reading of the counters of a container, or None if it is gone."""
+        with self._asking("measure a container") as client:
+            found: Json | None = self._or_none(client.stats, identity, stream=False, one_shot=True)
+            return found
+
     def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
         """Unpack a tar archive below an existing folder of the container."""
         with self._asking("take files below %s" % path, subject) as client:

@@ -12,16 +12,8 @@ from typing import Dict, Iterable, List, Mapping, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import End, Store
-
-
-def bookings(store: Store, agents: Sequence[Agent]) -> Dict[str, List[Resources]]:
-    """What is booked on each agent, by its name.
-
-    It is every labelled container that the end of its session does not include, and every container that the store has placed and no
-    engine shows yet.
-    """
-    return booked_on(agents, ends_on(store, agents), held_plans(store))
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import End
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 
 def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
@@ -30,7 +22,11 @@ def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
 
 
 def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
-    """The same from the ends of the sessions that have ended, by ID, and the plans that hold something."""
+    """What is booked on each agent, by its name, from the ends of sessions, by ID, and the plans that hold something.
+
+    It is every labelled container that the end of its session does not include, and every container that the store has placed
+    and no engine shows yet.
+    """
     booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
     for agent in agents:
         for observed in agent.containers:

@@ -13,9 +13,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import details
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, amounts
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
 
 
@@ -25,18 +25,19 @@ def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
     return [_session(row, observed, agents) for row in rows]
 
 
-def list_agents(store: Store, agents: Sequence[Agent]) -> List[Json]:
+def list_agents(held: Holdings, agents: Sequence[Agent]) -> List[Json]:
     """What each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
-    booked = bookings(store, agents)
-    return [_agent(agent, booked[agent.name]) for agent in agents]
+    return [_agent(agent, held[agent.name]) for agent in agents]
 
 
 def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequence[Agent]) -> Json:
     containers = _containers(row, observed, agents)
     lacking = [container["hostname"] for container in containers if container["state"] != "running"]
+    shape = _shape(row, observed)
     return {
         **row.to_json(),
-        **_shape(row, observed),
+        **shape,
+        **details(row, shape["size"], containers, agents),
         "agents": list(dict.fromkeys(container["agent"] for container in containers)),
         "containers": containers,
         "degraded": lacking if row.state == states.RUNNING else [],
@@ -103,8 +104,8 @@ def _adopted(agent: Agent, container: ObservedContainer) -> Json:
 def _condition(container: ObservedContainer) -> Json:
     """A container's state; if it has stopped, also how it ended."""
     if container.state == "running":
-        batch = container.data.get("batch")
-        return {"state": container.state, "batch": batch} if batch else {"state": container.state}
+        known = {name: container.data[name] for name in ("batch", "measured") if container.data.get(name)}
+        return {"state": container.state, **known}
     killed = bool(container.data.get("oom_killed"))
     return {"state": container.state, "exit_code": container.data.get("exit_code"), "oom_killed": killed}
 
@@ -131,7 +132,8 @@ def _shown(size: int, mode: str, image: str, resources: Resources) -> Json:
     return {"size": size, "mode": mode, "image": image, "gpus": gpus, "each": resources.to_json()}
 
 
-def _agent(agent: Agent, booked: Sequence[Resources]) -> Json:
+def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
+    owners = {owner: amounts(booked) for owner, booked in sorted(held.items())}
     return {
         "name": agent.name,
         "group": agent.group,
@@ -140,8 +142,20 @@ def _agent(agent: Agent, booked: Sequence[Resources]) -> Json:
         "schedulable": agent.schedulable,
         "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": len(agent.gpus)},
         "used": {
-            "millicpus": sum(resources.millicpus for resources in booked),
-            "memory": sum(resources.memory for resources in booked),
-            "gpus": sum(gpu.shares for resources in booked for gpu in resources.gpus),
+            name: round(sum(owner[name] for owner in owners.values()), 3) for name in ("millicpus", "memory", "gpus")
         },
+        "owners": owners,
+        "measured": _measured(agent),
+    }
+
+
+def _measured(agent: Agent) -> Json | None:
+    """What the sessions of an agent use now, and what its GPUs do; None if nothing was measured."""
+    known = [container.data["measured"] for container in agent.containers if container.data.get("measured")]
+    if not known and not agent.gpu_use:
+        return None
+    return {
+        "millicpus": sum(each["millicpus"] for each in known),
+        "memory": sum(each["memory"] for each in known),
+        "gpus": list(agent.gpu_use),
     }

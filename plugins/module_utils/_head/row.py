@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 COLUMNS = (
@@ -85,3 +86,19 @@ def row_of(values: Any) -> Row:
         document = json.loads(pairs[name])
         pairs[name] = None if document is None else parse(document)
     return Row(**pairs)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a session: when this store recorded it, and every launch and repair that this store knows of it."""
+
+    time: float
+    launches: FrozenSet[str]
+
+    def includes(self, container: ObservedContainer) -> bool:
+        """Whether the end includes a container: another store may have repaired the session later, and it runs again.
+
+        The clock of an engine decides only about containers of launches that this store does not know.
+        """
+        created = float(container.data.get("created") or 0.0)
+        return container.data.get("launch") in self.launches or created <= self.time

@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.retention import is_retired
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
@@ -152,7 +153,7 @@ def _check_same(row: Row, request: Request) -> None:
 def _check_kept(store: Store, request: Request, context: Context) -> None:
     """What the controller keeps under this name must belong to a session that has ended on this head."""
     other = store.get(context.kept) if context.kept else None
-    if not context.kept or (other and other.state in states.ENDED):
+    if not context.kept or (other.state in states.ENDED if other else is_retired(store, context.kept)):
         return
     whose = "a session of %s" % other.owner if other else "session %s, which this head does not know" % context.kept
     rule = "the controller's folder of that name belongs to %s; choose another name, or set session_artifacts to another folder"

@@ -16,12 +16,17 @@ SCHEMA = (
 )""",
     """CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
     WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')""",
-    "CREATE INDEX IF NOT EXISTS by_state ON session (state)",
+    "CREATE INDEX IF NOT EXISTS by_end ON session (state, changed)",
+    "CREATE INDEX IF NOT EXISTS states ON session (id, state)",
+    "CREATE INDEX IF NOT EXISTS by_time ON session (created)",
+    "CREATE INDEX IF NOT EXISTS by_owner ON session (owner, created)",
     """CREATE TABLE IF NOT EXISTS history (
     session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
     reason TEXT NOT NULL
 )""",
     "CREATE INDEX IF NOT EXISTS history_of ON history (session, time)",
+    "CREATE TABLE IF NOT EXISTS sample (time REAL PRIMARY KEY, document TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS retired (id TEXT PRIMARY KEY, time REAL NOT NULL)",
     # Every launch and repair of this store: a container of another launch belongs to another store.
     "CREATE TABLE IF NOT EXISTS launch (id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session (id))",
     "CREATE INDEX IF NOT EXISTS launch_of ON launch (session)",

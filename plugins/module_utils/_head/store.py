@@ -14,22 +14,21 @@ import os
 import sqlite3
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import (
     ENDED,
     HOLDING,
     LAUNCHING,
     LIVE,
     RUNNING,
+    TERMINATED,
     TERMINATING,
     check_change,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS, Row, row_of, values_of
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS, End, Row, row_of, values_of
 from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import check_readable, prepare
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import Holding
@@ -37,22 +36,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_sha
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
 _BUSY_TIMEOUT = 30.0
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of a session: when this store recorded it, and every launch and repair that this store knows of it."""
-
-    time: float
-    launches: FrozenSet[str]
-
-    def includes(self, container: ObservedContainer) -> bool:
-        """Whether the end includes a container: another store may have repaired the session later, and it runs again.
-
-        The clock of an engine decides only about containers of launches that this store does not know.
-        """
-        created = float(container.data.get("created") or 0.0)
-        return container.data.get("launch") in self.launches or created <= self.time
 
 
 class Store:
@@ -197,31 +180,55 @@ class Store:
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
-        return dict(self._db.execute("SELECT id, state FROM session").fetchall())
+        retired = {row[0]: TERMINATED for row in self.query("retired", "SELECT id FROM retired")}
+        return {**retired, **dict(self._db.execute("SELECT id, state FROM session").fetchall())}
 
     def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
         """The ends of those of these sessions that have ended, by their IDs."""
         found = {}
-        query = "SELECT changed FROM session WHERE id = ? AND NOT (%s)" % _LIVE
+        ended = "SELECT changed FROM session WHERE id = ? AND NOT (%s)" % _LIVE
+        query = ended + " UNION ALL SELECT time FROM retired WHERE id = ?"
         for session_id in set(session_ids):
-            for (time,) in self._db.execute(query, (session_id,)).fetchall():
+            for (time,) in self._db.execute(query, (session_id, session_id)).fetchall():
                 launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))
                 found[session_id] = End(time, frozenset(launch for (launch,) in launches))
         return found
 
-    def select(self, name: str | None, owner: str | None, ended: bool) -> List[Row]:
-        """Sessions by name and owner, with their history; ``ended`` adds those that have ended."""
-        wheres, values = ["1 = 1"], []
-        for column, value in (("name", name), ("owner", owner)):
-            if value:
-                wheres.append("%s = ?" % column)
-                values.append(value)
-        if not ended:
-            wheres.append(_LIVE)
-        rows = self._select(" AND ".join(wheres), tuple(values))
+    def select(
+        self, name: str | None, owner: str | None, ended: bool, only: Iterable[str] = (), limit: int = 0
+    ) -> List[Row]:
+        """Sessions by name and owner, oldest first, with their history.
+
+        ``ended`` adds those that have ended, at most the newest ``limit`` of them; 0 is no limit. ``only`` names the states.
+        """
+        wanted = set(only) or (LIVE | ENDED if ended else LIVE)
+        rows = self._matching(wanted & LIVE, name, owner, -1) + self._matching(wanted & ENDED, name, owner, limit or -1)
         for row in rows:
             row.history = self.history(row.id)
-        return rows
+        return sorted(rows, key=lambda row: row.created)
+
+    def _matching(self, states: Collection[str], name: str | None, owner: str | None, limit: int) -> List[Row]:
+        """The newest sessions in these states, oldest first."""
+        given = [(column, value) for column, value in (("name", name), ("owner", owner)) if value]
+        # The plus keeps SQLite from sorting all sessions of a state: it reads an index by time, and stops at the limit.
+        sign = "+" if limit > 0 else ""
+        wheres = [
+            sign + "state IN (%s)" % ", ".join("?" * len(states)),
+            *("%s = ?" % column for column, _value in given),
+        ]
+        values = (*states, *(value for _column, value in given), limit)
+        query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
+        found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
+        return [row_of(columns) for columns in found][::-1]
+
+    def query(self, table: str, statement: str, values: Sequence[Any] = ()) -> List[Any]:
+        """The rows of a statement about a table; none if a store of an earlier release, opened to be read, lacks the table."""
+        known = self._db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
+        return self._db.execute(statement, values).fetchall() if known else []
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """Change the store, and return the number of rows that were changed."""
+        return int(self._db.execute(statement, values).rowcount)
 
     def history(self, session_id: str) -> List[Json]:
         query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"
@@ -268,7 +275,8 @@ class Store:
         return [row_of(values) for values in self._db.execute(query, values)]
 
 
-_LIVE = "state NOT IN (%s)" % ", ".join("'%s'" % state for state in sorted(ENDED))
+# As the index of states needs it: a condition on those that have ended would read every session.
+_LIVE = "state IN (%s)" % ", ".join("'%s'" % state for state in sorted(LIVE))
 
 
 def _is_filled(path: str) -> bool:

@@ -35,7 +35,9 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:
-            rule = "must exist on every agent of the session; it does not exist on %s" % ", ".join(lacking)
+            rule = "must exist on every agent of the session; it does not exist or does not answer on %s" % ", ".join(
+                lacking
+            )
             raise InputError("session_mounts", mount.source, rule)
         if mount.type == "volume" and not mount.options and not mount.local and len(used) > 1:
             names = ", ".join(sorted(agent.name for agent in used))

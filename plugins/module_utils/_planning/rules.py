@@ -51,7 +51,7 @@ class App:
 def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     number = value
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
-        number = int(value)
+        number = int(value.strip())
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
         raise InputError(variable, value, "must be a whole number from %d to %d" % (least, most))
     return number

@@ -124,6 +124,26 @@ SETTINGS: Tuple[Variable, ...] = (
         notes={SCHEDULE: "A waiting session does not keep it."},
         secret=True,
     ),
+    Variable(
+        "keep_days",
+        "int",
+        90,
+        "Days for which the head keeps a session after its end, with its history and its logs; V(0) for ever. Each pass over "
+        "the queue removes what is older.",
+        rules.within(0, 36500),
+        read_by=(SCHEDULE,),
+        since="1.1.0",
+    ),
+    Variable(
+        "keep_logs",
+        "str",
+        "4g",
+        "Size of all logs that the head keeps of ended sessions; V(0) for no limit. Each pass over the queue removes the oldest "
+        "beyond it.",
+        rules.check_disk,
+        read_by=(SCHEDULE,),
+        since="1.1.0",
+    ),
     flag("ended_too", "List sessions that have ended, too.", read_by=(LIST,)),
     Variable(
         "logs_containers",

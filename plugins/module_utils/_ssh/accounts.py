@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import List, Set
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
 
 NOLOGIN = "/usr/sbin/nologin"
@@ -59,9 +60,11 @@ def _except(lines: List[str], names: Set[str]) -> List[str]:
 
 
 def _daemon(lines: List[str], user: User) -> str:
-    """The account that sshd drops its privileges to, under an unused uid."""
+    """The account that sshd drops its privileges to, under an unused uid: one of the system's, if the image leaves one."""
     taken = {line.split(":")[2] for line in lines if line.count(":") >= 3} | {str(user.uid)}
-    uid = next(uid for uid in range(999, 0, -1) if str(uid) not in taken)
+    uid = next((uid for uid in (*range(999, 0, -1), *range(1001, NOGROUP_GID)) if str(uid) not in taken), 0)
+    if not uid:
+        raise ComputeError("The image uses all user IDs below %d: sshd needs an unused one." % NOGROUP_GID)
     return "sshd:x:%d:%d::/run/sshd:%s" % (uid, NOGROUP_GID, NOLOGIN)
 
 

@@ -13,6 +13,7 @@ from agents_lab import NAMES, Agents, Lab
 from controller import Done
 
 PLACE = "docker info --format '{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailable}}'"
+GUARDED = "ls /usr/local/sbin/cluster-compute-overlay-guard || iptables -t mangle -S CLUSTER-COMPUTE"
 NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 
 
@@ -63,6 +64,7 @@ def test_a_manager_joins_and_leaves_and_its_token_is_never_shown(joined: Lab, ag
 
     agents.play("provision_agents", *hosts, "-e", "agent_state=absent").check()
     assert joined.shell("agent2", PLACE).text.strip() == "inactive false"
+    assert joined.shell("agent2", GUARDED).code != 0
     assert nodes(joined)[0] == "agent1 Ready Leader"
     assert not any(line.startswith("agent2") for line in nodes(joined))
 

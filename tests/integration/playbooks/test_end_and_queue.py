@@ -110,7 +110,7 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     done = controller.play("schedule")
     assert done.code == 2
     states = {name: (state, reason) for name, state, _lease, reason in controller.rows()}
-    gone = f"session_mounts: '{folder}': must exist on every agent of the session; it does not exist on localhost."
+    gone = f"session_mounts: '{folder}': must exist on every agent of the session; it does not exist or does not answer on localhost."
     assert states["first"] == ("ERROR", gone)
     assert states["second"][0] == "ERROR"
     assert states["third"][0] == "RUNNING"

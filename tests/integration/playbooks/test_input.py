@@ -51,7 +51,7 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "session_mounts",
         [{"source": "/nowhere/at/all", "target": "/data"}],
-        "session_mounts: '/nowhere/at/all': must exist on every agent of the session; it does not exist on localhost.",
+        "session_mounts: '/nowhere/at/all': must exist on every agent of the session; it does not exist or does not answer on localhost.",
     ),
     ("session_mounts", [{"source": "/tmp", "target": "data"}], f"session_mounts: 'data': {TARGET}."),
     (

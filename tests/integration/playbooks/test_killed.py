@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -54,6 +55,17 @@ def ended(controller: Controller, name: str) -> None:
     assert not [row for row in controller.holding() if row[0] == name]
 
 
+def ended_before_its_folder(controller: Controller, phase: str) -> None:
+    """The end is recorded, and its controller is killed before it removes the session's folder."""
+    name = f"{phase}-folder"
+    controller.killed("cluster_session", PHASES[phase], session_name=name, **SIZE)
+    folder, kept = controller.artifacts / name, controller.folder / f"{name}-kept"
+    shutil.copytree(folder, kept)
+    controller.terminate(name).check()
+    shutil.move(kept, folder)
+    ended(controller, name)
+
+
 def states(controller: Controller, name: str) -> list[tuple[str, float]]:
     return [(state, lease) for other, state, lease, _reason in controller.rows() if other == name]
 
@@ -62,7 +74,7 @@ STORIES = {
     **{phase: (launched_again, phase) for phase in PHASES},
     "created-alone": (launched_again, "created", True),
     "created-ended": (ended_instead, "created"),
-    "started-ended": (ended_instead, "started"),
+    "started-ended": (ended_before_its_folder, "started"),
 }
 
 

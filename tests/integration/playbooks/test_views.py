@@ -23,10 +23,13 @@ def shown(controller: Controller) -> Session:
 
 
 def test_the_table(controller: Controller, shown: Session) -> None:
-    created = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.document["session"]["created"]))
+    started = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.document["session"]["running"]))
     output = controller.play("sessions").check().text
-    row = rf"shown +{controller.owner} +RUNNING +2 +single-node +0.2 CPUs, 64m +{IMAGE} +{created} +localhost "
-    assert re.search(row, output), output
+    row = rf"shown +{controller.owner} +RUNNING +cluster +2 +single-node +0.2 CPUs, 64m +([\d.]+) CPUs, [\d.]+[mk] "
+    assert re.search(rf"{row} +{IMAGE} +{started} +localhost +none +- ", output), output
+    assert re.search(rf"^ *{controller.owner} +\d+ +\d+ +\d+ +[\d.]+ +\S+ +0$", output, re.MULTILINE), output
+    refused = controller.play("sessions", sessions_state="running", sessions_format="yaml")
+    assert refused.message == "sessions_format: 'yaml': must be table, json or html."
 
 
 def test_the_json_document(controller: Controller, shown: Session) -> None:
@@ -38,6 +41,10 @@ def test_the_json_document(controller: Controller, shown: Session) -> None:
     assert json.loads(block) == document
     [row] = [session for session in document["sessions"] if session["name"] == "shown"]
     assert (row["id"], row["image"], row["gpus"], row["degraded"]) == (shown.id, IMAGE, 0, [])
+    assert (row["kind"], row["folders"], row["apps"], row["time_left"]) == ("cluster", [], [], None)
+    assert row["measured"]["memory"] == sum(one["measured"]["memory"] for one in row["containers"]) > 0
+    assert controller.owner in [owner["owner"] for owner in document["owners"]]
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_page_is_written_to_the_working_directory(controller: Controller, shown: Session, tmp_path: Path) -> None:
@@ -47,8 +54,8 @@ def test_the_page_is_written_to_the_working_directory(controller: Controller, sh
     run(command, cwd=tmp_path, env={**controller.environment, "PWD": str(tmp_path)}).check()
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
-    assert "<td>shown</td>" in page
-    assert "sub1 on localhost: running" in page
+    assert "<b>shown</b>" in page
+    assert re.search(r'title="sub1: running, [\d.]+ CPUs, [\d.]+[mk]"', page)
     assert not (ROOT / "playbooks/page.html").exists()
 
 

@@ -38,6 +38,7 @@ NAMES = {
     "session_exec",
     "session_copy",
     "session_store",
+    "session_upkeep",
 }
 
 

@@ -60,7 +60,7 @@ def test_wrong_options_are_the_users_to_mend() -> None:
 def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, asked: Json) -> None:
     action = played(session_info.ActionModule, {"sessions": []})
     action.act({"owner": owner}, {})
-    assert action.asked == [{"agents": [], **asked}]
+    assert action.asked == [{"agents": [], "viewer": login(), **asked}]
 
 
 def waiting(name: str, priority: int, created: float) -> Json:
@@ -317,7 +317,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     """From a checked request to the end, through the modules' own functions and a store in a folder."""
     folder = tmp_path / "state"
     holder = dict(context(agent("a")).holder)
-    common = {"agents": [REPORT], "holder": holder, "lease": 600, "retry": False, "state_dir": str(folder)}
+    common = {"agents": [REPORT], "holder": holder, "lease": 600, "state_dir": str(folder)}
     queue = {"queue_policy": "backfill", "queue_age_bound": 3600, "takeover": "", "kept": ""}
     asked = {**common, **queue, "request": request(cluster_size=2).to_json()}
 
@@ -340,6 +340,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
 
 def _listed(folder: Path) -> list[Json]:
     asked = {"name": None, "owner": None, "ended": True, "agents": [REPORT], "state_dir": str(folder), "logs": True}
+    asked.update(state=None, limit=0, samples=0, whole_requests=False, viewer="alice")
     sessions: list[Json] = session_info_module.work(asked, False)["sessions"]
     return sessions
 

@@ -33,6 +33,7 @@ def test_kept_logs_come_before_those_that_the_hosts_have_read() -> None:
         ({"failure": "launch", "session": "train", "previous": ["one"]}, {}, ["one", "train: it was not launched."]),
         ({"failure": "termination", "previous": ["one"]}, {"msg": "It is not there."}, ["one", "It is not there."]),
         ({"failure": "termination"}, {}, ["a session could not be terminated."]),
+        ({"failure": "upkeep"}, {}, ["the store could not be kept in order."]),
         ({}, {"msg": "That of an earlier play."}, []),
     ],
 )

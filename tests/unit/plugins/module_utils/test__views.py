@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 
 import pytest
@@ -15,12 +14,9 @@ from samples import GIB, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
-    _remarks,
-    agents_table,
     logs_view,
     names_matching,
     session_document,
-    sessions_table,
     summary,
     table,
     termination_summary,
@@ -142,63 +138,6 @@ def test_columns_of_a_table_stand_under_each_other(rows: list[tuple[str, int]]) 
     assert all(line[start:] == str(number) for line, (_text, number) in zip(lines[1:], rows, strict=True))
 
 
-def test_tables() -> None:
-    session = {
-        **ROW,
-        "size": 3,
-        "mode": "multi-node",
-        "each": {"millicpus": 500, "memory": GIB},
-        "image": "env:1",
-        "gpus": 0,
-        "agents": ["a", "b"],
-        "degraded": ["sub2"],
-        "containers": [{"hostname": "sub2", "agent": "b", "state": "missing"}],
-    }
-    waiting = {
-        **session,
-        "name": "wait",
-        "state": "PENDING",
-        "agents": [],
-        "degraded": [],
-        "containers": [],
-        "gpus": 2.0,
-    }
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(100))
-    assert sessions_table([session, {**waiting, "reason": "a: needs 3 CPUs, 1 free"}]) == [
-        "SESSION  OWNER  STATE                     SIZE  MODE        EACH                  IMAGE  CREATED           AGENTS  "
-        "REASON",
-        f"train    alice  RUNNING (degraded: sub2)  3     multi-node  0.5 CPUs, 1g          env:1  {when}  a, b    "
-        "sub2 on b is gone",
-        f"wait     alice  PENDING                   3     multi-node  0.5 CPUs, 1g, 2 GPUs  env:1  {when}  -       "
-        "a: needs 3 CPUs, 1 free",
-    ]
-    used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
-    up = {"name": "a", "group": "default", "reachable": True, "reason": "", "used": used, "capacity": capacity}
-    assert agents_table([up, {**up, "name": "b", "reachable": False, "reason": "timed out"}]) == [
-        "AGENT  GROUP    STATE            CPUS      MEMORY    GPUS",
-        "a      default  up               1.5 of 4  0b of 1g  0.5 of 1",
-        "b      default  lost: timed out  1.5 of 4  0b of 1g  0.5 of 1",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("exit_code", "state", "reason"),
-    [
-        (None, "RUNNING", "the command runs"),
-        (0, "RUNNING (command succeeded)", "the command ended with exit code 0"),
-        (3, "RUNNING (command failed)", "the command ended with exit code 3"),
-    ],
-)
-def test_the_list_shows_what_became_of_the_command(exit_code: int | None, state: str, reason: str) -> None:
-    """It read "every container is verified" while a command ran, and RUNNING alone after its end."""
-    row = {**ROW, "size": 1, "mode": "single-node", "each": {"millicpus": 500, "memory": GIB}, "image": "e", "gpus": 0}
-    row.update(agents=["a"], degraded=[], containers=[], reason="every container is verified")
-    row["command"] = {"exit_code": exit_code, "oom_killed": False, "reason": ""}
-    line = sessions_table([row])[1]
-    assert f"  {state}  " in line
-    assert line.endswith("  " + reason)
-
-
 @pytest.mark.parametrize(
     ("ended", "expected"),
     [
@@ -221,9 +160,3 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
     assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
-
-
-def test_the_time_that_is_left_is_beside_the_state() -> None:
-    session = {"state": "RUNNING", "degraded": ["sub1"], "ends": time.time() + 7290, "idle_timeout": 600}
-    assert _remarks(session) == ["degraded: sub1", "2 h 1 min left", "ends when idle for 10 min"]
-    assert _remarks({**session, "state": "TERMINATED", "degraded": []}) == []

@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -144,3 +147,37 @@ def test_other_files_in_the_folder_stay(artifacts: Artifacts) -> None:
 
     assert artifacts.remove("one")
     assert os.listdir(artifacts.folder) == ["notes"]
+
+
+def failing(number: int) -> Callable[..., None]:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_file_system_without_links_keeps_the_first_secret(
+    number: int, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", failing(number))
+    test_many_at_once_agree_on_one_secret(artifacts)
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename", "link"])
+def test_a_full_file_system_is_one_sentence_and_leaves_no_part(
+    call: str, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, call, failing(errno.ENOSPC))
+
+    def write() -> None:
+        artifacts.identity("session", create=True)
+        artifacts.write("session.json", b"{}")
+
+    with pytest.raises(ComputeError) as caught:
+        write()
+    path = re.escape(artifacts.folder)
+    assert re.fullmatch(
+        path + "/[a-z.]+ cannot be used: No space left on device; correct that, .*folder\\.", caught.value.message
+    )
+    assert [name for name in os.listdir(artifacts.folder) if name.startswith(".identity.")] == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import checks
+from ansible_collections.cluster.compute.plugins.module_utils._agents import checks, examination
 from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
     FAIL,
     OK,
@@ -60,6 +60,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "networks": ["172.17.0.0/16"],
         "log_driver": "json-file",
         "storage": "overlay2 on extfs",
+        "open_api": [],
         "mtu": 1500,
         "esp": True,
         "esp_reason": "taken",
@@ -82,7 +83,13 @@ def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str
             ports[closed[2]] = "silent"
         connected[one][other] = ports
     return {
-        name: {"listened": True, "sent": True, "received": received[name], "connected": connected[name]}
+        name: {
+            "listened": True,
+            "sent": True,
+            "contained": True,
+            "received": received[name],
+            "connected": connected[name],
+        }
         for name in names
     }
 
@@ -104,6 +111,7 @@ def test_three_agents_without_a_fault_pass() -> None:
         "tcp 7946",
         "tcp 2377",
         "path mtu",
+        "isolation",
     }
     assert summarize(findings)["fit"]
 
@@ -117,6 +125,7 @@ def test_a_single_agent_needs_no_swarm_and_no_ports() -> None:
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "engine": ({"engine": "19.03.15"}, FAIL, "19.03.15", "upgrade its Docker Engine to 20.10 or later"),
+    "api": ({"open_api": ["http://0.0.0.0:2375"]}, WARN, "everyone who reaches http://0.0.0.0:2375 is root on this host", "remove this address"),
     "sdk": ({"sdk": "4.4.4"}, FAIL, "4.4.4, Python 3.11.2", "upgrade the Docker SDK"),
     "runtime": ({"runtime": False}, FAIL, "no SSH runtime", "run provision_agents.yml"),
     "clock": ({"clock": 3599.4}, FAIL, "60.0 min ahead of the controller's", "run a time service"),
@@ -180,6 +189,21 @@ def test_a_port_that_is_closed_between_two_agents_fails(channel: str) -> None:
     assert findings[0].remedy == remedy
 
 
+@pytest.mark.parametrize("receiver", ["agent1", "agent2"])
+def test_a_container_that_reaches_vxlan_of_an_agent_is_a_warning(receiver: str) -> None:
+    """Of its own agent, or of another."""
+    tried = probes(*NAMES)
+    tried[receiver]["received"].append(["agent1", "container"])
+    findings = diagnose(THREE, tried, Requirements(head="agent1"))
+    assert not_ok(findings) == [("isolation", f"agent1 -> {receiver}")]
+    assert (findings[0].status, findings[0].remedy) == (WARN, "run provision_agents.yml")
+
+
+def test_isolation_is_not_claimed_if_no_container_sent() -> None:
+    tried = {name: {**probe, "contained": False} for name, probe in probes(*NAMES).items()}
+    assert "isolation" not in {one.check for one in diagnose(THREE, tried, Requirements(head="agent1"))}
+
+
 def test_encryption_fails_if_it_is_required() -> None:
     agents = [THREE[0], report(2, esp=False, esp_reason="no")]
     assert not_ok(diagnose(agents, probes("agent1", "agent2"), Requirements(encrypted=True))) == [
@@ -211,8 +235,9 @@ def test_an_agent_that_cannot_listen_or_is_lost_meanwhile_is_a_warning(earlier: 
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()))
-    assert summary["message"] == "1 of 10 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 11 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:
     assert doctest.testmod(checks).failed == 0
+    assert doctest.testmod(examination).failed == 0

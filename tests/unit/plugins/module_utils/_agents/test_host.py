@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,15 @@ def test_the_addresses_that_a_host_needs(tmp_path: Path, monkeypatch: pytest.Mon
     )
     found = host.needed_addresses(str(tmp_path), str(tmp_path))
     assert found == ["10.201.0.53", "172.18.0.1", "192.0.2.9"]
+
+
+def test_a_path_that_does_not_answer_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale mount holds whoever looks at it for as long as its server is lost."""
+    released = threading.Event()
+    exists = os.path.exists
+    monkeypatch.setattr(os.path, "exists", lambda path: released.wait(60) if path == "/stale" else exists(path))
+    try:
+        found = host.existing([str(tmp_path), "/stale", str(tmp_path / "none")], seconds=0.2)
+    finally:
+        released.set()
+    assert found == {str(tmp_path): True, "/stale": False, str(tmp_path / "none"): False}

@@ -15,7 +15,7 @@ from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import bookings
+from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
@@ -29,7 +29,7 @@ def test_bookings_join_engines_and_store_without_counting_twice(store: Store) ->
     there = carried_out([A, B], plan, states={"sub2": "gone"})
     waiting = plan_of(launch(store, request(name="other"), context(*there)))
     assert waiting.agents == ["a"]
-    booked = bookings(store, there)
+    booked = booked_on(there, ends_on(store, there), held_plans(store))
     assert sum(one.millicpus for one in booked["a"]) == 4000
     assert booked["b"] == []
 

@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
@@ -119,7 +120,8 @@ def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
     running(store)
     waiting = launch(store, request(name="other", gpus=1), context(A, B))
     assert waiting.plan is not None
-    first, second = list_agents(store, [A, replace(B, reachable=False, reason="timed out")])
+    agents = [A, replace(B, reachable=False, reason="timed out")]
+    first, second = list_agents(holdings(store, agents), agents)
     assert first["used"] == {"millicpus": 4000, "memory": 4 * GIB, "gpus": 0}
     assert second["used"] == {"millicpus": 3000, "memory": 3 * GIB, "gpus": 1.0}
     assert second["capacity"] == {"millicpus": 4000, "memory": 16 * GIB, "gpus": 1}

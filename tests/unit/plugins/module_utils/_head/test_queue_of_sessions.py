@@ -100,7 +100,9 @@ def test_a_queued_session_without_its_folder_fails_and_blocks_nothing(store: Sto
     there = replace(A, paths={"/data": False})
     with store.transaction():
         decision = launch(store, FOLDER, context(there, now=1100.0))
-    sentence = "session_mounts: '/data': must exist on every agent of the session; it does not exist on a."
+    sentence = (
+        "session_mounts: '/data': must exist on every agent of the session; it does not exist or does not answer on a."
+    )
     assert (decision.verdict, decision.reason, decision.is_new) == ("failed", sentence, False)
     row = store.need(decision.session.id)
     assert (row.state, row.reason) == ("ERROR", sentence)

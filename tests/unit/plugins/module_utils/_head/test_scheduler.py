@@ -201,7 +201,9 @@ def test_names_of_two_owners_do_not_meet(store: Store) -> None:
 
 def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: Store) -> None:
     asked = request(mounts=[{"source": "/data", "target": "/data"}])
-    message = "session_mounts: '/data': must exist on every agent of the session; it does not exist on a."
+    message = (
+        "session_mounts: '/data': must exist on every agent of the session; it does not exist or does not answer on a."
+    )
     with pytest.raises(InputError, match=exactly(message)), store.transaction():
         launch(store, asked, context(replace(A, paths={"/data": False})))
     assert store.states() == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.accounts import (
     merged_group,
@@ -69,3 +70,14 @@ def test_groups(image: str, wanted: str) -> None:
 )
 def test_a_locked_password_locks_nobody_out(image: str, wanted: str) -> None:
     assert merged_shadow(image, User()) == wanted
+
+
+def test_sshd_gets_a_higher_uid_if_the_image_uses_all_of_the_system() -> None:
+    image = "".join(f"u{uid}:x:{uid}:{uid}::/:/bin/sh\n" for uid in range(1, 1002))
+    assert "\nsshd:x:1002:65534:" in merged_passwd(image, User(), "/bin/sh")
+
+
+def test_an_image_without_an_unused_uid_is_refused() -> None:
+    image = "".join(f"u{uid}:x:{uid}:{uid}::/:/bin/sh\n" for uid in range(1, 65534))
+    with pytest.raises(ComputeError, match="uses all user IDs below 65534"):
+        merged_passwd(image, User(), "/bin/sh")

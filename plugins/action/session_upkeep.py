@@ -1,0 +1,19 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's part of ``session_upkeep``: adds the agents' reports."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+
+
+class ActionModule(ComputeAction):
+    """The module reads and writes the store on the head; this action adds the results of the play."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
+        return self.module("session_upkeep", args, task_vars)

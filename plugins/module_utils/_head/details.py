@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a list shows of a session besides its state: its kind, its start, its apps and folders, and what it uses."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+from typing import Iterable, List, Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+
+# Of the request of a session that waits, only its owner sees these: they may contain secrets.
+PRIVATE = ("environment", "command", "bootstrap")
+
+
+def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Agent]) -> Json:
+    """The keys of the same names in a list, for a session of this size and these containers."""
+    return {
+        "kind": "compute" if size == 1 else "cluster",
+        "started": started(row),
+        "apps": _apps(row, agents),
+        "folders": _folders(row),
+        "measured": _sum_of(container.get("measured") for container in containers),
+    }
+
+
+def started(row: Row) -> float | None:
+    """When the session became RUNNING, or None if it never did. Of an adopted session, when its containers were created."""
+    times = [
+        float(entry["time"])
+        for entry in row.history
+        if entry["after"] == states.RUNNING and entry["before"] != states.RUNNING
+    ]
+    return (times[-1] or row.created) if times else None
+
+
+def time_left(session: Json, now: float) -> float | None:
+    """Seconds until the lifetime of a running session is over, or None if it has no lifetime."""
+    if session["state"] != states.RUNNING or not session["ends"]:
+        return None
+    return max(0.0, round(float(session["ends"]) - now, 3))
+
+
+def without_private(session: Json, viewer: str) -> Json:
+    """The session as others see it: without the parts of its request that only its owner may read."""
+    request = session["request"]
+    if request is None or session["owner"] == viewer:
+        return session
+    return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE}}
+
+
+def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
+    """The published ports of main1, each with the address at which a user reaches it."""
+    if row.state in states.ENDED:
+        return []
+    main = _main(row, agents)
+    ports = row.plan.main.ports if row.plan else _labelled_ports(main)
+    where = row.plan.main.agent if row.plan else _agent_of(main, agents)
+    address = {agent.name: agent.address for agent in agents}.get(where) or where
+    return [
+        {
+            "name": port.name,
+            "address": port.host_ip if port.host_ip.startswith("127.") else address,
+            "port": port.host_port,
+            "agent": where,
+        }
+        for port in ports
+        if port.name != "ssh"
+    ]
+
+
+def _main(row: Row, agents: Iterable[Agent]) -> ObservedContainer | None:
+    """main1 of a session without a plan, as its engine reports it."""
+    mine = (container for agent in agents for container in agent.containers if container.session == row.id)
+    return None if row.plan else next((container for container in mine if container.hostname == "main1"), None)
+
+
+def _agent_of(wanted: ObservedContainer | None, agents: Iterable[Agent]) -> str:
+    return next((agent.name for agent in agents if wanted is not None and wanted in agent.containers), "")
+
+
+def _labelled_ports(container: ObservedContainer | None) -> Sequence[Port]:
+    labels: Mapping[str, str] = (container.data.get("labels") or {}) if container else {}
+    return [Port.from_json(port) for port in json.loads(labels.get(LABEL_CONTAINER + ".ports") or "[]")]
+
+
+def _folders(row: Row) -> List[Json] | None:
+    """The data folders; None if neither the plan nor the request is known."""
+    if row.plan is None and row.request is None:
+        return None
+    mounts: Sequence[Mount] = row.plan.session.mounts if row.plan else row.request.mounts if row.request else ()
+    return [{"source": mount.source, "target": mount.target, "mode": mount.mode} for mount in mounts]
+
+
+def _sum_of(measured: Iterable[Json | None]) -> Json | None:
+    """The sum of what containers use, or None if none of them was measured."""
+    known = [each for each in measured if each]
+    return {name: sum(each[name] for each in known) for name in ("millicpus", "memory")} if known else None

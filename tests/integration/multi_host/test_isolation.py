@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A container cannot send frames into the overlay of another session."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+from controller import Session
+
+ONE = {"session_cpus": 1, "session_memory": "64m"}
+GUARD = "/usr/local/sbin/cluster-compute-overlay-guard"
+VXLAN_ID = "docker network inspect --format '{{{{json .Options}}}}' {}"
+
+# Prints every datagram until the one with the text "end".
+LISTEN = """
+import socket
+heard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+heard.bind(("", 9999))
+print("listening", flush=True)
+while (text := heard.recv(99).decode()) != "end":
+    print(text, flush=True)
+"""
+# A frame of VXLAN with a datagram in it, sent by an ordinary socket: what it needs can be guessed.
+FORGE = """
+import socket, struct
+def checksum(data):
+    total = sum(struct.unpack(f"!{{len(data) // 2}}H", data))
+    return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+target, vni, agents = socket.inet_aton("{target}"), {vni}, {agents}
+text = b"forged"
+header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(text), 1, 0, 64, 17, 0, target[:3] + bytes([target[3] ^ 1]), target)
+header = header[:10] + struct.pack("!H", checksum(header)) + header[12:]
+datagram = struct.pack("!HHHH", 9999, 9999, 8 + len(text), 0) + text
+frame = b"\\x02\\x42" + target + b"\\x02\\x42\\0\\0\\0\\x01" + b"\\x08\\0" + header + datagram
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _round in range(10):
+    for agent in agents:
+        try:
+            sender.sendto(struct.pack("!II", 0x08000000, vni << 8) + frame, (agent, 4789))
+        except OSError:
+            pass  # refused
+"""
+END = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('{}', 9999))"
+
+
+@pytest.fixture(scope="module")
+def victim(agents: Agents) -> Session:
+    """Two containers on agent1, one on agent2."""
+    return agents.launched("victim", session_cluster_size=3, session_cluster_mode="multi-node", **ONE)
+
+
+@pytest.fixture(scope="module")
+def attacker(agents: Agents, victim: Session) -> Session:
+    """Another session, on agent2 beside a container of the victim."""
+    made = agents.launched("attacker", session_agents=["agent2"], session_agents_policy="strict", **ONE)
+    assert made.document["containers"][0]["agent"] == "agent2"
+    return made
+
+
+def forged_frames(lab: Lab, victim: Session, attacker: Session, host: str) -> list[str]:
+    """What a container of the victim receives while the attacker sends to all agents."""
+    target = next(container["address"] for container in victim.document["containers"] if container["hostname"] == host)
+    options = json.loads(lab.shell("agent1", VXLAN_ID.format(victim.document["network"]["name"])).check().text)
+    vni = options["com.docker.network.driver.overlay.vxlanid_list"]
+    agents = [(lab.folder / "addresses" / name).read_text().strip() for name in NAMES]
+    command = ["ssh", "-F", victim.config, host, "python3 -"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdin is not None
+        assert listener.stdout is not None
+        listener.stdin.write(LISTEN)
+        listener.stdin.close()
+        assert listener.stdout.readline() == "listening\n"
+        said = FORGE.format(target=target, vni=vni, agents=agents)
+        attacker.ssh("main1", "python3 -", said=said).check()
+        peer = "main1" if host != "main1" else "sub1"
+        victim.ssh(peer, "python3 -", said=END.format(target)).check()
+        return listener.stdout.read().splitlines()
+
+
+def warned(agents: Agents, folder: Path) -> list[str]:
+    """The pairs of agents for which the doctor warns; empty if it found that containers are kept out."""
+    report = folder / "findings.json"
+    agents.play("check_agents", check_file=str(report))
+    found = [finding for finding in json.loads(report.read_text())["findings"] if finding["check"] == "isolation"]
+    assert found
+    return [finding["where"] for finding in found if finding["status"] != "ok"]
+
+
+def test_frames_of_other_sessions_do_not_arrive(
+    agents: Agents, lab: Lab, victim: Session, attacker: Session, tmp_path: Path
+) -> None:
+    for name in NAMES:
+        lab.shell(name, f"{GUARD} stop").check()
+    assert "forged" in forged_frames(lab, victim, attacker, "main1"), "the attack works without the rules"
+    assert "forged" in forged_frames(lab, victim, attacker, "sub2"), "also on the agent of the attacker"
+    assert len(warned(agents, tmp_path)) == 9
+
+    done = agents.play("provision_agents").check()
+    assert len(re.findall("^changed: ", done.text, re.MULTILINE)) == 3
+    assert forged_frames(lab, victim, attacker, "main1") == []
+    assert forged_frames(lab, victim, attacker, "sub2") == []
+
+
+def test_the_rules_outlast_the_engine(agents: Agents, whole: Lab, tmp_path: Path) -> None:
+    agents.terminate("victim").check()
+    agents.terminate("attacker").check()
+    assert whole.kill_engine("agent2").wait(timeout=60) == 0
+    whole.start_engine("agent2")
+    assert warned(agents, tmp_path) == []
+    assert agents.play("provision_agents").check().changed == 0

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists as ``session_info`` returns them, made of agents and sessions in a store, for tests of tables and of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from samples import GIB, agent, carried_out, context, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.samples import sample
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+
+NOW = 1795280000.0
+OWNERS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy")
+NAMES = ("train", "sweep", "notebook", "evaluate", "preprocess")
+_AMOUNTS = ("millicpus", "memory", "gpus")
+# (name, owner, size, CPUs, memory, GPUs) of a small list.
+FEW = (("train", "alice", 6, 2, "4g", 1), ("notebook", "bob", 1, 1, "2g", 0), ("sweep-1", "carol", 2, 4, "8g", 0))
+
+
+def few_agents() -> list[Agent]:
+    """Three agents, one of which has GPUs."""
+    gpus = [f"GPU-{number}" for number in range(8)]
+    return [
+        agent("node1", cpus=16, memory=64 * GIB, gpus=gpus, address="192.0.2.11"),
+        agent("node2", cpus=16, memory=64 * GIB, address="192.0.2.12"),
+        agent("node3", cpus=8, memory=32 * GIB, address="192.0.2.13", schedulable=False),
+    ]
+
+
+def many_agents() -> list[Agent]:
+    """Room for 280 small sessions on twenty agents."""
+    return [agent(f"node{number:02}", cpus=32, memory=128 * GIB) for number in range(1, 21)]
+
+
+def many(count: int) -> list[tuple[Any, ...]]:
+    """Sessions of several owners and sizes."""
+    return [
+        (f"{NAMES[n % 5]}-{n:03}", OWNERS[n * n % 10], 1 + n % 4, (0.5, 1, 2)[n % 3], f"{1 + n % 3}g", 0)
+        for n in range(count)
+    ]
+
+
+def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, ...]], **variables: Any) -> Json:
+    """The list after each session has been launched; those without room wait. ``variables`` are of all requests."""
+    store = Store(str(folder / "state"))
+    plans: list[Plan] = []
+    for number, (name, owner, size, cpus, memory, gpus) in enumerate(sessions):
+        asked = request(
+            name=name,
+            owner=owner,
+            cluster_size=size,
+            cluster_mode="multi-node",
+            cpus=cpus,
+            memory=memory,
+            gpus=gpus,
+            **variables,
+        )
+        begun = NOW - 9 * 3600 + number * 60
+        decision = launch(store, asked, context(*carried_out(agents, *plans), now=begun))
+        if decision.plan is not None:
+            plans.append(decision.plan)
+            store.change(decision.session, states.RUNNING, begun + 4, "every container is verified")
+    document = _document(store, [_measured(one) for one in carried_out(agents, *plans)])
+    store.close()
+    return document
+
+
+def _document(store: Store, agents: Sequence[Agent]) -> Json:
+    rows = store.select(None, None, ended=True)
+    sessions = [{**one, "time_left": time_left(one, NOW), "logs": []} for one in list_sessions(rows, agents)]
+    held = holdings(store, agents)
+    owners, agent_rows = list_owners(store.live(), held), list_agents(held, agents)
+    return {"time": NOW, "sessions": sessions, "agents": agent_rows, "owners": owners, "samples": history(agent_rows)}
+
+
+def history(agents: Sequence[Json]) -> list[Json]:
+    """Samples of 30 days, every half hour, with a night without any."""
+    taken = []
+    for number in range(1440):
+        moment = NOW - 1800 * (1440 - number)
+        if 60 < number % 480 < 80:
+            continue
+        level = {name: 0.5 + 0.4 * math.sin(number / (15 + 4 * place)) for place, name in enumerate(_AMOUNTS)}
+        one = sample(agents, [], moment)
+        one["used"] = {name: amount * level[name] for name, amount in one["capacity"].items()}
+        one["measured"].update({name: one["used"][name] * 0.6 for name in ("millicpus", "memory")})
+        taken.append(one)
+    return taken
+
+
+def _measured(host: Agent) -> Agent:
+    """The agent, on which each container uses a third of its resources."""
+
+    def with_use(container: ObservedContainer) -> ObservedContainer:
+        use = {"millicpus": container.resources.millicpus // 3, "memory": container.resources.memory // 3}
+        return replace(container, data={**container.data, "measured": use})
+
+    gpus = tuple({"id": gpu.id, "percent": 40, "memory": GIB, "capacity": 80 * GIB} for gpu in host.gpus)
+    return replace(host, containers=tuple(with_use(one) for one in host.containers), gpu_use=gpus)

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long sessions that have ended stay in the store, and their logs beside it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+from samples import agent, carried_out, context, request
+from store_sessions import running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
+    expired,
+    remove_logs,
+    retire,
+    surplus_logs,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
+from ansible_collections.cluster.compute.plugins.modules import session_upkeep
+
+DAY = 86400.0
+A = agent("a")
+
+
+def ended(store: Store, name: str, changed: float, state: str = states.CANCELLED) -> str:
+    row = Row(str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), name, "alice", "default", states.PENDING)
+    store.add(row, changed - 1, "requested")
+    if state != states.PENDING:
+        store.change(row, state, changed, "over")
+    return row.id
+
+
+def test_what_ended_long_ago_goes_with_its_history(store: Store) -> None:
+    old, new, waits = (
+        ended(store, "old-1", DAY),
+        ended(store, "new-1", 50 * DAY),
+        ended(store, "wait", DAY, "PENDING"),
+    )
+    now = 92 * DAY
+    assert expired(store, [], now, days=0) == []
+    assert expired(store, [], now, days=90) == [old]
+    retire(store, [old], now)
+    assert [row.id for row in store.select(None, None, ended=True)] == [waits, new]
+    assert store.history(old) == []
+    assert store.query("session", "SELECT count(*) FROM history")[0][0] == 3
+
+
+def test_a_retired_session_on_a_lost_agent_is_removed_and_never_adopted(store: Store) -> None:
+    plan = running(store, request(), A)
+    there = carried_out([A], plan)
+    [row] = store.live()
+    store.change(row, states.TERMINATING, 2000.0, "")
+    store.change(row, states.TERMINATED, 2001.0, "")
+    now = 2001.0 + 91 * DAY
+    # While an agent shows what is left of it, it stays; a lost agent shows nothing.
+    assert expired(store, there, now, 90) == []
+    assert expired(store, [A], now, 90) == [plan.session.id]
+    retire(store, [plan.session.id], now)
+    adopt(store, there, now)
+    assert store.live() == []
+    assert removable(store, there) == (plan.session.id,)
+    assert launch(store, request(cluster_size=4), context(*there, now=now, kept=plan.session.id)).verdict == "placed"
+
+
+def kept(folder: Path, session: str, size: int, moment: float) -> None:
+    path = folder / session
+    path.mkdir(parents=True)
+    (path / "main1.log").write_bytes(b"x" * size)
+    os.utime(path, (moment, moment))
+
+
+def test_the_oldest_logs_beyond_the_size_go_first(tmp_path: Path) -> None:
+    first, second, third = sorted(str(uuid.uuid4()) for _number in range(3))
+    for number, session in enumerate((second, third, first)):
+        kept(tmp_path, session, 100, 1000.0 + number)
+    (tmp_path / "sessions.db").write_bytes(b"x" * 999)
+    (tmp_path / "other").mkdir()
+    assert surplus_logs(str(tmp_path), set(), 0) == []
+    assert surplus_logs(str(tmp_path), set(), 300) == []
+    assert surplus_logs(str(tmp_path), set(), 250) == [second]
+    assert surplus_logs(str(tmp_path), {second}, 150) == [third]
+    assert surplus_logs(str(tmp_path / "missing"), set(), 1) == []
+
+
+def test_only_folders_of_sessions_are_removed(tmp_path: Path) -> None:
+    session, linked = str(uuid.uuid4()), str(uuid.uuid4())
+    kept(tmp_path / "state", session, 10, 1.0)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("x")
+    (tmp_path / "state" / linked).symlink_to(tmp_path / "precious")
+    assert remove_logs(str(tmp_path / "state"), [session, linked, "../precious", "missing"]) == [session]
+    assert (tmp_path / "precious" / "file").exists()
+    assert not (tmp_path / "state" / session).exists()
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_the_module_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path, check_mode: bool) -> None:
+    folder = tmp_path / "state"
+    store = Store(str(folder))
+    old = ended(store, "old-1", DAY)
+    store.close()
+    kept(folder, old, 10, 1.0)
+    asked: Json = {"keep_days": 90, "keep_logs": "4g", "agents": [], "state_dir": str(folder)}
+    result = session_upkeep.work(asked, check_mode)
+    assert (result["changed"], result["retired"], result["logs_removed"]) == (True, [old], [] if check_mode else [old])
+    assert (folder / old).exists() == check_mode
+    again = session_upkeep.work(asked, check_mode)
+    assert again["changed"] == check_mode
+    assert result["sample"]["live"] == 0

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists: who has how much, what others see, which states, and use over time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import lists
+import pytest
+from samples import GIB, agent, carried_out, context, request
+from store_sessions import row_of, running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.samples import add_sample, sample, samples
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+
+A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
+
+
+def test_owners_are_listed_with_what_their_sessions_hold(store: Store) -> None:
+    plan = running(store, request(cluster_size=3), A, B)
+    there = carried_out([A, B], plan)
+    launch(store, request(name="next", owner="bob", memory="2g"), context(*there))
+    launch(store, request(name="wide", owner="bob", cpus=64), context(*there))
+    held = holdings(store, there)
+    alice, bob = list_owners(store.live(), held, {"bob": {"sessions": 2}})
+    assert alice == {
+        "owner": "alice",
+        "sessions": 1,
+        "waiting": 0,
+        "containers": 3,
+        "used": {"millicpus": 3000, "memory": 3 * GIB, "gpus": 0},
+        "allowed": None,
+    }
+    # A launch holds what it was placed on, before any engine shows it.
+    assert (bob["sessions"], bob["waiting"], bob["containers"], bob["allowed"]) == (1, 1, 1, {"sessions": 2})
+    assert bob["used"]["memory"] == 2 * GIB
+    first = list_agents(held, there)[0]
+    assert first["owners"] == {"alice": alice["used"], "bob": bob["used"]}
+    assert first["used"]["millicpus"] == 4000
+
+
+def test_apps_folders_and_times_of_a_session(store: Store) -> None:
+    mounts = [{"source": "/srv/data", "target": "/data", "mode": "ro"}]
+    apps = [{"name": "lab", "port": 8888}, {"name": "board", "port": 6006, "public": True}]
+    there = replace(A, paths={"/srv/data": True})
+    plan = running(store, request(mounts=mounts, apps=apps, lifetime=3600), there)
+    row = store.select("train", None, ended=False)
+    [session] = list_sessions(row, carried_out([there], plan))
+    assert (session["kind"], session["started"], session["measured"]) == ("compute", 1005.0, None)
+    assert session["folders"] == [{"source": "/srv/data", "target": "/data", "mode": "ro"}]
+    assert [(app["name"], app["agent"]) for app in session["apps"]] == [("lab", "a"), ("board", "a")]
+    assert session["apps"][1]["address"] == "192.0.2.7"
+    assert time_left(session, 2000.0) == 2600.0
+    assert time_left(session, 9000.0) == 0.0
+    assert time_left({**session, "ends": None}, 2000.0) is None
+
+
+def test_what_containers_use_is_summed_for_sessions_and_agents(tmp_path: Path) -> None:
+    document = lists.listed(tmp_path, lists.few_agents(), lists.FEW)
+    train = next(session for session in document["sessions"] if session["name"] == "train")
+    assert train["measured"] == {"millicpus": 6 * 666, "memory": 6 * (4 * GIB // 3)}
+    assert train["containers"][0]["measured"]["millicpus"] == 666
+    first, second, third = document["agents"]
+    assert first["measured"]["millicpus"] == 6 * 666
+    assert [gpu["percent"] for gpu in first["measured"]["gpus"]] == [40] * 8
+    assert (second["measured"]["gpus"], third["measured"]) == ([], None)
+
+
+def test_others_see_neither_environment_nor_scripts_of_a_waiting_session(store: Store) -> None:
+    secret = {"environment": {"TOKEN": "secret"}, "command": "echo secret", "bootstrap": "echo secret"}
+    launch(store, request(cpus=99, **secret), context(A))
+    [session] = list_sessions(store.select(None, None, ended=False), [A])
+    assert "secret" in str(without_private(session, "alice"))
+    seen = without_private(session, "bob")
+    assert "secret" not in str(seen)
+    assert seen["request"]["millicpus"] == 99000
+
+
+def add(store: Store, name: str, created: float, *changes: str) -> Row:
+    row = Row(f"id-{name}", name, "alice", "default", states.PENDING, created=created)
+    store.add(row, created, "")
+    for state in changes:
+        store.change(row, state, created + 1, "")
+    return row
+
+
+def test_lists_are_of_chosen_states_and_of_the_newest_ended_sessions(store: Store) -> None:
+    for number in range(5):
+        add(store, f"done-{number}", 10.0 + number, states.CANCELLED)
+    add(store, "failed", 5.0, states.ERROR)
+    add(store, "waits", 1.0)
+    names = [row.name for row in store.select(None, None, ended=True, limit=2)]
+    assert names == ["waits", "done-3", "done-4"]
+    assert [row.name for row in store.select(None, None, ended=False, only=states.SHOWN["running"])] == ["waits"]
+    other = store.select(None, "alice", ended=False, only=states.SHOWN["other"], limit=6)
+    assert [row.name for row in other] == ["failed", *(f"done-{number}" for number in range(5))]
+    assert store.select(None, None, ended=True, only=states.SHOWN["finished"]) == []
+
+
+def test_every_state_is_in_one_of_the_lists() -> None:
+    shown = [state for chosen in states.SHOWN.values() for state in chosen]
+    assert sorted(shown) == sorted(states.LIVE | states.ENDED)
+
+
+@pytest.mark.parametrize(
+    ("moments", "kept"),
+    [
+        ((100.0, 110.0, 125.0), [100.0, 125.0]),
+        ((100.0, 50.0), [50.0, 100.0]),
+        ((100.0, 100.0 + 32 * 86400), [2764900.0]),
+    ],
+)
+def test_samples_are_kept_for_a_month_and_not_closer_than_seconds(
+    store: Store, moments: tuple[float, ...], kept: list[float]
+) -> None:
+    for moment in moments:
+        add_sample(store, sample([], [], moment))
+    assert [one["time"] for one in samples(store, 0.0)] == kept
+
+
+def test_a_sample_has_sums_of_the_agents_that_answer(store: Store) -> None:
+    plan = running(store, request(cluster_size=3), A, B)
+    there = [*carried_out([A, B], plan), agent("c", reachable=False)]
+    taken = sample(list_agents(holdings(store, there), there), [row.state for row in store.live()], 7.0)
+    assert taken == {
+        "time": 7.0,
+        "capacity": {"millicpus": 8000, "memory": 32 * GIB, "gpus": 0},
+        "used": {"millicpus": 3000, "memory": 3 * GIB, "gpus": 0},
+        "measured": {"millicpus": 0, "memory": 0, "gpu_percent": None},
+        "live": 1,
+        "waiting": 0,
+    }
+    assert row_of(store).state == states.RUNNING
