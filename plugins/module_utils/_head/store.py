@@ -15,7 +15,7 @@ import os
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Collection, Dict, Iterable, Iterator, List, Sequence
+from typing import Any, Callable, Collection, Dict, Iterable, Iterator, List, Sequence, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -195,6 +195,11 @@ class Store:
         """The state of every session ever recorded, by its id."""
         retired = {row[0]: TERMINATED for row in self.query("retired", "SELECT id FROM retired")}
         return {**retired, **dict(self._db.execute("SELECT id, state FROM session").fetchall())}
+
+    def ids(self, states: Collection[str]) -> Set[str]:
+        """The IDs of the sessions in these states."""
+        query = "SELECT id FROM session WHERE state IN (%s)" % ", ".join("?" * len(states))
+        return {row[0] for row in self._db.execute(query, tuple(states))}
 
     def select(
         self, name: str | None, owner: str | None, ended: bool, only: Iterable[str] = (), limit: int = 0
