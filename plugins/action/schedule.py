@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT
+from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -59,6 +60,7 @@ class ActionModule(ComputeAction):
             fresh.close()
         statuses = _statuses(args)
         result["avoided"] = avoided.to_json()
+        self._notify(result, task_vars)
         result["has_command"] = bool(result.get("plan") and request.command)
         result["must_apply_limits"] = False
         result["network_patience"] = network_patience(lost_agents(statuses))
@@ -67,6 +69,12 @@ class ActionModule(ComputeAction):
         if result.get("plan"):
             self._complete(result, request, statuses, task_vars)
         return result
+
+    def _notify(self, result: Json, task_vars: Json) -> None:
+        """A queued session that cannot be launched, and sessions that have ended by themselves."""
+        own = [(notification.FAILED, result["session"])] if result.get("outcome") == "failed" else []
+        others = [(notification.ENDED, session) for session in result.get("ended") or ()]
+        notification.notify(self, [*own, *others], task_vars)
 
     def _given_now(self) -> Json:
         """Variables that a waiting session keeps, if the command line of this run has other values."""

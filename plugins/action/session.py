@@ -13,6 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
+from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
@@ -38,6 +39,7 @@ class ActionModule(ComputeAction):
         result = self.module("session", dict(args, holder=holder()), task_vars)
         if result.get("failed"):
             return result
+        self._notify(result, args, task_vars)
         if state == "failed":
             result["reason"] = _reason(result["session"], args)
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
@@ -54,6 +56,11 @@ class ActionModule(ComputeAction):
         artifacts = Artifacts(base, str(args["name"]))
         artifacts.remove(args["kept"])
         return _noted(artifacts, {})
+
+    def _notify(self, result: Json, args: Json, task_vars: Json) -> None:
+        own = notification.event_of(bool(result.get("changed")), result["session"], str(args.get("result") or ""))
+        others = [(notification.ENDED, session) for session in result.get("ended") or ()]
+        notification.notify(self, [(own, result["session"]), *others], task_vars)
 
     def _keep(self, own: Json, session: Json, result: str) -> Json:
         """Write ``session.json`` while the session lives; remove the session's folder after its end."""

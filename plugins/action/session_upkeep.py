@@ -2,13 +2,14 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``session_upkeep``: adds the agents' reports."""
+"""The controller's part of ``session_upkeep``: adds the agents' reports, and notifies of degraded sessions."""
 
 from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
 
 class ActionModule(ComputeAction):
@@ -16,4 +17,8 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        return self.module("session_upkeep", args, task_vars)
+        args["owner"] = args.get("owner") or login()
+        result = self.module("session_upkeep", args, task_vars)
+        degraded = [(notification.DEGRADED, session) for session in result.get("degraded") or ()]
+        notification.notify(self, degraded, task_vars)
+        return result

@@ -219,6 +219,11 @@ remove:
   type: list
   elements: str
   returned: success
+ended:
+  description: Sessions that have ended by themselves, and whose end this call has recorded.
+  type: list
+  elements: dict
+  returned: success
 session:
   description: The session's row in the store.
   type: dict
@@ -231,6 +236,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
@@ -278,7 +284,9 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
+            running = store.ids({RUNNING})
             decision = launch(store, Request.from_json(params["request"]), context)
+            ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
     finally:
         store.close()
     failure = {"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}
@@ -293,6 +301,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "has_new_limits": decision.has_new_limits,
         "missing": list(decision.missing),
         "remove": list(decision.remove),
+        "ended": [other.to_json() for other in ended if other],
     }
 
 

@@ -207,6 +207,11 @@ remove:
   type: list
   elements: str
   returned: always
+ended:
+  description: Other sessions that have ended by themselves, and whose end this call has recorded.
+  type: list
+  elements: dict
+  returned: always
 document:
   description: The content of C(session.json).
   type: dict
@@ -221,6 +226,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -285,7 +291,9 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
+            running = store.ids({RUNNING})
             before, row = CHANGES[params["state"]](store, change)
+            ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
             remove = removable(store, change.agents)
             kept = store.get(params.get("kept") or "")
     finally:
@@ -299,6 +307,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "kept_state": kept.state if kept else "",
         "plan": row.plan.to_json() if row and row.plan else None,
         "remove": [session for session in remove if not row or session != row.id],
+        "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
 

@@ -11,6 +11,7 @@ version_added: 1.1.0
 short_description: Record the use of the agents, and remove old sessions and logs from the store
 description:
   - Records a sample of what is allocated and of what is used on all agents, for the plot of use over time.
+  - Notes in the history when a running session loses containers, and when it has all of them again.
   - Removes sessions that ended long ago, with their plans, their history and their logs, and the oldest logs beyond a size.
 options:
   keep_days:
@@ -23,6 +24,12 @@ options:
       - Size of all kept logs together, such as V(4g); V(0) for no limit. The logs of the sessions that ended first are removed.
     type: str
     default: 4g
+  owner:
+    description:
+      - The owner whose degraded sessions are noted in their history.
+      - If not set, the controller's user.
+    type: str
+    default: ''
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents, with O(ignore:measure=true).
@@ -61,6 +68,11 @@ sample:
   description: The sums of capacity, allocation and measured use over the agents, and the numbers of live and waiting sessions.
   type: dict
   returned: success
+degraded:
+  description: The sessions of the owner that have lost a container since the last pass.
+  type: list
+  elements: dict
+  returned: success
 retired:
   description: The sessions that were removed from the store.
   type: list
@@ -80,6 +92,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._head.health import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
     expired,
@@ -96,6 +109,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import at_
 ARGUMENT_SPEC = {
     "keep_days": {"type": "int", "default": 90},
     "keep_logs": {"type": "str", "default": "4g"},
+    "owner": {"type": "str", "default": ""},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),
 }
@@ -115,6 +129,7 @@ def work(params: Json, check_mode: bool) -> Json:
             live = store.live()
             taken = sample(list_agents(holdings(store, agents), agents), [row.state for row in live], now)
             add_sample(store, taken)
+            degraded = note_degraded(store, agents, params["owner"], now)
             retired = expired(store, agents, now, params["keep_days"])
             retire(store, retired, now)
     finally:
@@ -122,7 +137,13 @@ def work(params: Json, check_mode: bool) -> Json:
     # After the transaction: a launch does not wait for the removal of files.
     surplus = list(dict.fromkeys([*retired, *surplus_logs(folder, {row.id for row in live}, log_bytes)]))
     removed = [] if check_mode else remove_logs(folder, surplus)
-    return {"changed": bool(retired or removed), "sample": taken, "retired": retired, "logs_removed": removed}
+    return {
+        "changed": bool(retired or removed),
+        "sample": taken,
+        "degraded": [row.to_json() for row in degraded],
+        "retired": retired,
+        "logs_removed": removed,
+    }
 
 
 def main() -> None:

@@ -97,6 +97,14 @@ def second_user(first: OrdinaryUser) -> Iterator[OrdinaryUser]:
         subprocess.run(["userdel", name], check=False, capture_output=True)
 
 
+def engine_group(controller: Controller) -> str:
+    """The group that may use the engine."""
+    socket = Path(controller.host.removeprefix("unix://"))
+    status = socket.stat()
+    assert status.st_mode & stat.S_IWGRP, f"{socket} is for its owner alone"
+    return grp.getgrgid(status.st_gid).gr_name
+
+
 def _account(name: str, home: Path) -> pwd.struct_passwd:
     home.mkdir()
     subprocess.run(["useradd", "--no-create-home", "--home-dir", str(home), "--shell", "/bin/sh", name], check=True)

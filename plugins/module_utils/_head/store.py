@@ -14,7 +14,7 @@ import os
 import sqlite3
 import stat
 from contextlib import contextmanager
-from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -193,6 +193,11 @@ class Store:
                 launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))
                 found[session_id] = End(time, frozenset(launch for (launch,) in launches))
         return found
+
+    def ids(self, states: Collection[str]) -> Set[str]:
+        """The IDs of the sessions in these states."""
+        query = "SELECT id FROM session WHERE state IN (%s)" % ", ".join("?" * len(states))
+        return {row[0] for row in self._db.execute(query, tuple(states))}
 
     def select(
         self, name: str | None, owner: str | None, ended: bool, only: Iterable[str] = (), limit: int = 0

@@ -201,6 +201,18 @@ def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequenc
     return value
 
 
+def check_notify(variable: str, value: Any) -> str:
+    """A URL or a command. It may contain a token, so that messages do not repeat it."""
+    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
+        raise InputError(variable, "…", "must be a URL or a command on one line, without control characters")
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
+    if scheme and not re.fullmatch(r"https?://[^\s/]+\S*", value):
+        raise InputError(
+            variable, scheme.group() + "…", "must be a URL that begins with http:// or https://, or a command"
+        )
+    return value
+
+
 def check_path(variable: str, value: Any) -> str:
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
         raise InputError(variable, value, "must be a path without control characters")

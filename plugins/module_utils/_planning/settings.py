@@ -125,6 +125,17 @@ SETTINGS: Tuple[Variable, ...] = (
         secret=True,
     ),
     Variable(
+        "notify",
+        "str",
+        "",
+        "URL that gets a POST of JSON, or command of the controller's shell that gets JSON as its input, when a session runs, has "
+        "ended, has failed or is degraded, and when its command has succeeded. It is tried three times, and nothing waits for it.",
+        rules.check_notify,
+        read_by=(LAUNCH, SCHEDULE, TERMINATE),
+        secret=True,
+        since="1.1.0",
+    ),
+    Variable(
         "keep_days",
         "int",
         90,

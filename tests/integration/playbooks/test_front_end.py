@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 from controller import SMALL, Controller, Done
-from ordinary_user import OrdinaryUser, ordinary_user, second_user
-from test_ordinary_user import engine_group
+from ordinary_user import OrdinaryUser, engine_group, ordinary_user, second_user
 
 POLICY = {"default": {"containers": 2, "mounts": [], "volumes": "none", "lifetime": 3600, "priority": 10}}
 ASKED = [f"{name.removeprefix('session_')}={value}" for name, value in SMALL.items()]

@@ -5,20 +5,17 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import shutil
 import sqlite3
-import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from controller import LABEL, SMALL, Controller
-from ordinary_user import OrdinaryUser, ordinary_user, second_user
+from ordinary_user import OrdinaryUser, engine_group, ordinary_user, second_user
 
 STATE_DIR = "/var/lib/cluster-compute"
 
@@ -49,14 +46,6 @@ def controller(engine_host: str, user: OrdinaryUser) -> Iterator[Controller]:
         yield made
     finally:
         made.clean()
-
-
-def engine_group(controller: Controller) -> str:
-    """The group that may use the engine."""
-    socket = Path(controller.host.removeprefix("unix://"))
-    status = socket.stat()
-    assert status.st_mode & stat.S_IWGRP, f"{socket} is for its owner alone"
-    return grp.getgrgid(status.st_gid).gr_name
 
 
 def test_a_user_without_root_launches_uses_and_ends_a_session(controller: Controller, user: OrdinaryUser) -> None:

@@ -97,14 +97,30 @@ def test_the_logs_of_a_failed_launch_are_kept(controller: Controller) -> None:
 def test_schedule_terminates_finished_sessions(controller: Controller) -> None:
     """The next pass over the queue terminates the sessions that request it, and no others."""
     common = {**SMALL, "session_command": "exit 3"}
-    controller.launched("goes", session_terminate_when_done=True, **common)
+    got = controller.folder / "notifications"
+    notify = {"session_notify": f"cat >>{got}; echo >>{got}"}
+    controller.launched("goes", session_terminate_when_done=True, **common, **notify)
     controller.launched("fails", session_on_failure="terminate", **common)
     controller.launched("stays", **common)
     until_done(controller, "goes", "fails", "stays")
-    controller.play("schedule").check()
+    passed = controller.play("schedule", "-vvv", **notify).check()
+    assert str(got) not in passed.text
     states = {row[0]: row[1] for row in controller.rows()}
     assert [states[name] for name in ("goes", "fails", "stays")] == ["TERMINATED", "TERMINATED", "RUNNING"]
     assert [controller.engine(name) == {} for name in ("goes", "fails", "stays")] == [True, True, False]
+    _check_notifications(got)
+
+
+def _check_notifications(path: Path) -> None:
+    """They are sent in the background: the last one may arrive after the playbook has ended."""
+    end = time.monotonic() + 60
+    while len(path.read_text().splitlines()) < 3:
+        assert time.monotonic() < end, path.read_text()
+        time.sleep(0.2)
+    sent = [json.loads(line) for line in path.read_text().splitlines()]
+    events = [(one["event"], one["session"]["name"], one["session"]["state"]) for one in sent]
+    assert events[0] == ("running", "goes", "RUNNING")
+    assert sorted(events[1:]) == [("ended", "fails", "TERMINATED"), ("ended", "goes", "TERMINATED")]
 
 
 def until_done(controller: Controller, *names: str) -> None:

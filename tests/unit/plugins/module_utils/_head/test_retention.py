@@ -16,6 +16,7 @@ from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.health import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
     expired,
     remove_logs,
@@ -110,10 +111,25 @@ def test_the_module_removes_sessions_and_logs_and_records_a_sample(tmp_path: Pat
     old = ended(store, "old-1", DAY)
     store.close()
     kept(folder, old, 10, 1.0)
-    asked: Json = {"keep_days": 90, "keep_logs": "4g", "agents": [], "state_dir": str(folder)}
+    asked: Json = {"keep_days": 90, "keep_logs": "4g", "owner": "alice", "agents": [], "state_dir": str(folder)}
     result = session_upkeep.work(asked, check_mode)
     assert (result["changed"], result["retired"], result["logs_removed"]) == (True, [old], [] if check_mode else [old])
     assert (folder / old).exists() == check_mode
     again = session_upkeep.work(asked, check_mode)
     assert again["changed"] == check_mode
     assert result["sample"]["live"] == 0
+
+
+def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:
+    plan = running(store, request(cluster_size=2), A)
+    whole, broken = carried_out([A], plan), carried_out([A], plan, states={"sub1": "exited"})
+    [row] = store.live()
+    assert note_degraded(store, whole, "alice", 2000.0) == []
+    assert note_degraded(store, broken, "bob", 2000.0) == []
+    assert [one.name for one in note_degraded(store, broken, "alice", 2000.0)] == ["train"]
+    assert note_degraded(store, broken, "alice", 2001.0) == []
+    assert note_degraded(store, whole, "alice", 2002.0) == []
+    notes = [(entry["time"], entry["reason"]) for entry in store.history(row.id)][4:]
+    reason = "degraded: sub1 on a ended with exit code 137"
+    assert notes == [(2000.0, reason), (2002.0, "every container runs again")]
+    assert store.need(row.id).changed == row.changed

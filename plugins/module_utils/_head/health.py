@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Notes in the history of running sessions: when they lose containers, and when they have all of them again."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
+
+_DEGRADED = "degraded: "
+_WHOLE = "every container runs again"
+
+
+def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
+    """Note which sessions of an owner are degraded, and which no longer are; returns those that are newly degraded.
+
+    A session that another controller repairs, that has a result, or that ends by itself is not noted.
+    """
+    rows = [
+        row
+        for row in store.live({states.RUNNING})
+        if row.owner == owner and row.plan and row.holder is None and not row.result
+    ]
+    found = []
+    for row, session in zip(rows, list_sessions(rows, agents)):
+        if limit_reached(session["containers"]):
+            continue
+        was_degraded = row.reason.startswith(_DEGRADED)
+        reason = _DEGRADED + what_happened(session) if session["degraded"] else _WHOLE
+        if reason != row.reason and (session["degraded"] or was_degraded):
+            _note(store, row, now, reason)
+            found += [row] if session["degraded"] else []
+    return found
+
+
+def _note(store: Store, row: Row, now: float, reason: str) -> None:
+    """The state does not change, nor does its time."""
+    changed = row.changed
+    store.note(row, now, reason)
+    row.changed = changed
+    store.save(row)
