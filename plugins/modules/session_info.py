@@ -164,12 +164,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
 from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import allowed
 
 ARGUMENT_SPEC = {
     "name": {"type": "str"},
@@ -203,13 +205,14 @@ def work(params: Json, check_mode: bool) -> Json:
             sessions = _sessions(store, params, agents, now)
             if params["logs"] and sessions:
                 sessions[-1]["logs"] = kept_logs(folder, sessions[-1]["id"])
-            held = holdings(store, agents)
+            held, live, site = holdings(store, agents), store.live(), read_policy(folder)
+            limits = {row.owner: allowed(site, row.owner) for row in live}
             return {
                 "changed": False,
                 "time": now,
                 "sessions": sessions,
                 "agents": list_agents(held, agents),
-                "owners": list_owners(store.live(), held),
+                "owners": list_owners(live, held, limits),
                 "samples": samples(store, now - params["samples"]) if params["samples"] else [],
             }
     finally:

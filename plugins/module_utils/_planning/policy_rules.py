@@ -99,6 +99,17 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
     return ""
 
 
+def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
+    """What an owner alone may have at a time, as lists show it; without the amounts that have no limit.
+
+    >>> from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+    >>> allowed(parse_policy({"default": {"cpus": 2, "gpus": 1}}), "alice")
+    {'millicpus': 2000, 'gpus': 1.0}
+    """
+    limits = {name: policy.quota(owner, name) for name in QUOTAS}
+    return {"millicpus" if name == "cpus" else name: limit for name, limit in limits.items() if limit is not None}
+
+
 _GROUP = "group "
 
 

@@ -125,7 +125,7 @@ def test_a_session_is_adopted_when_the_store_is_lost(agents: Agents, whole: Lab)
     """The labels of the containers are enough to list, repair and terminate it."""
     session: Session = agents.launched("adopted", **SIX)
     before = whole.shell("agent1", LABELLED).text
-    whole.shell("agent1", f"rm -rf {STORE}").check()
+    whole.shell("agent1", f"rm -rf {STORE}/*").check()
     row = next(row for row in agents.sessions() if row["name"] == "adopted")
     assert (row["state"], row["degraded"], row["size"]) == ("RUNNING", [], 6)
     assert agents.launch("adopted", **SIX).check().changed <= 1
