@@ -34,6 +34,10 @@ MPI_HOSTFILE = "/etc/mpi/hostfile"
 HYDRA_HOSTFILE = "/etc/mpi/hydra"
 # https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node
 DEEPSPEED_HOSTFILE = "/job/hostfile"
+# For parallel shells: pdsh, ClusterShell and GNU parallel.
+HOSTNAMES_FILE = CONFIG_FOLDER + "/hostnames"
+CLUSTERSHELL_FOLDER = CONFIG_FOLDER + "/clustershell"
+PARALLEL_LOGINS = "/etc/parallel/sshloginfile"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds between TERM and KILL at the end of a container, if its session says nothing else.

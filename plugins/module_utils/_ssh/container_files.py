@@ -14,15 +14,12 @@ from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     CONFIG_FOLDER,
-    DEEPSPEED_HOSTFILE,
-    HYDRA_HOSTFILE,
-    MPI_HOSTFILE,
     RUNTIME_PATH,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
@@ -100,19 +97,15 @@ def container_entries(
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
         *_scripts(session, container),
-        *_hostfiles(bundle.hostfile, bool(container.resources.gpus)),
+        *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
         Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
     ]
 
 
-def _hostfiles(text: str, has_gpus: bool) -> List[Entry]:
-    files = [
-        (MPI_HOSTFILE, text),
-        (HYDRA_HOSTFILE, config_files.hydra_hostfile(text)),
-        (DEEPSPEED_HOSTFILE, config_files.deepspeed_hostfile(text, has_gpus)),
-    ]
-    return [Entry(path, _bytes(content), optional=True) for path, content in files]
+def _host_lists(text: str, has_gpus: bool) -> List[Entry]:
+    files = host_lists.files(text, has_gpus)
+    return [Entry(path, _bytes(content), optional=True) for path, content in files.items()]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
