@@ -19,13 +19,21 @@ class ActionModule(ComputeAction):
         try:
             result = self.module("agent_info", args, task_vars)
         except AnsibleConnectionFailure as error:
-            return {**_lost(args, {"msg": str(error)}), "connected": False}
+            return {**_lost(args, {"msg": str(error)}, may_return=True), "connected": False}
         if result.get("failed") and (result.get("failure") or {}).get("code") != "input":
-            return _lost(args, result)
+            return _lost(args, result, may_return=False)
         return result
 
 
-def _lost(args: Json, failure: Json) -> Json:
-    """A report with the agent's name, its group and the reason why it does not answer."""
-    report = {"name": args["name"], "group": args.get("group") or "default", "reachable": False}
+def _lost(args: Json, failure: Json, *, may_return: bool) -> Json:
+    """A report with the agent's name, its group and the reason why it does not answer.
+
+    A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired.
+    """
+    report = {
+        "name": args["name"],
+        "group": args.get("group") or "default",
+        "reachable": False,
+        "may_return": may_return,
+    }
     return {"changed": False, "agent": {**report, "reason": failure_reason(failure)}, "duration": 0.0}

@@ -127,6 +127,12 @@ agent:
       description: Why it did not answer.
       type: str
       returned: always
+    may_return:
+      description:
+        - V(false) if the agent cannot be used and waiting changes nothing, for example without the Docker SDK for Python, or without
+          the permission to use the engine.
+      type: bool
+      returned: always
     architecture:
       description: The host's architecture, as the kernel calls it.
       type: str

@@ -25,8 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
@@ -83,7 +83,7 @@ def report(options: Json) -> Json:
         engine = Engine(options["docker_host"], options["timeout"], options["name"])
         return {**found, **_engine_report(engine, options, overrides)}
     except (EngineError, LibraryError) as error:
-        return {**found, "reachable": False, "reason": error.message}
+        return {**found, "reachable": False, "reason": error.message, "may_return": isinstance(error, LateError)}
 
 
 def _host_report(options: Json) -> Json:
@@ -93,6 +93,7 @@ def _host_report(options: Json) -> Json:
         "name": options["name"],
         "reachable": True,
         "reason": "",
+        "may_return": True,
         "group": options["group"],
         "schedulable": options["schedulable"],
         "architecture": os.uname().machine,
@@ -154,11 +155,11 @@ def with_batch(engine: Engine, entry: Json) -> Json:
     if not entry["labels"].get(LABEL_BATCH):
         return entry
     try:
-        batch = read_exit(engine, entry["engine_id"], entry["id"])
+        batch = read_state(engine, entry["engine_id"], entry["id"])
     except UnreachableError:
         raise
     except (ConflictError, EngineError) as error:
-        batch = {**parse_exit(None), "reason": error.message}
+        batch = {**parse_exit(None), "begun": True, "reason": error.message}
     return {**entry, "batch": batch}
 
 

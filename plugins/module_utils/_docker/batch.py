@@ -123,6 +123,13 @@ def read_exit(engine: Engine, main: str, container: str) -> Json:
     return parse_exit(engine.read_file(main, path, "main1", _LONGEST) if main else None)
 
 
+def read_state(engine: Engine, main: str, container: str) -> Json:
+    """The result of a batch command, and whether it has begun since ``main1`` was started."""
+    ended = read_exit(engine, main, container)
+    begun = ended["exit_code"] is not None or engine.has_path(main, run_folder(container) + "/go", "main1")
+    return {**ended, "begun": begun}
+
+
 def parse_exit(text: bytes | None) -> Json:
     """An exit code, and whether memory ran out; ``exit_code`` is None while the command runs.
 

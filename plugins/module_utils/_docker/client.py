@@ -14,6 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
     AbsentError,
+    LateError,
     UnreachableError,
     label_filter,
 )
@@ -21,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.container_
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.network_requests import NetworkRequests
 
-__all__ = ["AbsentError", "Engine", "UnreachableError", "load_sdk"]
+__all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]
 
 
 class Engine(ContainerRequests, NetworkRequests):

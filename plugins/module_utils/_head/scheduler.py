@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
+    EngineError,
     InputError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -191,6 +192,8 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     plans = held_plans(store)
     placement = _place(store, row, request, plans, context)
     if isinstance(placement, Shortfall):
+        if placement.is_final and is_new:
+            raise EngineError("Session %s cannot be launched: %s." % (row.name, placement.reason))
         return replace(_wait(store, row, placement.reason, remove), is_new=is_new)
     try:
         _check_kept(store, request, context)
