@@ -77,6 +77,11 @@ options:
       - Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
     type: bool
     default: false
+  runtime_edition:
+    description:
+      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
@@ -332,6 +337,7 @@ ARGUMENT_SPEC = {
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},
     "measure": {"type": "bool", "default": False},
+    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 

@@ -73,8 +73,14 @@ options:
   runtime_volume:
     description:
       - The volume that holds the SSH runtime.
+      - If empty, the newest complete volume that M(cluster.compute.ssh_runtime) has made with the scripts of O(runtime_edition).
     type: str
-    default: cluster-compute-runtime-1
+    default: ''
+  runtime_edition:
+    description:
+      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
@@ -179,7 +185,6 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
@@ -198,7 +203,8 @@ ARGUMENT_SPEC = {
     "deadline": {"type": "int", "default": 60},
     "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
-    "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
+    "runtime_volume": {"type": "str", "default": ""},
+    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 
@@ -230,6 +236,7 @@ def work(params: Json, check_mode: bool) -> Json:
         deadline=deadline,
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
+        edition=params["runtime_edition"],
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )

@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import hos
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     network_entry,
     published,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _host_report(options: Json) -> Json:
         "limits": {"nofile": 0, "memlock": 0},
         "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
-        "runtime": {"volume": RUNTIME_VOLUME, "present": False},
+        "runtime": {"volume": "", "present": False},
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
         "needed_addresses": host.needed_addresses(),
@@ -124,13 +125,14 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     joined = swarm.get("LocalNodeState") == "active"
     gpus = host.gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
     limits = host.engine_limits(options["docker_host"])
+    runtime = find_runtime(engine, options["runtime_edition"])
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         "capacity": overrides.capacity(info, gpus),
         "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
-        "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
+        "runtime": {"volume": runtime, "present": bool(runtime)},
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],

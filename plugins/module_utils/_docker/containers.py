@@ -16,7 +16,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
     LABEL_SPEC,
-    RUNTIME_VOLUME,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
@@ -56,6 +55,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
 RUNNING = frozenset({"running", "restarting"})
@@ -73,7 +73,8 @@ class AgentContainers:
     parallelism: int
     deadline: float
     limits: Limits = NO_LIMITS
-    runtime: str = RUNTIME_VOLUME
+    runtime: str = ""
+    edition: str = ""
     bootstrap_timeout: float = 300.0
     check: bool = False
 
@@ -198,13 +199,14 @@ class AgentContainers:
         if image is None:
             message = "Agent %s does not have image %s; build or pull the image there, or use another image."
             raise EngineError(message % (self.agent, reference), self.agent)
-        if self.engine.volume(self.runtime) is None:
-            message = "Agent %s does not have the SSH runtime (volume %s); run provision_agents.yml."
-            raise EngineError(message % (self.agent, self.runtime), self.agent)
+        runtime = self.runtime or find_runtime(self.engine, self.edition)
+        if not runtime or self.engine.volume(runtime) is None:
+            message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
+            raise EngineError(message % (self.agent, " (volume %s)" % runtime if runtime else ""), self.agent)
         environment = (image.get("Config") or {}).get("Env") or []
         path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
         driver = str(self.engine.info().get("LoggingDriver") or "")
-        return AgentSettings(path, self.limits, self.runtime, _name_of(image, reference), driver)
+        return AgentSettings(path, self.limits, runtime, _name_of(image, reference), driver)
 
     # Starting
 

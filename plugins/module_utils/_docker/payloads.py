@@ -20,7 +20,6 @@ from typing import Any, Dict, List, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEFAULT_PATH,
     RUNTIME_PATH,
-    RUNTIME_VOLUME,
     VXLAN_OVERHEAD,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
@@ -61,7 +60,7 @@ class AgentSettings:
 
     image_path: str = ""
     limits: Limits = NO_LIMITS
-    runtime: str = RUNTIME_VOLUME
+    runtime: str = ""
     image: str = ""
     log_driver: str = ""
 
