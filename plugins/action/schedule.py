@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _notificati
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
 # Seconds between two attempts of a session that waits.
@@ -45,6 +46,8 @@ class ActionModule(ComputeAction):
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
         request = Request.from_json({**args["request"], **self._given_now()})
+        # Before anything is placed: a session without its secrets would fail at its start.
+        read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)
         statuses = reports.agent_statuses(args["agents"])
         args["lease"] = lease_seconds(request, statuses, int(args.get("lease") or _LEASE))
         artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)

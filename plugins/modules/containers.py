@@ -70,6 +70,10 @@ options:
       - Seconds that the session's bootstrap script may take in each container, for O(state=started).
     type: int
     default: 300
+  secrets:
+    description:
+      - The session's secrets, for O(state=started); set by the action plugin.
+    type: str
   runtime_volume:
     description:
       - The volume that holds the SSH runtime.
@@ -191,6 +195,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed, stopped
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
@@ -203,6 +208,7 @@ ARGUMENT_SPEC = {
     "deadline": {"type": "int", "default": 60},
     "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
+    "secrets": {"type": "str", "no_log": True},
     "runtime_volume": {"type": "str", "default": ""},
     "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
@@ -237,6 +243,7 @@ def work(params: Json, check_mode: bool) -> Json:
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
         edition=params["runtime_edition"],
+        delivery=Delivery.from_text(params["secrets"]) if params["secrets"] else None,
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )

@@ -31,6 +31,8 @@ REFERENCE_IMAGE = "cluster-compute/reference:1"
 
 # Paths inside a container.
 CONFIG_FOLDER = "/etc/cluster-compute"
+# Docker's own folder for secrets: https://docs.docker.com/engine/swarm/secrets/
+SECRETS_FOLDER = "/run/secrets"
 MPI_HOSTFILE = "/etc/mpi/hostfile"
 HYDRA_HOSTFILE = "/etc/mpi/hydra"
 # https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node

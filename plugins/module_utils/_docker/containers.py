@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     ComputeError,
     ConflictError,
     EngineError,
+    InputError,
     StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
@@ -34,10 +35,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
     map_bounded,
     run_all,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
@@ -55,7 +56,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import UNPACK, Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
 RUNNING = frozenset({"running", "restarting"})
@@ -75,6 +76,7 @@ class AgentContainers:
     limits: Limits = NO_LIMITS
     runtime: str = ""
     edition: str = ""
+    delivery: Delivery | None = None
     bootstrap_timeout: float = 300.0
     check: bool = False
 
@@ -104,6 +106,8 @@ class AgentContainers:
         waiting = [container for container in self.mine if state_of(listed.get(container.id)) not in RUNNING]
         for container in waiting:
             outcome.act(container.name, "started", "running")
+        if waiting and self.plan.session.secrets and self.delivery is None and not self.check:
+            raise InputError("secrets", None, "is set by the action plugin; use the module in a task")
         if self.check or not waiting:
             outcome.containers = self._entries(listed)
             return outcome
@@ -193,20 +197,8 @@ class AgentContainers:
             raise ConflictError(message % values, self.agent) from error
 
     def _settings(self) -> AgentSettings:
-        """What the agent adds to the plan. Raises an EngineError if the image or the SSH runtime is missing."""
-        reference = self.plan.session.image
-        image = self.engine.image(reference)
-        if image is None:
-            message = "Agent %s does not have image %s; build or pull the image there, or use another image."
-            raise EngineError(message % (self.agent, reference), self.agent)
-        runtime = self.runtime or find_runtime(self.engine, self.edition)
-        if not runtime or self.engine.volume(runtime) is None:
-            message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
-            raise EngineError(message % (self.agent, " (volume %s)" % runtime if runtime else ""), self.agent)
-        environment = (image.get("Config") or {}).get("Env") or []
-        path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
-        driver = str(self.engine.info().get("LoggingDriver") or "")
-        return AgentSettings(path, self.limits, runtime, _name_of(image, reference), driver)
+        found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
+        return replace(found, limits=self.limits)
 
     # Starting
 
@@ -222,6 +214,16 @@ class AgentContainers:
         if state_of(listed) == "paused":
             self.engine.unpause(listed["Id"], container.hostname)
             return
+        self._power_on(container, listed)
+        if self.delivery is None:
+            return
+        try:
+            self.engine.feed(listed["Id"], UNPACK, self.delivery.archive(self.plan.session.user), container.hostname)
+        except EngineError:
+            self._must_run([pair])  # a container that has ended says why
+            raise
+
+    def _power_on(self, container: Container, listed: Json) -> None:
         try:
             self.engine.start(listed["Id"], container.hostname)
         except AbsentError:
@@ -281,12 +283,6 @@ def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[J
         return container_entry(container, inspected)
 
     return run_all(entry, listed, parallelism)
-
-
-def _name_of(image: Json, reference: str) -> str:
-    """The image's name in the engine: its reference, or the name that a copy has instead of a digest."""
-    known = image.get("RepoTags") or ()
-    return next((name for name in names_of(reference)[1:] if name in known), reference)
 
 
 def _is_ours(inspected: Json, plan: Plan) -> bool:

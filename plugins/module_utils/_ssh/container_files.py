@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
@@ -68,6 +69,7 @@ class Bundle:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
+        scripts += [_patience(session)]
         own = [container.id, container.hostname, container.address]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
@@ -122,10 +124,16 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "grace": "%d\n" % session.grace,
         "limits": limits_text(session),
         "volumes": "".join(volumes),
+        "secrets": _patience(session),
         "container": container.id + "\n",
     }
     scripts = [Entry("%s/%s" % (CONFIG_FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
     return [*scripts, Entry(run_folder(container.id), mode=0o755)]
+
+
+def _patience(session: Session) -> str:
+    """The seconds that PID 1 waits for secrets; empty without a secret."""
+    return "%d\n" % PATIENCE if session.secrets else ""
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], session: Session) -> List[Entry]:

@@ -13,6 +13,7 @@
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
 #   grace       the seconds between TERM and KILL at the end, 10 without it
 #   limits      when the session ends by itself (limits.sh); it may change while the container runs
+#   secrets     the seconds to wait for the session's secrets (secrets.sh)
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
@@ -28,6 +29,8 @@ sshd=''
 . "$runtime/libexec/life.sh"
 # shellcheck source=roles/image/files/limits.sh
 . "$runtime/libexec/limits.sh"
+# shellcheck source=roles/image/files/secrets.sh
+. "$runtime/libexec/secrets.sh"
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -170,7 +173,7 @@ batch() {
 run_sshd() { # becomes sshd
     # The image's own settings for the loader and OpenSSL are not for these programs.
     unset LD_LIBRARY_PATH LD_PRELOAD
-    set -- -D -e -f "$config/sshd_config"
+    set -- -D -e -f "$(sshd_settings)"
     # Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
     [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
     # Such an sshd also bans addresses after failed logins. All clients of a published port can have the address of the gateway.
@@ -188,6 +191,7 @@ find_state
 find_user
 chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts can open /dev/stdout and /dev/stderr
 own_new_volumes
+await_secrets
 bootstrap
 if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
     batch &
