@@ -77,6 +77,7 @@ def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> N
         "everywhere.sh": "bin/everywhere",
         "life.sh": "libexec/life.sh",
         "limits.sh": "libexec/limits.sh",
+        "secrets.sh": "libexec/secrets.sh",
     }.items():
         wanted = (ROOT / "roles/image/files" / source).read_bytes().partition(b"\n")[2]
         assert read_program(engine, made).partition(b"\n")[2] == wanted
@@ -102,7 +103,7 @@ def test_works_again_after_a_restart(lab: Lab, images: dict[str, str], image: st
     wait_for_sshd(main)
     assert main.logs(stderr=False).decode().split() == ["work", "/home/work", "heard"]
     main.restart(timeout=10)
-    wait_for_sshd(main)
+    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
 
     assert run(main, "ssh main1 cat times").split() == ["once"]
 
