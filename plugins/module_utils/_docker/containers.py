@@ -56,7 +56,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import UNPACK, Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
 RUNNING = frozenset({"running", "restarting"})
@@ -218,7 +218,8 @@ class AgentContainers:
         if self.delivery is None:
             return
         try:
-            self.engine.feed(listed["Id"], UNPACK, self.delivery.archive(self.plan.session.user), container.hostname)
+            archive = self.delivery.archive(self.plan.session.user)
+            self.engine.feed(listed["Id"], unpack_command(len(archive)), archive, container.hostname)
         except EngineError:
             self._must_run([pair])  # a container that has ended says why
             raise

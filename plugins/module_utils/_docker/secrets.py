@@ -25,9 +25,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 
 # The seconds that PID 1 waits for them.
 PATIENCE = 60
-UNPACK = (RUNTIME_PATH + "/bin/busybox", "tar", "-x", "-f", "-", "-C", SECRETS_FOLDER)
+_BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 # Options of the tmpfs. Its size is a part of the container's memory.
 TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
+
+
+def unpack_command(size: int) -> Tuple[str, ...]:
+    """The program that unpacks an archive of this size. It does not wait for the end of its input, which not every connection has."""
+    script = "%s head -c %d | %s tar -x -f - -C %s" % (_BUSYBOX, size, _BUSYBOX, SECRETS_FOLDER)
+    return (RUNTIME_PATH + "/bin/sh", "-c", script)
 
 
 @dataclass(frozen=True)
