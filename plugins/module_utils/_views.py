@@ -210,6 +210,20 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
 
 
+def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml repairs: they have lost containers, ask for them, and all of their agents answer."""
+    return [
+        session
+        for session in sessions
+        if session["state"] == "RUNNING"
+        and session.get("on_failure") == "restart"
+        and session["degraded"]
+        and session["request"]
+        and not _is_finished(session)
+        and all(container["state"] != "unknown" for container in session["containers"])
+    ]
+
+
 def _is_finished(session: Json) -> bool:
     command = session.get("command") or {}
     is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None

@@ -135,6 +135,20 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]
     assert run(main, "cat times").split() == ["once"]
 
 
+def test_a_command_that_fails_starts_again_and_the_last_exit_code_counts(lab: Lab, images: dict[str, str]) -> None:
+    command = 'echo run >>~/times; test "$(wc -l <~/times)" -eq 3 || exit 7\n'
+    main = lab.start("main1", images["nothing"], {"command": command, "restarts": "2\n"})
+    never = lab.start("sub1", images["nothing"], {"command": command, "restarts": "0\n"})
+    for container in (main, never):
+        wait_for_sshd(container)
+        go(container)
+    assert exit_code(never) == "7"
+    assert exit_code(main) == "0"
+    said = main.logs().decode()
+    assert "the command ended with exit code 7 and starts again in 1 s; restarts left: 2" in said
+    assert "starts again in 2 s; restarts left: 1" in said
+
+
 def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[str, str]) -> None:
     main = lab.start("main1", images["nothing"], {"command": "echo begun >>~/times; sleep 1000\n"})
     wait_for_sshd(main)

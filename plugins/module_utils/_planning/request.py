@@ -187,7 +187,16 @@ class Request(BoundedRequest):
         "str", "", "Script that every container runs before it counts as ready.", rules.check_text
     )
     on_failure: str = declared_choice(
-        ("keep", "terminate"), "What happens to the session when its command fails or a container dies."
+        ("keep", "terminate", "restart"),
+        "What happens to the session when its command fails or a container dies. With V(restart), PID 1 of C(main1) starts the "
+        "command again, and the next run of C(schedule.yml) restores the containers.",
+    )
+    restarts: int = declared(
+        "int",
+        3,
+        "Number of times that a failed command is started again with O(session_on_failure=restart), from 0 to 1000.",
+        rules.within(0, 1000),
+        since="1.1.0",
     )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER

@@ -69,7 +69,7 @@ class Bundle:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
-        scripts += [_patience(session)]
+        scripts += [_patience(session), _restarts(session)]
         own = [container.id, container.hostname, container.address]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
@@ -121,6 +121,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "bootstrap": session.bootstrap,
         "command": session.command if is_main else "",
         "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "restarts": _restarts(session) if is_main else "",
         "grace": "%d\n" % session.grace,
         "limits": limits_text(session),
         "volumes": "".join(volumes),
@@ -134,6 +135,11 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
 def _patience(session: Session) -> str:
     """The seconds that PID 1 waits for secrets; empty without a secret."""
     return "%d\n" % PATIENCE if session.secrets else ""
+
+
+def _restarts(session: Session) -> str:
+    """How often PID 1 starts a failed command again; empty for never."""
+    return "%d\n" % session.restarts if session.command and session.on_failure == "restart" else ""
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], session: Session) -> List[Entry]:

@@ -10,6 +10,7 @@
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
+#   restarts    how often a command that fails is started again, with a longer pause each time; a command whose time is up is not
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
 #   grace       the seconds between TERM and KILL at the end, 10 without it
 #   limits      when the session ends by itself (limits.sh); it may change while the container runs
@@ -139,10 +140,7 @@ oom_kills() { # how often the kernel has killed a process of this container beca
     done
 }
 
-batch() {
-    while [ ! -f "$state/go" ]; do
-        sleep 0.2
-    done
+run_command() { # sets code, and ran_out to a word if memory ran out
     rm -f "$state/.timed_out"
     before=$(oom_kills)
     as_user "$config/command" &
@@ -166,6 +164,21 @@ batch() {
         say "memory ran out and the kernel ended a process of the command"
         ran_out=" oom"
     fi
+}
+
+batch() {
+    while [ ! -f "$state/go" ]; do
+        sleep 0.2
+    done
+    left=0 pause=1
+    [ ! -s "$config/restarts" ] || read -r left <"$config/restarts"
+    run_command
+    while [ "$code" -ne 0 ] && [ ! -f "$state/.timed_out" ] && [ "$left" -gt 0 ]; do
+        say "the command ended with exit code $code and starts again in $pause s; restarts left: $left"
+        "$runtime/bin/sleep" "$pause"
+        left=$((left - 1)) pause=$((pause < 32 ? pause * 2 : 60))
+        run_command
+    done
     echo "$code$ran_out" >"$state/exit_code.new"
     mv "$state/exit_code.new" "$state/exit_code"
 }

@@ -83,3 +83,19 @@ def test_a_pattern_ends_the_sessions_that_match_only_if_several_are_meant(contro
     nothing = controller.terminate("sweep-*").check()
     assert "0 live sessions match sweep-*: nothing to end" in nothing.text
     controller.terminate("other").check()
+
+
+def test_a_session_that_lost_a_container_heals_if_it_asks_for_it(controller: Controller) -> None:
+    wanted = {"session_cluster_size": 2, "session_on_failure": "restart"}
+    session = controller.launched("heals", **wanted)
+    address = session.addresses[1]
+    controller.client.kill(session.containers()["sub1"]["Id"])
+    [listed] = controller.sessions(session_name="heals")
+    assert listed["degraded"] == ["sub1"]
+    healed = controller.play("schedule").check()
+    assert healed.changed
+    assert session.say("main1", "ssh sub1 hostname -i").split() == [address]
+    assert controller.sessions(session_name="heals")[0]["degraded"] == []
+    assert controller.play("schedule").check().changed == 0
+    assert controller.launch("heals", **wanted).check().changed == 0
+    controller.terminate("heals").check()
