@@ -34,6 +34,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 
 _FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
+# SQLite's words: https://www.sqlite.org/rescode.html#full
+_FULL = "disk is full"
 _BUSY_TIMEOUT = 30.0
 
 _COLUMNS = (
@@ -90,6 +92,10 @@ class Row:
         }
 
 
+class FullStoreError(StateError):
+    """The disk of the store is full."""
+
+
 class Store:
     """One SQLite file, opened for one transaction at a time."""
 
@@ -104,6 +110,17 @@ class Store:
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
             if not read_only or path == ":memory:":
                 self._db.executescript(SCHEMA)
+
+    @classmethod
+    def copy(cls, folder: str) -> Store:
+        """A copy in memory, whose changes are lost: of a store whose disk is full."""
+        made = cls(folder, read_only=True)
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        with made._errors():
+            made._db.backup(memory)
+        made._db.close()
+        made._db = memory
+        return made
 
     def close(self) -> None:
         self._db.close()
@@ -132,7 +149,8 @@ class Store:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.DatabaseError as error:
-            raise StateError("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
+            kind = FullStoreError if _FULL in str(error) else StateError
+            raise kind("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
 
     def add(self, row: Row, now: float, reason: str) -> None:
         """Record a new session in its first state."""

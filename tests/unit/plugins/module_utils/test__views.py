@@ -14,8 +14,6 @@ from samples import GIB, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
-    _remarks,
-    agents_table,
     healing_sessions,
     logs_view,
     names_matching,
@@ -163,12 +161,6 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
     assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
-
-
-def test_the_time_that_is_left_is_beside_the_state() -> None:
-    session = {"state": "RUNNING", "degraded": ["sub1"], "ends": time.time() + 7290, "idle_timeout": 600}
-    assert _remarks(session) == ["degraded: sub1", "2 h 1 min left", "ends when idle for 10 min"]
-    assert _remarks({**session, "state": "TERMINATED", "degraded": []}) == []
 
 
 LOST = {
