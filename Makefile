@@ -42,7 +42,7 @@ LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
 # Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
-.PHONY: test lint $(CHECKS) integration matrix certification docs-site clean help
+.PHONY: test lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: .venv/.tested  ## Run every check and test, on real engines
 	@tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
@@ -112,6 +112,9 @@ importer: .venv/.tested .cache/importer/.ready  ## Import the built collection a
 
 certification: .cache/certification/.ready  ## Check the built collection with the versions of the certification
 	@tests/tools/certification.sh .cache/certification
+
+large: .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself
+	@tests/tools/with_engine.py pytest tests/large --durations=10 $(ARGS)
 
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
 	@tests/tools/with_engine.py python tests/tools/matrix.py $(ARGS)

@@ -23,11 +23,13 @@ class ActionModule(ComputeAction):
         try:
             result = self.module("agent_info", args, task_vars)
         except AnsibleConnectionFailure as error:
-            return {**_lost(args, {"msg": str(error)}), "connected": False}
+            return {**_lost(args, {"msg": str(error)}, may_return=True), "connected": False}
         if result.get("failed") and (result.get("failure") or {}).get("code") != "input":
-            return _lost(args, result)
+            return _lost(args, result, may_return=False)
         return result
 
 
-def _lost(args: Json, failure: Json) -> Json:
-    return {"changed": False, "agent": lost_report(args, failure), "duration": 0.0}
+def _lost(args: Json, failure: Json, *, may_return: bool) -> Json:
+    """A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired."""
+    report = {**lost_report(args, failure), "may_return": may_return}
+    return {"changed": False, "agent": report, "duration": 0.0}

@@ -30,6 +30,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
+from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
@@ -48,6 +49,8 @@ class ActionModule(ComputeAction):
         known = {} if args.get("agents") else self.results_of_hosts(reports.REPORT, task_vars)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
         request = Request.from_json({**args["request"], **self._given_now()})
+        # Before anything is placed: a session without its secrets would fail at its start.
+        read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)
         args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))
         artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
         args["kept"] = artifacts.session

@@ -12,6 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.module_utils._views import healing_sessions
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 
@@ -29,6 +30,7 @@ class ActionModule(ComputeAction):
         if result.get("failed"):
             return result
         result["queue"] = queue_order(result["sessions"])
+        result["healing"] = [dict(session, paths=_folders(session)) for session in healing_sessions(result["sessions"])]
         if newest:
             result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
             check_containers(result["session"], containers)

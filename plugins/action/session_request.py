@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import VARIABLE, plain_secrets, read_secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
 SPEC = {
@@ -65,6 +66,7 @@ class ActionModule(ComputeAction):
             requests = make_requests(values, int(settings["session_count"]))
             _check_group(requests[0], self._groups(task_vars))
             _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
+            read_secrets(requests[0].secrets, values.get(VARIABLE), self._loader)
             result["requests"] = [request.to_json() for request in requests]
             result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
         return result
@@ -81,7 +83,8 @@ class ActionModule(ComputeAction):
     def _values(self, entry_point: str, task_vars: Json) -> Dict[str, Any]:
         """The variables as the task sees them, by full name; those that are not set are left out."""
         names = [variable.full_name for variable in read_by(entry_point)]
-        return {name: self._templar.template(task_vars[name]) for name in names if name in task_vars}
+        values = {name: self._templar.template(task_vars[name]) for name in names if name in task_vars}
+        return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
 
 
 def make_requests(values: Json, count: int) -> List[Request]:

@@ -13,9 +13,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
 ID_CONTAINER = "id_container"
 # Files that a diff shows. It shows no key: in check mode, new keys exist only during the task.
@@ -38,7 +40,8 @@ class ActionModule(ComputeAction):
             result = self.module("ssh", args, task_vars)
         if result.get("failed"):
             return result
-        return self._keep(result, artifacts, identity, _files(plan, identity, address, artifacts))
+        route = reports.route_to(plan.main.agent, address, task_vars)
+        return self._keep(result, artifacts, identity, _files(plan, identity, route, artifacts))
 
     def _identity(self, artifacts: Artifacts, plan: Plan) -> Identity:
         """The session's identity. In check mode, a new identity is not stored."""
@@ -70,9 +73,9 @@ def _part(plan: Plan, agent: str) -> Json:
     return document
 
 
-def _files(plan: Plan, identity: Identity, address: str, artifacts: Artifacts) -> Dict[str, str]:
+def _files(plan: Plan, identity: Identity, route: Route, artifacts: Artifacts) -> Dict[str, str]:
     return {
-        "ssh_config": config_files.controller_config(plan, address, artifacts.folder),
+        "ssh_config": config_files.controller_config(plan, route.address, artifacts.folder, route.proxy),
         "known_hosts": config_files.authority_line(plan, identity.authority) + "\n",
         ID_CONTAINER: identity.user.private,
     }

@@ -12,6 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import default_address, ssh_port
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
@@ -48,13 +49,15 @@ class ActionModule(ComputeAction):
                 "%s has no identity of session %s; verify it from the controller that launched it."
                 % (artifacts.folder, plan.session.name)
             )
+        route = reports.route_to(plan.main.agent, checked["address"] or default_address(plan), task_vars)
         endpoint = SshEndpoint(
-            host=checked["address"] or default_address(plan),
+            host=route.address,
             port=ssh_port(plan).host_port,
             user=plan.session.user.name,
             key_file=artifacts.folder + "/id_container",
             host_key=identity.host(plan.main.hostname).public,
             name=plan.main.hostname,
+            proxy=route.proxy,
         )
         reached = reach(endpoint, [container.hostname for container in plan.containers[1:]], checked["timeout"])
         return {"changed": False, "reached": reached, "duration": round(time.monotonic() - begun, 3)}

@@ -34,5 +34,7 @@ options:
     description:
       - The address at which the controller reaches the agent of C(main1).
       - If not set, the address that the SSH port is published on, or V(127.0.0.1) if it is published on every address.
+      - The connection takes the jump hosts (C(ProxyJump), C(ProxyCommand)) that the inventory's SSH arguments or the user's
+        SSH configuration name for that agent.
     type: str
 """

@@ -56,6 +56,8 @@ def remarks(session: Json) -> List[str]:
     command = session.get("command")
     if command and command["exit_code"] is not None:
         found.append("command failed" if command["exit_code"] else "command succeeded")
+    elif command and not command.get("begun", True):
+        found.append("command does not run")
     if session.get("ends"):
         found.append("%s left" % show_seconds(max(0.0, session["ends"] - time.time())))
     if session.get("idle_timeout"):

@@ -21,6 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
+# A restart of main1 ends its command.
+_NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
+
 
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
     """The stable result of a launch.
@@ -160,7 +163,7 @@ def what_happened(session: Json) -> str:
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))
     elif session["state"] == "RUNNING" and command:
-        ends.append("the command runs")
+        ends.append("the command runs" if command.get("begun", True) else _NOT_BEGUN)
     return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
 
 
@@ -205,6 +208,20 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     terminate.
     """
     return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
+
+
+def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml repairs: they have lost containers, ask for them, and all of their agents answer."""
+    return [
+        session
+        for session in sessions
+        if session["state"] == "RUNNING"
+        and session.get("on_failure") == "restart"
+        and session["degraded"]
+        and session["request"]
+        and not _is_finished(session)
+        and all(container["state"] != "unknown" for container in session["containers"])
+    ]
 
 
 def _is_finished(session: Json) -> bool:

@@ -35,6 +35,11 @@ options:
       - Whether there are other agents.
     type: bool
     default: false
+  runtime_edition:
+    description:
+      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
@@ -192,6 +197,7 @@ ARGUMENT_SPEC = {
     "image": {"type": "str", "default": "cluster-compute/reference:1"},
     "addresses": {"type": "list", "elements": "str", "default": []},
     "several": {"type": "bool", "default": False},
+    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 

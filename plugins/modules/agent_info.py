@@ -78,6 +78,11 @@ options:
       - Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
     type: bool
     default: false
+  runtime_edition:
+    description:
+      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
@@ -131,6 +136,12 @@ agent:
     reason:
       description: Why it did not answer.
       type: str
+      returned: always
+    may_return:
+      description:
+        - V(false) if the agent cannot be used and waiting changes nothing, for example without the Docker SDK for Python, or without
+          the permission to use the engine.
+      type: bool
       returned: always
     architecture:
       description: The host's architecture, as the kernel calls it.
@@ -331,6 +342,7 @@ ARGUMENT_SPEC = {
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},
     "measure": {"type": "bool", "default": False},
+    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 

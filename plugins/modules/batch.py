@@ -63,6 +63,10 @@ oom_killed:
   description: Whether the kernel killed a process of the command because memory ran out.
   type: bool
   returned: success
+begun:
+  description: V(false) if C(main1) was started after the command, which has ended with the earlier run of C(main1).
+  type: bool
+  returned: success
 reason:
   description: Why the exit code is unknown; otherwise empty.
   type: str

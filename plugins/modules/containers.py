@@ -70,11 +70,21 @@ options:
       - Seconds that the session's bootstrap script may take in each container, for O(state=started).
     type: int
     default: 300
+  secrets:
+    description:
+      - The session's secrets, for O(state=started); set by the action plugin.
+    type: str
   runtime_volume:
     description:
       - The volume that holds the SSH runtime.
+      - If empty, the newest complete volume that M(cluster.compute.ssh_runtime) has made with the scripts of O(runtime_edition).
     type: str
-    default: cluster-compute-runtime-1
+    default: ''
+  runtime_edition:
+    description:
+      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    type: str
+    default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
@@ -179,13 +189,13 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed, stopped
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
@@ -198,7 +208,9 @@ ARGUMENT_SPEC = {
     "deadline": {"type": "int", "default": 60},
     "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
-    "runtime_volume": {"type": "str", "default": RUNTIME_VOLUME},
+    "secrets": {"type": "str", "no_log": True},
+    "runtime_volume": {"type": "str", "default": ""},
+    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 
@@ -230,6 +242,8 @@ def work(params: Json, check_mode: bool) -> Json:
         deadline=deadline,
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
+        edition=params["runtime_edition"],
+        delivery=Delivery.from_text(params["secrets"]) if params["secrets"] else None,
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )

@@ -219,7 +219,7 @@ document:
 """
 
 import time
-from typing import List
+from typing import List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -228,8 +228,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -260,6 +261,8 @@ ARGUMENT_SPEC = {
     "holder": {"type": "dict", "default": {}},
 }
 
+_ENDS = ("terminating", "terminated")
+
 RULES = {
     "required_if": [
         ("state", "running", ["id"]),
@@ -288,9 +291,24 @@ def work(params: Json, check_mode: bool) -> Json:
         retry=bool(params.get("retry")),
     )
     folder = state_dir(params["state_dir"])
-    store = Store(folder, read_only=check_mode)
+    warnings: List[str] = []
     try:
-        with store.transaction(keep=not check_mode):
+        row, result = _changed(Store(folder, read_only=check_mode), change, params, keep=not check_mode)
+    except FullStoreError as error:
+        if params["state"] not in _ENDS:
+            raise
+        # A session ends by its labels. Its end can be recorded later.
+        row, result = _changed(Store.copy(folder), change, params, keep=True)
+        advice = "the end of the session is not recorded; free some space on the head, and run terminate.yml again."
+        warnings = ["%s: %s" % (error.message.rstrip("."), advice)]
+    warnings += _keep(folder, row.id, params["logs"]) if row and not check_mode else []
+    return {"warnings": warnings, **result}
+
+
+def _changed(store: Store, change: Change, params: Json, *, keep: bool) -> Tuple[Row | None, Json]:
+    """The session after the change, and the result of the module."""
+    try:
+        with store.transaction(keep=keep):
             running = store.ids({RUNNING})
             before, row = CHANGES[params["state"]](store, change)
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
@@ -298,10 +316,8 @@ def work(params: Json, check_mode: bool) -> Json:
             kept = store.get(params.get("kept") or "")
     finally:
         store.close()
-    warnings = _keep(folder, row.id, params["logs"]) if row and not check_mode else []
     after = row.state if row else ""
-    return {
-        "warnings": warnings,
+    return row, {
         "changed": before != after,
         "session": row.to_json() if row else {},
         "kept_state": kept.state if kept else "",

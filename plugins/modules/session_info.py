@@ -119,6 +119,13 @@ queue:
   type: list
   elements: dict
   returned: success
+healing:
+  description:
+    - The running sessions that have lost containers and have C(on_failure) V(restart), each with C(paths).
+    - Sessions with a container on an agent that does not answer are not among them.
+  type: list
+  elements: dict
+  returned: success
 session:
   description: The newest of the sessions.
   type: dict

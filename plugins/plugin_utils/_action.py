@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
+from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
@@ -39,11 +40,14 @@ _OF_ENGINES = frozenset(
         "port_listener",
         "port_probe",
         "ssh",
+        "ssh_runtime",
         "swarm",
         "swarm_info",
         "swarm_node",
     )
 )
+# The modules that look for the SSH runtime of this release.
+_OF_RUNTIME = frozenset(("agent_examination_info", "agent_info", "containers"))
 
 
 class ComputeAction(ActionBase):
@@ -76,6 +80,8 @@ class ComputeAction(ActionBase):
         """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
         if name in _OF_ENGINES and not args.get("docker_host"):
             args = {**args, **self._engine(task_vars)}
+        if name in _OF_RUNTIME and not args.get("runtime_edition"):
+            args = {**args, "runtime_edition": runtime_scripts().edition}
         if name in direct_call.MODULES and self._is_here(task_vars):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.

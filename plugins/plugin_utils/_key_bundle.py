@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files, host_lists
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle, HostIdentity
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 
@@ -28,7 +28,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container])
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
         client_config=config_files.client_config(plan),
-        hostfile=config_files.hostfile(plan),
+        hostfile=host_lists.hostfile(plan),
         hosts={item.hostname: _host_identity(identity, item) for item in containers},
     )
 

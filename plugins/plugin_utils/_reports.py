@@ -17,7 +17,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     controller_address,
     phase_timings,
 )
+from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
 # The variables in which the tasks register their results.
 REPORT = "__session_report"
@@ -78,6 +80,12 @@ def agent_statuses(reports: List[Json]) -> List[AgentStatus]:
 def timings_of_phases(action: ComputeAction, task_vars: Json) -> PhaseTimings:
     """The seconds of each phase of the launch, on the slowest host."""
     return phase_timings({phase: action.results_of_hosts(name, task_vars).values() for phase, name in PHASES.items()})
+
+
+def route_to(host: str, address: str, task_vars: Json) -> Route:
+    """The route of the controller's ssh to the address of a host: the inventory may name jump hosts for it."""
+    hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
+    return _ssh_route.route_to(address, hostvars[host]) if host in hostvars else Route(address)
 
 
 def address_of(host: str, task_vars: Json) -> str:

@@ -19,9 +19,9 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import CLIENT_CONFIG
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_gateway import Gateway
 
 PARALLEL = 16
-PAUSE = 0.1
 CHUNK = 1 << 14
 # Not a hostname.
 BEGUN = "(begun)"
@@ -74,7 +74,10 @@ wait
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """The SSH server of ``main1``: address, user, key, and the host key that it must present."""
+    """The SSH server of ``main1``: address, user, key, and the host key that it must present.
+
+    ``proxy`` is the ProxyCommand that reaches it; empty for a direct connection.
+    """
 
     host: str
     port: int
@@ -82,6 +85,7 @@ class SshEndpoint:
     key_file: str
     host_key: str
     name: str = "main1"
+    proxy: str = ""
 
     def __str__(self) -> str:
         return "%s at %s, port %d" % (self.name, self.host, self.port)
@@ -112,11 +116,12 @@ def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[st
     """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
-    connection = BoundedSocket(_connected(endpoint, deadline), deadline)
-    # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
-    with closing(paramiko.Transport(connection)) as transport, closing(connection):
-        _enter(paramiko, transport, endpoint, deadline)
-        answers = _ask(paramiko, transport, others, deadline) if others else {}
+    with Gateway(endpoint.host, endpoint.port, endpoint.proxy) as gateway:
+        connection = BoundedSocket(_connected(gateway, endpoint, deadline), deadline)
+        # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
+        with closing(paramiko.Transport(connection)) as transport, closing(connection):
+            _enter(paramiko, transport, endpoint, deadline)
+            answers = _ask(paramiko, transport, others, deadline) if others else {}
     if others and BEGUN not in answers:
         message = (
             "%s accepts the login, but its shell runs no command within %d seconds: check .bashrc and BASH_ENV there."
@@ -141,23 +146,24 @@ def load_paramiko() -> Any:
     return paramiko
 
 
-def _connected(endpoint: SshEndpoint, deadline: float) -> socket.socket:
+def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float) -> socket.socket:
     """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
     while True:
         reason = "connection closed by the server"
         try:
-            connection = socket.create_connection((endpoint.host, endpoint.port), timeout=_left(deadline))
+            connection = gateway.connect(_left(deadline))
             if connection.recv(4, socket.MSG_PEEK):
                 return connection
             connection.close()
         except OSError as error:
             reason = error.strerror or str(error)
-        if time.monotonic() + PAUSE >= deadline:
+        reason = gateway.complaint or reason
+        if time.monotonic() + gateway.pause >= deadline:
             raise ComputeError(
                 "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),
                 endpoint.name,
             )
-        time.sleep(PAUSE)
+        time.sleep(gateway.pause)
 
 
 def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float) -> None:

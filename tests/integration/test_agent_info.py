@@ -78,6 +78,7 @@ def test_an_engine_that_does_not_answer_is_a_report(docker_host: str, reason: st
     assert not result.get("failed")
     agent = Agent.from_json(result["agent"])
     assert not agent.reachable
+    assert not agent.may_return
     assert agent.reason == f"The engine of agent1 does not answer at {docker_host}: {reason}"
     assert set(result["agent"]) == set(run_module("agent_info", name="agent1")["agent"])
 
@@ -92,4 +93,5 @@ def test_a_silent_engine_is_given_up_on_in_time(tmp_path: Any) -> None:
         finally:
             os.unlink(path)
     assert not agent["reachable"]
+    assert agent["may_return"]
     assert "timed out" in agent["reason"]

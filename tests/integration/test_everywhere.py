@@ -16,9 +16,10 @@ from typing import Any
 import docker
 import pytest
 from docker.errors import NotFound
+from runtime_lab import find_volume
 from ssh_lab import PREFIX, Lab, archive, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE, RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
 EMPTY = PREFIX + "everywhere-nothing:1"
@@ -29,7 +30,7 @@ HOSTS = ("main1", "sub1", "sub2")
 def client(engine_host: str) -> Any:
     sdk = docker.APIClient(base_url=engine_host, version="auto")
     try:
-        sdk.inspect_volume(RUNTIME_VOLUME)
+        find_volume(sdk)
         sdk.inspect_image(REFERENCE_IMAGE)
     except NotFound as error:
         pytest.fail(f"no agent to test on: {error}")

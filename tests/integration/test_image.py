@@ -78,6 +78,31 @@ def test_an_archive_of_another_image_is_refused(engine_host: str, travels: str, 
     assert run_module("image_info", **options)["image"]["present"] is False
 
 
+def test_an_archive_that_names_another_image_takes_no_name(
+    client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path
+) -> None:
+    """The engine of another agent may send an archive that gives its image the name of an image that is here."""
+    victim = "cluster-compute-test/victim:1"
+    repository, _colon, tag = victim.partition(":")
+    client.tag(travels, repository, tag)
+    path = tmp_path / "image.tar"
+    path.write_bytes(b"".join(client.get_image(victim)))
+    assert victim.encode() in path.read_bytes()
+    client.import_image_from_data(archive({"etc/own": (b"mine", 0o644)}), repository=repository, tag=tag)
+    own = client.inspect_image(victim)["Id"]
+    client.remove_image(NAME, force=True)
+    options = {"path": str(path), "agent": "me", "docker_host": engine_host}
+    try:
+        refused = run_module("image_load", name=NAME, id="sha256:" + "0" * 64, content="0", **options)
+        assert "the archive holds another image than" in refused["msg"]
+        assert travels not in client.images(quiet=True, all=True)
+        loaded = run_module("image_load", name=NAME, id=travels, **options)
+        assert loaded["image"]["id"] == travels, loaded
+        assert client.inspect_image(victim)["Id"] == own
+    finally:
+        client.remove_image(victim, force=True)
+
+
 def test_a_registry_that_does_not_answer(engine_host: str) -> None:
     options = {"name": "127.0.0.1:9/none:1", "agent": "me", "docker_host": engine_host}
     asked = run_module("image", state="present", **options)

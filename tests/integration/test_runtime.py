@@ -14,18 +14,18 @@ from collections.abc import Iterator
 
 import docker
 import pytest
-from docker.errors import DockerException, NotFound
+from docker.errors import DockerException
 from docker.models.images import Image
 from runtime_lab import (
     DEADLINE,
     REFERENCE,
     ROOT,
     RUNTIME,
-    VOLUME,
     Folder,
     Keys,
     Lab,
     exit_code,
+    find_volume,
     go,
     import_image,
     read_program,
@@ -39,8 +39,8 @@ from runtime_lab import (
 def engine() -> docker.DockerClient:
     try:
         client = docker.from_env()
-        client.volumes.get(VOLUME)
-    except (DockerException, NotFound) as error:
+        find_volume(client.api)
+    except DockerException as error:
         pytest.fail("no agent to test on: %s" % error)
     return client
 
@@ -72,15 +72,15 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 
 
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
-    advice = "this agent's SSH runtime is another one: run provision_agents.yml with agent_state=absent, then without"
     for source, made in {
         "init.sh": "bin/init",
         "everywhere.sh": "bin/everywhere",
         "life.sh": "libexec/life.sh",
         "limits.sh": "libexec/limits.sh",
+        "secrets.sh": "libexec/secrets.sh",
     }.items():
         wanted = (ROOT / "roles/image/files" / source).read_bytes().partition(b"\n")[2]
-        assert read_program(engine, made).partition(b"\n")[2] == wanted, advice
+        assert read_program(engine, made).partition(b"\n")[2] == wanted
 
 
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])
@@ -103,7 +103,7 @@ def test_works_again_after_a_restart(lab: Lab, images: dict[str, str], image: st
     wait_for_sshd(main)
     assert main.logs(stderr=False).decode().split() == ["work", "/home/work", "heard"]
     main.restart(timeout=10)
-    wait_for_sshd(main)
+    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
 
     assert run(main, "ssh main1 cat times").split() == ["once"]
 
@@ -133,6 +133,20 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]
     wait_for_sshd(main)
     time.sleep(0.5)
     assert run(main, "cat times").split() == ["once"]
+
+
+def test_a_command_that_fails_starts_again_and_the_last_exit_code_counts(lab: Lab, images: dict[str, str]) -> None:
+    command = 'echo run >>~/times; test "$(wc -l <~/times)" -eq 3 || exit 7\n'
+    main = lab.start("main1", images["nothing"], {"command": command, "restarts": "2\n"})
+    never = lab.start("sub1", images["nothing"], {"command": command, "restarts": "0\n"})
+    for container in (main, never):
+        wait_for_sshd(container)
+        go(container)
+    assert exit_code(never) == "7"
+    assert exit_code(main) == "0"
+    said = main.logs().decode()
+    assert "the command ended with exit code 7 and starts again in 1 s; restarts left: 2" in said
+    assert "starts again in 2 s; restarts left: 1" in said
 
 
 def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[str, str]) -> None:

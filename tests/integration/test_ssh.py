@@ -19,9 +19,9 @@ from typing import Any
 import docker
 import paramiko
 import pytest
+from runtime_lab import find_volume
 from ssh_lab import PREFIX, Lab, archive, busybox, enter, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
@@ -52,7 +52,7 @@ Labs = Callable[..., Lab]
 def client(engine_host: str) -> Any:
     sdk = docker.APIClient(base_url=engine_host, version="auto")
     try:
-        sdk.inspect_volume(RUNTIME_VOLUME)
+        find_volume(sdk)
         sdk.inspect_image(REFERENCE)
     except docker.errors.NotFound as error:
         pytest.fail(f"no agent to test on: {error}")

@@ -16,9 +16,8 @@ from typing import Any
 
 import docker
 import pytest
+from runtime_lab import find_volume
 from ssh_lab import AGENT, Lab, make_plan
-
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME
 
 REFERENCE = "cluster-compute/reference:1"
 # By another name than Ansible's own, the same Python counts as a host's: modules are started, with all that -vvv shows of them.
@@ -47,7 +46,7 @@ PLAYBOOK = """
 def lab(engine_host: str, tmp_path: Path) -> Iterator[Lab]:
     client = docker.APIClient(base_url=engine_host, version="auto")
     try:
-        client.inspect_volume(RUNTIME_VOLUME)
+        find_volume(client)
         client.inspect_image(REFERENCE)
     except docker.errors.NotFound as error:
         pytest.fail(f"no agent to test on: {error}")

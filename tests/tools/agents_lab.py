@@ -112,6 +112,11 @@ class Lab:
         command = ["docker", "exec", self.container(agent), "sh", "-c", script]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
+    def stop_engine(self, agent: str) -> None:
+        """Stop a host's engine as its service does, and wait for its end."""
+        stop = "pid=$(cat /var/run/docker.pid); kill -TERM $pid; while kill -0 $pid 2>/dev/null; do sleep 0.2; done"
+        self.shell(agent, stop).check()
+
     def start_engine(self, agent: str) -> None:
         """Start a host's engine again and wait until it is back in its Swarm."""
         if self.shell(agent, "docker info").code != 0:

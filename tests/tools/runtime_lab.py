@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import pytest
 from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import Mount
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import newest
+from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
+
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = "/opt/cluster-compute"
-VOLUME = "cluster-compute-runtime-1"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-runtime-"
 DEADLINE = 30.0
@@ -110,9 +114,18 @@ def import_image(engine: docker.DockerClient, name: str, files: Folder) -> str:
     return reference
 
 
+def find_volume(client: docker.APIClient) -> str:
+    """The volume with the SSH runtime of this checkout; a test without it fails."""
+    volumes = client.volumes(filters={"label": [LABEL_RUNTIME]})["Volumes"] or []
+    found = newest(volumes, runtime_scripts().edition)
+    if not found:
+        pytest.fail("no agent to test on: the engine has no SSH runtime of this checkout")
+    return found
+
+
 def read_program(engine: docker.DockerClient, path: str) -> bytes:
     """A program of the SSH runtime, as the volume has it."""
-    mount = Mount(RUNTIME, VOLUME, type="volume", read_only=True)
+    mount = Mount(RUNTIME, find_volume(engine.api), type="volume", read_only=True)
     container = engine.containers.create(REFERENCE, name=PREFIX + uuid.uuid4().hex, mounts=[mount])
     try:
         chunks, _facts = container.get_archive("%s/%s" % (RUNTIME, path))
@@ -153,7 +166,7 @@ class Lab:
             entrypoint=["%s/bin/init" % RUNTIME],
             user="0:0",
             network=self.network.name,
-            mounts=[Mount(RUNTIME, VOLUME, type="volume", read_only=True)],
+            mounts=[Mount(RUNTIME, find_volume(self.engine.api), type="volume", read_only=True)],
             **limits,
         )
         self.containers[hostname] = container

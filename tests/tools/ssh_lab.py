@@ -30,12 +30,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
     container_body,
     network_body,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 AGENT = "agent1"
@@ -87,6 +89,7 @@ class Lab:
     def __post_init__(self) -> None:
         self.engine = Engine(self.docker_host, agent=AGENT)
         self.image_path = _path_of(self.engine, self.plan.session.image)
+        self.runtime = find_runtime(self.engine, runtime_scripts().edition)
 
     @property
     def artifacts(self) -> Artifacts:
@@ -108,7 +111,9 @@ class Lab:
             self.engine.create_network(self.plan.network.name, network_body(self.plan.network))
         for container in self.plan.containers:
             if not names or container.hostname in names:
-                body = container_body(self.plan, container, AgentSettings(image_path=self.image_path))
+                body = container_body(
+                    self.plan, container, AgentSettings(image_path=self.image_path, runtime=self.runtime)
+                )
                 self.engine.create(container.name, body)
         return self
 

@@ -18,7 +18,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import hos
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL_CHECK,
     LABEL_SESSION,
-    RUNTIME_VOLUME,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
@@ -29,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
@@ -74,7 +74,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     return {
         "engine": info.get("ServerVersion", ""),
         "sdk": load_sdk(options["docker_host"]).__version__,
-        "runtime": engine.volume(RUNTIME_VOLUME) is not None,
+        "runtime": bool(find_runtime(engine, options["runtime_edition"])),
         "image": image,
         "disk": root,
         "disk_free": free_space(root),

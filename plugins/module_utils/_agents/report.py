@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import hos
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
@@ -25,8 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     network_entry,
     published,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def report(options: Json) -> Json:
         engine = Engine(options["docker_host"], options["timeout"], options["name"])
         return {**found, **_engine_report(engine, options, overrides)}
     except (EngineError, LibraryError) as error:
-        return {**found, "reachable": False, "reason": error.message}
+        return {**found, "reachable": False, "reason": error.message, "may_return": isinstance(error, LateError)}
 
 
 def _host_report(options: Json) -> Json:
@@ -93,6 +94,7 @@ def _host_report(options: Json) -> Json:
         "name": options["name"],
         "reachable": True,
         "reason": "",
+        "may_return": True,
         "group": ",".join(dict.fromkeys(options["group"])),
         "schedulable": options["schedulable"],
         "architecture": os.uname().machine,
@@ -103,7 +105,7 @@ def _host_report(options: Json) -> Json:
         "limits": {"nofile": 0, "memlock": 0},
         "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
-        "runtime": {"volume": RUNTIME_VOLUME, "present": False},
+        "runtime": {"volume": "", "present": False},
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
         "needed_addresses": host.needed_addresses(),
@@ -123,13 +125,14 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     joined = swarm.get("LocalNodeState") == "active"
     gpus = host.gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
     limits = host.engine_limits(options["docker_host"])
+    runtime = find_runtime(engine, options["runtime_edition"])
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         "capacity": overrides.capacity(info, gpus),
         "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
-        "runtime": {"volume": RUNTIME_VOLUME, "present": engine.volume(RUNTIME_VOLUME) is not None},
+        "runtime": {"volume": runtime, "present": bool(runtime)},
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],
@@ -154,11 +157,11 @@ def with_batch(engine: Engine, entry: Json) -> Json:
     if not entry["labels"].get(LABEL_BATCH):
         return entry
     try:
-        batch = read_exit(engine, entry["engine_id"], entry["id"])
+        batch = read_state(engine, entry["engine_id"], entry["id"])
     except UnreachableError:
         raise
     except (ConflictError, EngineError) as error:
-        batch = {**parse_exit(None), "reason": error.message}
+        batch = {**parse_exit(None), "begun": True, "reason": error.message}
     return {**entry, "batch": batch}
 
 

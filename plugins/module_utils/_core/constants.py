@@ -21,19 +21,26 @@ LABEL_BATCH = LABEL_CONTAINER + ".batch"
 LABEL_SPEC = LABEL_CONTAINER + ".spec"
 LABEL_CHECK = LABEL + "check"
 
-# The SSH runtime: a volume of each agent, mounted read-only into every container.
-RUNTIME_VERSION = "1"
+# The SSH runtime: a volume of each agent, mounted read-only into every container. Its name ends with a digest of its content,
+# its edition is a digest of the scripts in it.
+LABEL_RUNTIME = LABEL + "runtime"
+LABEL_EDITION = LABEL_RUNTIME + ".edition"
 RUNTIME_VOLUME_PREFIX = "cluster-compute-runtime-"
-RUNTIME_VOLUME = RUNTIME_VOLUME_PREFIX + RUNTIME_VERSION
 RUNTIME_PATH = "/opt/cluster-compute"
-REFERENCE_IMAGE = "cluster-compute/reference:" + RUNTIME_VERSION
+REFERENCE_IMAGE = "cluster-compute/reference:1"
 
 # Paths inside a container.
 CONFIG_FOLDER = "/etc/cluster-compute"
+# Docker's own folder for secrets: https://docs.docker.com/engine/swarm/secrets/
+SECRETS_FOLDER = "/run/secrets"
 MPI_HOSTFILE = "/etc/mpi/hostfile"
 HYDRA_HOSTFILE = "/etc/mpi/hydra"
 # https://www.deepspeed.ai/getting-started/#resource-configuration-multi-node
 DEEPSPEED_HOSTFILE = "/job/hostfile"
+# For parallel shells: pdsh, ClusterShell and GNU parallel.
+HOSTNAMES_FILE = CONFIG_FOLDER + "/hostnames"
+CLUSTERSHELL_FOLDER = CONFIG_FOLDER + "/clustershell"
+PARALLEL_LOGINS = "/etc/parallel/sshloginfile"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds between TERM and KILL at the end of a container, if its session says nothing else.

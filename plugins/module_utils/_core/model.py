@@ -129,6 +129,18 @@ class User:
 
 
 @dataclass(frozen=True)
+class Secret:
+    """A secret without its value, which only the controller has: in this file, or in ``session_secrets``.
+
+    ``environment`` names the variable that has the value, too; empty for none.
+    """
+
+    name: str
+    file: str = ""
+    environment: str = ""
+
+
+@dataclass(frozen=True)
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
@@ -163,12 +175,16 @@ class Session:
     log_files: int = field(default=3, metadata=_NEW)
     disk: int = field(default=0, metadata=_NEW)
     no_new_privileges: bool = field(default=False, metadata=_NEW)
+    restarts: int = field(default=3, metadata=_NEW)
+    secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
-        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in ("user", "mounts")}
+        parts = ("user", "mounts", "secrets")
+        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
         mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, **values)
+        secrets = tuple(Secret(**secret) for secret in data.get("secrets") or ())
+        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, secrets=secrets, **values)
 
 
 @dataclass(frozen=True)

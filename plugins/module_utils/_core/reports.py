@@ -38,7 +38,10 @@ class ObservedContainer:
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports."""
+    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports.
+
+    ``may_return`` is false if the agent cannot be used and waiting changes nothing: it must be repaired.
+    """
 
     name: str
     millicpus: int
@@ -49,6 +52,7 @@ class Agent:
     schedulable: bool = True
     reachable: bool = True
     reason: str = ""
+    may_return: bool = True
     architecture: str = ""
     publish: str = "127.0.0.1"
     mtu: int = 1500
@@ -86,6 +90,7 @@ class Agent:
             schedulable=bool(data.get("schedulable", True)),
             reachable=bool(data.get("reachable", True)),
             reason=str(data.get("reason") or ""),
+            may_return=bool(data.get("may_return", True)),
             architecture=str(data.get("architecture") or ""),
             publish=str(data.get("publish") or "127.0.0.1"),
             mtu=int(data.get("mtu") or 1500),

@@ -80,10 +80,10 @@ class Batch:
         main = self._main()
         folder = run_folder(self.plan.main.id)
         status = self.status()
-        begun = status["exit_code"] is not None or self.engine.has_path(main["Id"], folder + "/go", "main1")
+        begun = status["begun"]
         if not begun and not check:
             self.engine.put_file(main["Id"], folder, "go", b"", "main1")
-        return {"changed": not begun, **status}
+        return {"changed": not begun, **status, "begun": True}
 
     def wait(self, seconds: float) -> Json:
         """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
@@ -91,18 +91,24 @@ class Batch:
 
         def has_ended() -> bool:
             status.update(self.status())
-            return status["exit_code"] is not None or bool(status["dead"])
+            return status["exit_code"] is not None or bool(status["dead"]) or not status["begun"]
 
         wait_until(has_ended, deadline_in(seconds), _FIRST_PAUSE, growth=1.2)
         return {"changed": False, **status}
 
     def status(self) -> Json:
-        """``exit_code`` (None while it runs, and without main1), ``oom_killed``, ``reason``, and this agent's ``dead`` containers."""
+        """``exit_code`` (None while it runs, and without main1), ``oom_killed``, ``reason``, ``begun``, and ``dead`` containers here.
+
+        ``begun`` is false if main1 was started after the command: the command has ended with the earlier run of main1.
+        """
         listed = self._listed()
         stopped = [container for container in self.plan.on(self.agent) if not _runs(listed.get(container.id))]
         dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
         main = listed.get(self.plan.main.id)
-        return {**read_exit(self.engine, main["Id"] if main else "", self.plan.main.id), "dead": dead}
+        state = {**parse_exit(None), "begun": True}
+        if main is not None:
+            state = read_state(self.engine, main["Id"], self.plan.main.id)
+        return {**state, "dead": dead}
 
     def _main(self) -> Json:
         main = self._listed().get(self.plan.main.id)
@@ -117,10 +123,12 @@ class Batch:
         return {container["Labels"].get(LABEL_CONTAINER): container for container in listed}
 
 
-def read_exit(engine: Engine, main: str, container: str) -> Json:
-    """The result of a batch command, from the file that PID 1 writes."""
-    path = run_folder(container) + "/exit_code"
-    return parse_exit(engine.read_file(main, path, "main1", _LONGEST) if main else None)
+def read_state(engine: Engine, main: str, container: str) -> Json:
+    """The result of a batch command, from the file that PID 1 writes, and whether it has begun since ``main1`` was started."""
+    folder = run_folder(container)
+    ended = parse_exit(engine.read_file(main, folder + "/exit_code", "main1", _LONGEST))
+    begun = ended["exit_code"] is not None or engine.has_path(main, folder + "/go", "main1")
+    return {**ended, "begun": begun}
 
 
 def parse_exit(text: bytes | None) -> Json:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any, List
+from typing import Any, List, Mapping
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
     AbsentError,
+    LateError,
     UnreachableError,
     label_filter,
 )
@@ -21,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.container_
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.network_requests import NetworkRequests
 
-__all__ = ["AbsentError", "Engine", "UnreachableError", "load_sdk"]
+__all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]
 
 
 class Engine(ContainerRequests, NetworkRequests):
@@ -59,6 +61,16 @@ class Engine(ContainerRequests, NetworkRequests):
         """The volumes with a session's label."""
         with self._asking("list volumes") as client:
             return list(client.volumes(filters=label_filter("")).get("Volumes") or [])
+
+    def runtime_volumes(self) -> List[Json]:
+        """The volumes with the label of an SSH runtime."""
+        with self._asking("list volumes") as client:
+            return list(client.volumes(filters={"label": [LABEL_RUNTIME]}).get("Volumes") or [])
+
+    def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """Create a volume; one that exists stays as it is."""
+        with self._asking("create volume %s" % name) as client:
+            client.create_volume(name, labels=dict(labels))
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume that no container mounts. A volume that is gone is no error."""

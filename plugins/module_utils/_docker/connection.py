@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
+_LATE = "timed out"
 
 
 class AbsentError(EngineError):
@@ -28,6 +29,10 @@ class UnreachableError(EngineError):
     """The engine does not answer."""
 
     code = "unreachable"
+
+
+class LateError(UnreachableError):
+    """The engine did not answer in time: it may answer later."""
 
 
 class Connection:
@@ -67,7 +72,8 @@ class Connection:
             kind = ConflictError if error.status_code == HTTP_CONFLICT else EngineError
             raise (TakenError if is_taken(sentence) else kind)(sentence, self.agent) from error
         except (errors.DockerException, OSError) as error:  # requests' own errors are OSErrors
-            raise UnreachableError(self._silence(subject, error), self.agent) from error
+            kind = LateError if _root(error) == _LATE else UnreachableError
+            raise kind(self._silence(subject, error), self.agent) from error
         # A client is not used again after an error: its connection may be in any state.
         with self._lock:
             self._idle.append(client)
@@ -100,7 +106,7 @@ def _root(error: BaseException | None) -> str:
     while error is not None:
         words = getattr(error, "strerror", None) or words
         if isinstance(error, TimeoutError):
-            words = "timed out"
+            words = _LATE
         error = error.__cause__ or error.__context__
     return words
 

@@ -10,8 +10,9 @@ import io
 import posixpath
 import tarfile
 import time
-from typing import List
+from typing import List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import Connection, label_filter
@@ -106,6 +107,24 @@ class ContainerRequests(Connection):
         """Unpack a tar archive below an existing folder of the container."""
         with self._asking("take files below %s" % path, subject) as client:
             client.put_archive(identity, path, archive)
+
+    def feed(self, identity: str, command: Sequence[str], data: bytes, subject: str = "") -> None:
+        """Run a command of root in a running container with these bytes as its standard input. An EngineError if it fails."""
+        with self._asking("pass its secrets on", subject) as client:
+            made = client.exec_create(identity, list(command), stdin=True, user="0:0")
+            answer = client.exec_start(made["Id"], socket=True)
+            stream = getattr(answer, "_sock", answer)
+            try:
+                stream.settimeout(self._timeout)
+                stream.sendall(data)
+                while stream.recv(CHUNK):
+                    pass  # its output ends with it
+            finally:
+                answer.close()
+            code = client.exec_inspect(made["Id"]).get("ExitCode")
+        if code:
+            message = "%s could not unpack its secrets (exit code %d); check the log of that engine."
+            raise EngineError(message % (self._speaker(subject), code), self.agent)
 
     def put_file(self, identity: str, folder: str, name: str, content: bytes, subject: str = "") -> None:
         """Write a file of root into an existing folder of the container."""

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
@@ -16,12 +16,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
     LABEL_SPEC,
-    RUNTIME_VOLUME,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
     EngineError,
+    InputError,
     StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
@@ -35,10 +35,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
     map_bounded,
     run_all,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
@@ -56,6 +56,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     stop_containers,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
 RUNNING = frozenset({"running", "restarting"})
@@ -73,7 +74,9 @@ class AgentContainers:
     parallelism: int
     deadline: float
     limits: Limits = NO_LIMITS
-    runtime: str = RUNTIME_VOLUME
+    runtime: str = ""
+    edition: str = ""
+    delivery: Delivery | None = None
     bootstrap_timeout: float = 300.0
     check: bool = False
 
@@ -103,6 +106,8 @@ class AgentContainers:
         waiting = [container for container in self.mine if state_of(listed.get(container.id)) not in RUNNING]
         for container in waiting:
             outcome.act(container.name, "started", "running")
+        if waiting and self.plan.session.secrets and self.delivery is None and not self.check:
+            raise InputError("secrets", None, "is set by the action plugin; use the module in a task")
         if self.check or not waiting:
             outcome.containers = self._entries(listed)
             return outcome
@@ -192,19 +197,8 @@ class AgentContainers:
             raise ConflictError(message % values, self.agent) from error
 
     def _settings(self) -> AgentSettings:
-        """What the agent adds to the plan. Raises an EngineError if the image or the SSH runtime is missing."""
-        reference = self.plan.session.image
-        image = self.engine.image(reference)
-        if image is None:
-            message = "Agent %s does not have image %s; build or pull the image there, or use another image."
-            raise EngineError(message % (self.agent, reference), self.agent)
-        if self.engine.volume(self.runtime) is None:
-            message = "Agent %s does not have the SSH runtime (volume %s); run provision_agents.yml."
-            raise EngineError(message % (self.agent, self.runtime), self.agent)
-        environment = (image.get("Config") or {}).get("Env") or []
-        path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
-        driver = str(self.engine.info().get("LoggingDriver") or "")
-        return AgentSettings(path, self.limits, self.runtime, _name_of(image, reference), driver)
+        found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
+        return replace(found, limits=self.limits)
 
     # Starting
 
@@ -220,6 +214,17 @@ class AgentContainers:
         if state_of(listed) == "paused":
             self.engine.unpause(listed["Id"], container.hostname)
             return
+        self._power_on(container, listed)
+        if self.delivery is None:
+            return
+        try:
+            archive = self.delivery.archive(self.plan.session.user)
+            self.engine.feed(listed["Id"], unpack_command(len(archive)), archive, container.hostname)
+        except EngineError:
+            self._must_run([pair])  # a container that has ended says why
+            raise
+
+    def _power_on(self, container: Container, listed: Json) -> None:
         try:
             self.engine.start(listed["Id"], container.hostname)
         except AbsentError:
@@ -279,12 +284,6 @@ def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[J
         return container_entry(container, inspected)
 
     return run_all(entry, listed, parallelism)
-
-
-def _name_of(image: Json, reference: str) -> str:
-    """The image's name in the engine: its reference, or the name that a copy has instead of a digest."""
-    known = image.get("RepoTags") or ()
-    return next((name for name in names_of(reference)[1:] if name in known), reference)
 
 
 def _is_ours(inspected: Json, plan: Plan) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import remove_names
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import (
     copy_name,
     digest_of,
@@ -69,6 +70,16 @@ class ImageEngine(Engine):
         with self._asking("save image %s" % identity[:19]) as client:
             for chunk in client.get_image(identity, CHUNK):
                 archive.write(chunk)
+
+    def image_ids(self) -> Set[str]:
+        """The IDs of all images."""
+        with self._asking("list its images") as client:
+            return set(client.images(quiet=True, all=True))
+
+    def remove_image(self, identity: str) -> None:
+        """Remove an image that no container uses. An image that is gone is no error."""
+        with self._asking("remove image %s" % identity[:19]) as client:
+            self._or_none(client.remove_image, identity)
 
     def tag(self, identity: str, name: str) -> None:
         repository, tag = split(name)
@@ -179,11 +190,15 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
 
 
 def load(engine: ImageEngine, options: Json) -> Json:
-    """Load an archive, check that it holds the right image, and only then tag the image."""
+    """Load an archive without its names, check that it holds the right image, and only then tag the image."""
+    remove_names(options["path"], engine.agent)
+    before = engine.image_ids()
     with open(options["path"], "rb") as archive:
         identity = engine.load(archive)
     loaded = engine.image(identity or options["id"]) or {}
     if loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"]):
+        if identity and identity not in before:
+            engine.remove_image(identity)
         message = "%s: the archive holds another image than %s (%s); check the log of that engine."
         raise StateError(message % (engine.agent, options["name"], options["id"][:19]), engine.agent)
     name = copy_name(options["name"])

@@ -20,7 +20,7 @@ from typing import Any, Dict, List, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEFAULT_PATH,
     RUNTIME_PATH,
-    RUNTIME_VOLUME,
+    SECRETS_FOLDER,
     VXLAN_OVERHEAD,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
@@ -32,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Resources,
     Session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker import secrets
 
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
@@ -61,7 +62,7 @@ class AgentSettings:
 
     image_path: str = ""
     limits: Limits = NO_LIMITS
-    runtime: str = RUNTIME_VOLUME
+    runtime: str = ""
     image: str = ""
     log_driver: str = ""
 
@@ -143,6 +144,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
+        **({"Tmpfs": {SECRETS_FOLDER: secrets.TMPFS}} if plan.session.secrets else {}),
         **_bounds(plan.session, settings.log_driver),
         **_amounts(container.resources),
     }

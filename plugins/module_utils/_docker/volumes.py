@@ -34,7 +34,7 @@ def refusal(mount: Mount, found: Json, owner: str, runtime: str) -> str:
     """Why a session of this owner must not mount this volume, and what to do; empty if it may."""
     labels = found.get("Labels") or {}
     holder = labels.get(LABEL_SESSION + ".owner", "")
-    if mount.source == runtime or (not holder and any(name.startswith(LABEL) for name in labels)):
+    if (runtime and mount.source == runtime) or (not holder and any(name.startswith(LABEL) for name in labels)):
         return "belongs to the collection and is not for data; choose another name in session_mounts"
     if holder and holder != owner:
         return "belongs to a session of owner %s; choose another name in session_mounts" % holder

@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 
 # Of the request of a session that waits, only its owner sees these: they may contain secrets.
-PRIVATE = ("environment", "command", "bootstrap")
+PRIVATE = ("environment", "secrets", "command", "bootstrap")
 
 
 def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Agent]) -> Json:

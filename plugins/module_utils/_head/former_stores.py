@@ -22,6 +22,7 @@ from typing import Callable, Iterator, List, TextIO
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import FORMER_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 
@@ -85,11 +86,23 @@ def _taken(folder: str, account: pwd.struct_passwd, former: str) -> List[str]:
 def _export(former: str, out: TextIO) -> None:
     store = Store(former, read_only=True)
     try:
-        for document in store.exported():
+        for document in _exported(store):
             logs = kept_logs(former, document["values"][0])
             out.write(json.dumps({**document, "logs": logs}) + "\n")
     finally:
         store.close()
+
+
+def _exported(store: Store) -> Iterator[Json]:
+    """Every session with its history and its launches, as ``Store.take`` reads it."""
+    statement = "SELECT %s FROM session ORDER BY created, rowid" % ", ".join(COLUMNS)
+    for values in store.query("session", statement):
+        launches = store.query("launch", "SELECT id FROM launch WHERE session = ?", values[:1])
+        yield {
+            "values": list(values),
+            "history": [list(note.values()) for note in store.history(values[0])],
+            "launches": [launch for (launch,) in launches],
+        }
 
 
 def _set_aside(former: str, _out: TextIO) -> None:

@@ -47,8 +47,14 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
         "on_failure": row.plan.session.on_failure if row.plan else "keep",
         "terminate_when_done": row.plan.session.terminate_when_done if row.plan else False,
         "history": row.history,
-        "request": row.request.to_json() if row.request and row.state == states.PENDING else None,
+        "request": row.request.to_json() if row.request and _is_launchable(row, lacking) else None,
     }
+
+
+def _is_launchable(row: Row, lacking: Sequence[str]) -> bool:
+    """Whether schedule.yml may launch it: it waits, or it has lost containers and asks for them."""
+    heals = row.plan is not None and row.plan.session.on_failure == "restart"
+    return row.state == states.PENDING or (row.state == states.RUNNING and heals and bool(lacking))
 
 
 def _limits(row: Row) -> Json:

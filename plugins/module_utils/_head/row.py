@@ -69,6 +69,13 @@ class Row:
         }
 
 
+def held_by(plan: Plan) -> Tuple[int, int, float]:
+    """What all containers of a plan hold together: thousandths of a CPU, bytes of memory, GPUs."""
+    held = [container.resources for container in plan.containers]
+    gpus = sum(gpu.shares for resources in held for gpu in resources.gpus)
+    return sum(one.millicpus for one in held), sum(one.memory for one in held), gpus
+
+
 def values_of(row: Row) -> Tuple[Any, ...]:
     documents = {
         "request": row.request.to_json() if row.request else None,

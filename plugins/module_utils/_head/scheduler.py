@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
+    EngineError,
     InputError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
@@ -180,6 +181,8 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     plans = held_plans(store)
     placement = place_in_turn(store, row, request, plans, context)
     if isinstance(placement, Shortfall):
+        if placement.is_final and is_new:
+            raise EngineError("Session %s cannot be launched: %s." % (row.name, placement.reason))
         start = expected_start(store, row, request, plans, context)
         reason = placement.reason if start is None else "%s; it starts by %s" % (placement.reason, _shown_time(start))
         return replace(_wait(store, row, reason, remove), is_new=is_new, expected_start=start)

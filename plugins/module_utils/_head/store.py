@@ -28,14 +28,27 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
     TERMINATING,
     check_change,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import COLUMNS, End, Row, row_of, values_of
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import (
+    COLUMNS,
+    End,
+    Row,
+    held_by,
+    row_of,
+    values_of,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import check_readable, prepare
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import Holding
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
+# SQLite's words: https://www.sqlite.org/rescode.html#full
+_FULL = "disk is full"
 _BUSY_TIMEOUT = 30.0
+
+
+class FullStoreError(StateError):
+    """The disk of the store is full."""
 
 
 class Store:
@@ -57,6 +70,17 @@ class Store:
             if not self._lacks_tables:
                 with self.transaction():
                     self._make_tables()
+
+    @classmethod
+    def copy(cls, folder: str) -> Store:
+        """A copy in memory, whose changes are lost: of a store whose disk is full."""
+        made = cls(folder, read_only=True)
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        with made._errors():
+            made._db.backup(memory)
+        made._db.close()
+        made._db = memory
+        return made
 
     def close(self) -> None:
         self._db.close()
@@ -87,7 +111,8 @@ class Store:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.DatabaseError as error:
-            raise StateError("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
+            kind = FullStoreError if _FULL in str(error) else StateError
+            raise kind("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
 
     def _make_tables(self) -> None:
         for statement in SCHEMA:
@@ -97,11 +122,14 @@ class Store:
         """Record a new session in its first state."""
         check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
-        marks = ", ".join("?" * len(COLUMNS))
-        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
+        self._insert(row)
         self._note(row.id, now, "", row.state, reason)
         self._record_launch(row)
         self._book(row, row.created)
+
+    def _insert(self, row: Row) -> None:
+        marks = ", ".join("?" * len(COLUMNS))
+        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved."""
@@ -135,11 +163,8 @@ class Store:
         if is_open and row.state not in HOLDING:
             self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
         elif row.plan and row.state in HOLDING and not is_open:
-            held = [container.resources for container in row.plan.containers]
-            gpus = sum(gpu.shares for resources in held for gpu in resources.gpus)
-            sums = (sum(one.millicpus for one in held), sum(one.memory for one in held), gpus)
-            began = row.plan.session.began or now
-            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", (row.id, row.owner, began, *sums))
+            values = (row.id, row.owner, row.plan.session.began or now, *held_by(row.plan))
+            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """What sessions have held after a moment, in seconds since the epoch."""
@@ -240,19 +265,6 @@ class Store:
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 
-    def exported(self) -> Iterator[Json]:
-        """Every session with its history and its launches, as another store takes it."""
-        launches = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master WHERE name = 'launch'")}
-        for values in self._db.execute(
-            "SELECT %s FROM session ORDER BY created, rowid" % ", ".join(COLUMNS)
-        ).fetchall():
-            found = self._db.execute("SELECT id FROM launch WHERE session = ?", values[:1]) if launches else ()
-            yield {
-                "values": list(values),
-                "history": [list(note.values()) for note in self.history(values[0])],
-                "launches": [launch for (launch,) in found],
-            }
-
     def take(self, exported: Json) -> Row | None:
         """Take a session of another store; None if it is here already, or another live session has its name and owner.
 
@@ -264,8 +276,7 @@ class Store:
             self.forget(known)
         elif known or (row.state not in ENDED and self.find(row.name, row.owner)):
             return None
-        marks = ", ".join("?" * len(COLUMNS))
-        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
+        self._insert(row)
         self._db.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?)", [(row.id, *n) for n in exported["history"]])
         self._db.executemany("INSERT OR IGNORE INTO launch VALUES (?, ?)", [(n, row.id) for n in exported["launches"]])
         self._record_launch(row)

@@ -163,6 +163,9 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
     if before not in states.ENDED:
         row.result = change.result or row.result
         left = _left_on(row, change)
+        if before == states.RUNNING:
+            # The begin of the termination could not be recorded: the disk of the store was full.
+            store.change(row, states.TERMINATING, change.now, "ended by %s" % change.holder.get("user"))
         note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
         found = "; ".join(filter(None, (_noted_end(store, row), note)))
         store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")

@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"
+RESTARTED = "main1 was restarted, and the command has ended with it"
 
 # Consecutive rounds with a silent agent that end the wait, and the pause after each of them, in seconds.
 MAXIMUM_SILENT_ROUNDS = 30
@@ -55,6 +56,8 @@ def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:
     dead = [container for status in answers for container in status.get("dead") or ()]
     if dead and (on_failure == "terminate" or any(container["hostname"] == "main1" for container in dead)):
         return BatchResult(FAILURE, "; ".join(describe_container_exit(container) for container in dead))
+    if not all(status.get("begun", True) for status in answers):
+        return BatchResult(FAILURE, RESTARTED)
     return BatchResult()
 
 

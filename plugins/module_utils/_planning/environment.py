@@ -11,6 +11,8 @@ import json
 from typing import Dict, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    CLUSTERSHELL_FOLDER,
+    HOSTNAMES_FILE,
     HYDRA_HOSTFILE,
     MASTER_PORT,
     MPI_HOSTFILE,
@@ -60,6 +62,10 @@ def added_since_1_0_0(container: Container) -> Dict[str, str]:
         "NODE_RANK": str(container.rank),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
         "HYDRA_HOST_FILE": HYDRA_HOSTFILE,
+        # pdsh, whose default is rsh, contacts all containers; clush -a and its groups likewise.
+        "PDSH_RCMD_TYPE": "ssh",
+        "WCOLL": HOSTNAMES_FILE,
+        "CLUSTERSHELL_CFGDIR": CLUSTERSHELL_FOLDER,
     }
 
 

@@ -46,9 +46,10 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why nothing was placed, for people."""
+    """Why nothing was placed, for people. ``is_final``: no agent can be used, and waiting does not change that."""
 
     reason: str
+    is_final: bool = False
 
 
 def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
@@ -56,7 +57,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
     refused = {agent.name: reason for agent in agents for reason in [_refusal(agent, demand)] if reason}
     eligible = [agent for agent in agents if agent.name not in refused]
     if not eligible:
-        return Shortfall(_no_agent(refused))
+        return Shortfall(_no_agent(refused), is_final=_must_be_repaired(demand, agents))
     room = {agent.name: free[agent.name].room(demand.per_container) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
     if counts is None:
@@ -64,12 +65,25 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
     return _assign(demand, counts, free)
 
 
-def _refusal(agent: Agent, demand: Demand) -> str:
-    """Why an agent can hold no container of this session; empty if it can."""
+def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
+    """Whether every agent that could hold the session is out of order in a way that does not pass."""
+    wanted = [agent for agent in agents if not _excluded(agent, demand)]
+    return bool(wanted) and not any(agent.reachable or agent.may_return for agent in wanted)
+
+
+def _excluded(agent: Agent, demand: Demand) -> str:
+    """Why the session asks for other agents than this; empty if it does not."""
     if demand.group not in agent.groups:
         return "is in resource group %s" % " and ".join(agent.groups)
     if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
         return "is not among the designated agents"
+    return ""
+
+
+def _refusal(agent: Agent, demand: Demand) -> str:
+    """Why an agent can hold no container of this session; empty if it can."""
+    if _excluded(agent, demand):
+        return _excluded(agent, demand)
     if not agent.reachable:
         return "cannot be reached (%s)" % agent.reason if agent.reason else "cannot be reached"
     if not agent.schedulable:

@@ -17,15 +17,23 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._planning import mount_rules, rules, torchrun
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._planning import (
+    mount_rules,
+    rules,
+    secret_rules,
+    torchrun,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.bounded_request import BoundedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APP,
+    LAUNCH,
     MOUNT,
+    SCHEDULE,
+    SECRET,
     USER,
     declared,
     declared_choice,
@@ -140,6 +148,17 @@ class Request(BoundedRequest):
         elements="dict",
         options=MOUNT,
     )
+    secrets: Tuple[Secret, ...] = declared(
+        "list",
+        [],
+        "Secrets, as files in C(/run/secrets) of every container that only the user C(work) can read.",
+        secret_rules.check_secrets,
+        elements="dict",
+        options=SECRET,
+        read_by=(LAUNCH, SCHEDULE),
+        notes={SCHEDULE: "A waiting session keeps the names and the files, and no value."},
+        since="1.1.0",
+    )
     apps: Tuple[App, ...] = declared(
         "list",
         [],
@@ -168,7 +187,16 @@ class Request(BoundedRequest):
         "str", "", "Script that every container runs before it counts as ready.", rules.check_text
     )
     on_failure: str = declared_choice(
-        ("keep", "terminate"), "What happens to the session when its command fails or a container dies."
+        ("keep", "terminate", "restart"),
+        "What happens to the session when its command fails or a container dies. With V(restart), PID 1 of C(main1) starts the "
+        "command again, and the next run of C(schedule.yml) restores the containers.",
+    )
+    restarts: int = declared(
+        "int",
+        3,
+        "Number of times that a failed command is started again with O(session_on_failure=restart), from 0 to 1000.",
+        rules.within(0, 1000),
+        since="1.1.0",
     )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER
@@ -228,6 +256,7 @@ class Request(BoundedRequest):
             name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
         }
         values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
+        values["secrets"] = tuple(Secret(**secret) for secret in data.get("secrets") or ())
         values["apps"] = tuple(App(**app) for app in data.get("apps") or ())
         values["user"] = User.from_json(data.get("user") or {})
         return cls(**values)

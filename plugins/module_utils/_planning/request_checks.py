@@ -12,6 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import check_beside
 from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import check_torchrun
 
 
@@ -37,6 +38,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
 def _check_together(request: Request) -> None:
     _check_pools(request)
     check_torchrun(request.torchrun, request.size)
+    check_beside(request.secrets, request.environment, request.mounts)
     if request.shm > request.memory:
         rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
         raise InputError("session_shm", show_bytes(request.shm), rule)

@@ -141,6 +141,15 @@ MOUNT: Dict[str, Documentation] = {
         "refused without this.",
     },
 }
+SECRET: Dict[str, Documentation] = {
+    "name": {"type": "str", "required": True, "description": "Name of the file in C(/run/secrets)."},
+    "value": {"type": "str", "no_log": True, "description": "The value, for example from Ansible Vault."},
+    "file": {
+        "type": "str",
+        "description": "A file of the controller that has the value, in place of O(session_secrets[].value).",
+    },
+    "environment": {"type": "str", "description": "Name of an environment variable that has the value, too."},
+}
 APP: Dict[str, Documentation] = {
     "name": {"type": "str", "required": True, "description": "Lower-case letters, digits and C(-); not V(ssh)."},
     "port": {"type": "int", "required": True, "description": "The port in C(main1); not 22."},

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
@@ -140,29 +139,6 @@ def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
     )
 
 
-def hostfile(plan: Plan) -> str:
-    """The hostfile of Open MPI and PRRTE in rank order: as many slots as a container has GPUs, else whole CPUs."""
-    return _lines(*["%s slots=%d" % (container.hostname, container.resources.slots) for container in plan.containers])
-
-
-def hydra_hostfile(text: str) -> str:
-    """The same hostfile for Hydra, the launcher of MPICH and its family.
-
-    >>> hydra_hostfile("main1 slots=2\\nsub1 slots=2\\n")
-    'main1:2\\nsub1:2\\n'
-    """
-    return text.replace(" slots=", ":")
-
-
-def deepspeed_hostfile(text: str, has_gpus: bool) -> str:
-    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it.
-
-    >>> deepspeed_hostfile("main1 slots=16\\n", False), deepspeed_hostfile("main1 slots=2\\n", True)
-    ('main1 slots=1\\n', 'main1 slots=2\\n')
-    """
-    return text if has_gpus else re.sub("slots=[0-9]+", "slots=1", text)
-
-
 def login_profile(path: str, size: int) -> str:
     """For /etc/profile.d: /etc/profile of many images sets another PATH, and a login would lose that of the container.
 
@@ -208,11 +184,15 @@ def default_address(plan: Plan) -> str:
     return _LOOPBACK.get(host, host)
 
 
-def controller_config(plan: Plan, address: str, folder: str) -> str:
-    """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, and through it all other containers."""
+def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") -> str:
+    """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, and through it all other containers.
+
+    ``proxy`` is the ProxyCommand that reaches the agent of ``main1``; empty for a direct connection.
+    """
     main, others = plan.main.hostname, [container.hostname for container in plan.containers[1:]]
     port = ssh_port(plan).host_port
     lines = ["Host " + main, "    HostName " + address, "    Port %d" % port, "    HostKeyAlias " + main]
+    lines += ["    ProxyCommand " + proxy] if proxy else []
     if others:
         lines += ["Host " + " ".join(others), "    " + _jump(main, folder)]
     lines += [

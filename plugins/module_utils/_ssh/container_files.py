@@ -14,15 +14,13 @@ from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     CONFIG_FOLDER,
-    DEEPSPEED_HOSTFILE,
-    HYDRA_HOSTFILE,
-    MPI_HOSTFILE,
     RUNTIME_PATH,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
@@ -71,6 +69,7 @@ class Bundle:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
+        scripts += [_patience(session), _restarts(session)]
         own = [container.id, container.hostname, container.address]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
@@ -100,19 +99,15 @@ def container_entries(
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
         *_scripts(session, container),
-        *_hostfiles(bundle.hostfile, bool(container.resources.gpus)),
+        *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
         Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
     ]
 
 
-def _hostfiles(text: str, has_gpus: bool) -> List[Entry]:
-    files = [
-        (MPI_HOSTFILE, text),
-        (HYDRA_HOSTFILE, config_files.hydra_hostfile(text)),
-        (DEEPSPEED_HOSTFILE, config_files.deepspeed_hostfile(text, has_gpus)),
-    ]
-    return [Entry(path, _bytes(content), optional=True) for path, content in files]
+def _host_lists(text: str, has_gpus: bool) -> List[Entry]:
+    files = host_lists.files(text, has_gpus)
+    return [Entry(path, _bytes(content), optional=True) for path, content in files.items()]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
@@ -126,13 +121,25 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "bootstrap": session.bootstrap,
         "command": session.command if is_main else "",
         "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "restarts": _restarts(session) if is_main else "",
         "grace": "%d\n" % session.grace,
         "limits": limits_text(session),
         "volumes": "".join(volumes),
+        "secrets": _patience(session),
         "container": container.id + "\n",
     }
     scripts = [Entry("%s/%s" % (CONFIG_FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
     return [*scripts, Entry(run_folder(container.id), mode=0o755)]
+
+
+def _patience(session: Session) -> str:
+    """The seconds that PID 1 waits for secrets; empty without a secret."""
+    return "%d\n" % PATIENCE if session.secrets else ""
+
+
+def _restarts(session: Session) -> str:
+    """How often PID 1 starts a failed command again; empty for never."""
+    return "%d\n" % session.restarts if session.command and session.on_failure == "restart" else ""
 
 
 def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], session: Session) -> List[Entry]:

@@ -10,9 +10,11 @@
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
 #               with the word `oom` after it if memory ran out
+#   restarts    how often a command that fails is started again, with a longer pause each time; a command whose time is up is not
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
 #   grace       the seconds between TERM and KILL at the end, 10 without it
 #   limits      when the session ends by itself (limits.sh); it may change while the container runs
+#   secrets     the seconds to wait for the session's secrets (secrets.sh)
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
@@ -28,6 +30,8 @@ sshd=''
 . "$runtime/libexec/life.sh"
 # shellcheck source=roles/image/files/limits.sh
 . "$runtime/libexec/limits.sh"
+# shellcheck source=roles/image/files/secrets.sh
+. "$runtime/libexec/secrets.sh"
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -136,10 +140,7 @@ oom_kills() { # how often the kernel has killed a process of this container beca
     done
 }
 
-batch() {
-    while [ ! -f "$state/go" ]; do
-        sleep 0.2
-    done
+run_command() { # sets code, and ran_out to a word if memory ran out
     rm -f "$state/.timed_out"
     before=$(oom_kills)
     as_user "$config/command" &
@@ -163,6 +164,21 @@ batch() {
         say "memory ran out and the kernel ended a process of the command"
         ran_out=" oom"
     fi
+}
+
+batch() {
+    while [ ! -f "$state/go" ]; do
+        sleep 0.2
+    done
+    left=0 pause=1
+    [ ! -s "$config/restarts" ] || read -r left <"$config/restarts"
+    run_command
+    while [ "$code" -ne 0 ] && [ ! -f "$state/.timed_out" ] && [ "$left" -gt 0 ]; do
+        say "the command ended with exit code $code and starts again in $pause s; restarts left: $left"
+        "$runtime/bin/sleep" "$pause"
+        left=$((left - 1)) pause=$((pause < 32 ? pause * 2 : 60))
+        run_command
+    done
     echo "$code$ran_out" >"$state/exit_code.new"
     mv "$state/exit_code.new" "$state/exit_code"
 }
@@ -170,7 +186,7 @@ batch() {
 run_sshd() { # becomes sshd
     # The image's own settings for the loader and OpenSSL are not for these programs.
     unset LD_LIBRARY_PATH LD_PRELOAD
-    set -- -D -e -f "$config/sshd_config"
+    set -- -D -e -f "$(sshd_settings)"
     # Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
     [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
     # Such an sshd also bans addresses after failed logins. All clients of a published port can have the address of the gateway.
@@ -188,6 +204,7 @@ find_state
 find_user
 chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts can open /dev/stdout and /dev/stderr
 own_new_volumes
+await_secrets
 bootstrap
 if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
     batch &

@@ -3,21 +3,18 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Build the SSH runtime from the programs of the system in which this script runs (the root of the reference image):
+# Build the programs of the SSH runtime from those of the system in which this script runs (the root of the reference image):
 #
 #   sh make_runtime.sh FOLDER VERSION
 #
-# FOLDER contains init.sh and everywhere.sh, which become bin/init and bin/everywhere (run by the runtime's own shell), and life.sh and
-# limits.sh, the other parts of init. VERSION is what
-# the file `version` says. The result needs nothing outside its own folder: every program names its loader and its libraries by
-# their place in it. It holds for any architecture and any distribution, because the loader's name comes from the programs, and
-# the libraries are those that ldd lists.
+# FOLDER contains the list of applets. VERSION is what the file `version` says. The module ssh_runtime copies the result into a volume, and
+# adds the scripts beside this file. The result needs nothing outside its own folder: every program names its loader and its
+# libraries by their place in it. It holds for any architecture and any distribution, because the loader's name comes from the
+# programs, and the libraries are those that ldd lists.
 set -eu
 
 runtime=/opt/cluster-compute
-# What PID 1 and a person in an image without tools need. `sh` is the interpreter of every script in here.
-applets='sh cat chmod chown cp date echo env false grep head hostname id kill ln ls mkdir mv ps pwd rm rmdir sed setsid
-sleep tail test touch tr true wc'
+applets=$(grep -v '^#' "$1/applets")
 
 find_program() { # NAME: prints its path on any distribution; nothing if it is missing
     for folder in /usr/sbin /usr/bin /sbin /bin /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh; do
@@ -66,14 +63,6 @@ add_busybox() {
     done
 }
 
-add_script() { # FILE NAME: run by the runtime's own shell
-    {
-        echo "#!$runtime/bin/sh"
-        tail -n +2 "$1" # without the line that names the shell of an ordinary system
-    } >"$runtime/bin/$2"
-    chmod 0755 "$runtime/bin/$2"
-}
-
 rm -rf "$runtime"
 mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec"
 add_busybox
@@ -86,9 +75,6 @@ add_program sshd libexec
 add_program sftp-server libexec
 add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
 add_program sshd-auth libexec optional    # and since 10.0
-add_script "$1/init.sh" init
-add_script "$1/everywhere.sh" everywhere
-install -m 0644 "$1/life.sh" "$1/limits.sh" "$runtime/libexec/"
 
 # Keys made when the package was installed would be the same in every container.
 rm -f /etc/ssh/ssh_host_*

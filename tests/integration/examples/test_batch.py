@@ -160,6 +160,8 @@ def test_a_command_runs_again_if_main1_died_and_not_if_it_has_ended(controller: 
     while "begun" not in client.logs(main).decode():
         assert time.monotonic() < deadline
         time.sleep(0.2)
+    client.restart(main, timeout=5)
+    assert "RUNNING (command does not run)" in controller.play("sessions").check().text
     client.kill(main)
     for _time in range(2):
         ended = controller.play("cluster_session", session_name="again", **{**batch, "session_wait_result": True})

@@ -95,8 +95,14 @@ def test_common_ssh_tools_need_no_option_and_no_prompt(ring: Session) -> None:
     """rsync, parallel shells and paramiko."""
     assert ring.say("main1", "echo here >a && rsync -e ssh a sub1:b && ssh sub1 cat b") == "here"
     three = ["main1: main1", "sub1: sub1", "sub2: sub2"]
-    assert sorted(ring.say("main1", "pdsh -w $BACKENDAI_CLUSTER_HOSTS hostname").splitlines()) == three
-    assert sorted(ring.say("main1", "clush -w $BACKENDAI_CLUSTER_HOSTS hostname").splitlines()) == three
+    for command in ("pdsh hostname", "clush -a hostname", "clush -w $BACKENDAI_CLUSTER_HOSTS hostname"):
+        assert sorted(ring.say("sub1", command).splitlines()) == three, command
+    assert sorted(ring.say("main1", "clush -g sub hostname").splitlines()) == three[1:]
+    assert ring.say("main1", "nodeset -LL").splitlines() == ["@all main1,sub[1-2]", "@main main1", "@sub sub[1-2]"]
+    everywhere = ring.say("main1", "parallel --slf . --nonall --tag hostname").splitlines()
+    assert sorted(everywhere) == [line.replace(": ", "\t") for line in three]
+    spread = ring.say("main1", "parallel --slf . 'sleep 0.2; hostname; #' ::: $(seq 12)").split()
+    assert (len(spread), set(spread)) == (12, {"main1", "sub1", "sub2"})
     script = (
         "import paramiko, sys; client = paramiko.SSHClient(); client.load_system_host_keys(); client.connect('sub2');"
         "print(client.exec_command('hostname')[1].read().decode())"

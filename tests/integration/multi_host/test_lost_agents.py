@@ -111,11 +111,18 @@ def until_running(agents: Agents, name: str) -> None:
         time.sleep(1)
 
 
-def test_a_degraded_session_is_repaired(agents: Agents, whole: Lab) -> None:
+# Saves its state when it receives TERM; that takes a moment.
+PROGRAM = "trap 'sleep 1; touch ~/saved; exit' TERM; touch ~/ready; while :; do sleep 0.1; done"
+
+
+def test_programs_save_their_state_when_an_engine_stops_and_the_session_is_repaired(agents: Agents, whole: Lab) -> None:
     session = agents.launched("repaired", **SIX)
-    assert whole.kill_engine("agent3").wait(timeout=60) == 0
+    session.ssh("sub5", "cat >program", said=PROGRAM + "\n").check()
+    session.ssh("sub5", "setsid sh program >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.1; done").check()
+    whole.stop_engine("agent3")
     whole.start_engine("agent3")
     agents.launch("repaired", **SIX).check()
+    assert "saved" in session.say("sub5", "ls").split()
     assert session.say("main1", "ssh sub5 ssh sub4 hostname") == "sub4"
     agents.terminate("repaired").check()
     assert agents.held() == NOTHING

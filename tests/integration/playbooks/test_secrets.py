@@ -8,10 +8,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import secrets as random
 import tarfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from controller import Controller, Session
 from cryptography.hazmat.primitives import serialization
@@ -26,6 +29,7 @@ class Watcher(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.seen: set[bytes] = set()
+        self.environments: set[bytes] = set()
         self.over = threading.Event()
 
     def run(self) -> None:
@@ -34,7 +38,7 @@ class Watcher(threading.Thread):
                 with suppress(OSError):
                     self.seen.add((path / "cmdline").read_bytes())
                 with suppress(OSError):
-                    self.seen.add((path / "environ").read_bytes())
+                    self.environments.add((path / "environ").read_bytes())
 
 
 def needles(key: bytes) -> set[bytes]:
@@ -51,6 +55,17 @@ def forms(secret: bytes) -> set[bytes]:
     return {secret, secret.hex().encode()} | encoded
 
 
+@contextmanager
+def watched() -> Iterator[Watcher]:
+    watcher = Watcher()
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.over.set()
+        watcher.join()
+
+
 def keys_of(controller: Controller, session: Session) -> set[bytes]:
     found = needles((session.folder / "id_container").read_bytes())
     found |= forms(bytes.fromhex((session.folder / "identity").read_text().split()[0]))
@@ -65,9 +80,7 @@ def keys_of(controller: Controller, session: Session) -> set[bytes]:
 
 
 def test_no_secret_anywhere(controller: Controller) -> None:
-    watcher = Watcher()
-    watcher.start()
-    try:
+    with watched() as watcher:
         launched = controller.launch("secret", "-vvv", "--diff", session_cluster_size=2).check()
         session = Session(controller, "secret")
         again = controller.launch("secret", "-vvv", "--diff", session_cluster_size=2).check()
@@ -78,9 +91,6 @@ def test_no_secret_anywhere(controller: Controller) -> None:
         logs = [client.logs(one["Id"]) for one in session.containers().values()]
         public = [(session.folder / name).read_bytes() for name in ("session.json", "ssh_config", "known_hosts")]
         ended = controller.play("terminate", "-vvv", session_name="secret").check()
-    finally:
-        watcher.over.set()
-        watcher.join()
     stored = [path.read_bytes() for path in controller.state.rglob("*") if path.is_file()]
     left = [path.read_bytes() for path in controller.home.rglob("*") if path.is_file()]
     said = [done.text.encode() for done in (launched, again, ended)]
@@ -93,8 +103,97 @@ def test_no_secret_anywhere(controller: Controller) -> None:
         "public files": public,
         "store": stored,
         "home": left,
-        "processes": sorted(watcher.seen),
+        "processes": sorted(watcher.seen | watcher.environments),
     }.items():
         text = b"\n".join(texts)
         assert not [secret for secret in secrets if secret in text], place
         assert b"PRIVATE KEY" not in text, place
+
+
+# In a file and in a variable; in a file alone.
+TOKEN, KEY = ("%s-%s" % (name, random.token_hex(16)) for name in ("token", "key"))
+HAVE = 'test -n "$MY_TOKEN" && test "$(cat /run/secrets/token)" = "$MY_TOKEN" && test -s /run/secrets/key'
+SHOWN = "echo $MY_TOKEN; cat /run/secrets/key"
+
+
+def as_secrets(tmp_path: Path) -> list[dict[str, str]]:
+    (tmp_path / "key").write_text(KEY)
+    return [
+        {"name": "token", "value": TOKEN, "environment": "MY_TOKEN"},
+        {"name": "key", "file": str(tmp_path / "key")},
+    ]
+
+
+def committed(client: Any, container: str) -> Iterator[bytes]:
+    """All layers and the configuration of an image that is made from a container."""
+    image = client.commit(container)["Id"]
+    try:
+        yield json.dumps([client.inspect_image(image), client.history(image)]).encode()
+        yield b"".join(client.get_image(image))
+    finally:
+        client.remove_image(image)
+
+
+def assert_every_program_has_them(session: Session) -> None:
+    for host in ("main1", "sub1"):
+        assert session.say(host, SHOWN).split() == [TOKEN, KEY]
+        assert session.say(host, "ls -l /run/secrets").count("-r--------") == 2
+        assert session.ssh(host, "touch /run/secrets/more").code != 0
+        assert " /run/secrets tmpfs " in session.say(host, "cat /proc/mounts")
+    assert session.say("main1", "ssh sub1 '%s'" % SHOWN).split() == [TOKEN, KEY]
+
+
+def request_of(tmp_path: Path) -> tuple[str, dict[str, Any]]:
+    """A file of variables, as Ansible Vault has them, and the other variables: a command line is no place for a secret."""
+    given = {
+        "session_cluster_size": 2,
+        "session_secrets": as_secrets(tmp_path),
+        "session_bootstrap": HAVE,
+        "session_command": HAVE + " && echo they are here",
+        "session_wait_result": True,
+    }
+    variables = tmp_path / "variables.json"
+    variables.write_text(json.dumps(given))
+    return f"@{variables}", {"session_name": "keys", "session_memory": "64m", "session_shm": "16m"}
+
+
+def assert_nowhere(places: dict[str, list[bytes]]) -> None:
+    needed = [form for value in (TOKEN, KEY) for form in forms(value.encode())]
+    for place, texts in places.items():
+        text = b"\n".join(texts)
+        assert text, place
+        assert not [secret for secret in needed if secret in text], place
+
+
+def files_below(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+def test_the_secrets_of_a_session_are_in_its_memory_alone(controller: Controller, tmp_path: Path) -> None:
+    client = controller.client
+    session = Session(controller, "keys")
+    variables, given = request_of(tmp_path)
+
+    def launch(*options: str) -> Any:
+        return controller.play("cluster_session", *options, "-e", variables, **given).check()
+
+    with watched() as watcher:
+        said = [launch("-vvv", "--diff")]
+        assert_every_program_has_them(session)
+        main, sub = (one["Id"] for one in session.containers().values())
+        engine = [session.containers(), client.networks(), client.volumes(), client.diff(main), client.diff(sub)]
+        layers = list(committed(client, main))
+        client.stop(sub)
+        forgotten = controller.play("cluster_session", **given, session_cluster_size=2)
+        said.append(launch("-vvv"))
+        assert_every_program_has_them(session)
+        assert launch().changed == 0
+        logs = [client.logs(one) for one in (main, sub)]
+        public = files_below(session.folder)
+        said.append(controller.terminate("keys", "-vvv").check())
+    assert "other settings" in forgotten.message
+    assert b"they are here" in logs[0]
+    assert any(b"cluster_session.yml" in one for one in watcher.seen)
+    kept = {"store": files_below(controller.state) + files_below(controller.home), "session's files": public}
+    output = {"output": [done.text.encode() for done in said], "logs": logs, "command lines": sorted(watcher.seen)}
+    assert_nowhere({**kept, **output, "engine": [json.dumps(engine).encode()], "layers": layers})

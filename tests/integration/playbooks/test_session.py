@@ -40,6 +40,15 @@ def session(request: pytest.FixtureRequest, controller: Controller) -> Session:
     return controller.launched(f"size-{request.param}", session_cluster_size=request.param)
 
 
+# Files with the hosts of the session, for launchers and parallel shells.
+HOSTS = {
+    "HYDRA_HOST_FILE": "/etc/mpi/hydra",
+    "PDSH_RCMD_TYPE": "ssh",
+    "WCOLL": "/etc/cluster-compute/hostnames",
+    "CLUSTERSHELL_CFGDIR": "/etc/cluster-compute/clustershell",
+}
+
+
 def table(session: Session, rank: int) -> dict[str, str]:
     """docs/architecture.md, "Inside a container": the table, repeated."""
     document = session.document
@@ -76,7 +85,7 @@ def table(session: Session, rank: int) -> dict[str, str]:
         "OMPI_MCA_oob_tcp_if_include": subnet,
         "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        "HYDRA_HOST_FILE": "/etc/mpi/hydra",
+        **HOSTS,
         "PRTE_MCA_prte_if_include": subnet,
         "PRTE_MCA_prte_default_hostfile": "/etc/mpi/hostfile",
     }

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from controller import Controller
@@ -83,3 +87,47 @@ def test_a_pattern_ends_the_sessions_that_match_only_if_several_are_meant(contro
     nothing = controller.terminate("sweep-*").check()
     assert "0 live sessions match sweep-*: nothing to end" in nothing.text
     controller.terminate("other").check()
+
+
+def test_a_session_that_lost_a_container_heals_if_it_asks_for_it(controller: Controller) -> None:
+    wanted = {"session_cluster_size": 2, "session_on_failure": "restart"}
+    session = controller.launched("heals", **wanted)
+    address = session.addresses[1]
+    controller.client.kill(session.containers()["sub1"]["Id"])
+    [listed] = controller.sessions(session_name="heals")
+    assert listed["degraded"] == ["sub1"]
+    healed = controller.play("schedule").check()
+    assert healed.changed
+    assert session.say("main1", "ssh sub1 hostname -i").split() == [address]
+    assert controller.sessions(session_name="heals")[0]["degraded"] == []
+    assert controller.play("schedule").check().changed == 0
+    assert controller.launch("heals", **wanted).check().changed == 0
+    controller.terminate("heals").check()
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    folder.mkdir(mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Controller, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "state") as disk:
+        store = {"session_state_dir": str(disk), "agent_state_dir": str(disk)}
+        controller.launch("squeezed", session_cluster_size=2, **store).check()
+        filler = disk / "filler"
+        with suppress(OSError):
+            filler.write_bytes(b"0" * (1 << 20))
+        assert not shutil.disk_usage(disk).free
+        ended = controller.play("terminate", session_name="squeezed", **store).check()
+        assert "the end of the session is not recorded; free some space on the head" in " ".join(ended.text.split())
+        assert controller.engine("squeezed") == {}
+        filler.unlink()
+        again = controller.play("terminate", session_name="squeezed", **store).check()
+        assert "TERMINATED" in again.text
+        [listed] = controller.sessions(session_name="squeezed", session_ended_too=True, **store)
+        assert listed["state"] == "TERMINATED"

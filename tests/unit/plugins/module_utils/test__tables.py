@@ -123,14 +123,21 @@ def test_what_is_in_use(measured: Json | None, shown: str) -> None:
     ("exit_code", "state", "reason"),
     [
         (None, "RUNNING", "the command runs"),
+        (
+            "none yet",
+            "RUNNING (command does not run)",
+            "the command does not run since main1 was started; the launch of the session, run again, starts it",
+        ),
         (0, "RUNNING (command succeeded)", "the command ended with exit code 0"),
         (3, "RUNNING (command failed)", "the command ended with exit code 3"),
     ],
 )
-def test_the_list_shows_what_became_of_the_command(exit_code: int | None, state: str, reason: str) -> None:
+def test_the_list_shows_what_became_of_the_command(exit_code: int | str | None, state: str, reason: str) -> None:
     """It read "every container is verified" while a command ran, and RUNNING alone after its end."""
     row = {**ROW, "degraded": [], "containers": [], "reason": "every container is verified"}
     row["command"] = {"exit_code": exit_code, "oom_killed": False, "reason": ""}
+    if exit_code == "none yet":
+        row["command"].update(exit_code=None, begun=False)
     line = sessions_table([row])[1]
     assert f"  {state}  " in line
     assert line.endswith("  " + reason)

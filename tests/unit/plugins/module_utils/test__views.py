@@ -14,6 +14,7 @@ from samples import GIB, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
+    healing_sessions,
     logs_view,
     names_matching,
     session_document,
@@ -160,3 +161,32 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
     assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
+
+
+LOST = {
+    "state": "RUNNING",
+    "on_failure": "restart",
+    "degraded": ["sub1"],
+    "request": {"name": "train"},
+    "terminate_when_done": False,
+    "containers": [{"hostname": "sub1", "state": "exited", "exit_code": 137}],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "heals"),
+    [
+        ({}, True),
+        ({"on_failure": "keep"}, False),
+        ({"on_failure": "terminate"}, False),
+        ({"degraded": []}, False),
+        ({"state": "TERMINATING"}, False),
+        ({"request": None}, False),
+        ({"containers": [{"hostname": "sub1", "state": "unknown"}]}, False),
+        ({"containers": [{"hostname": "sub1", "state": "missing"}]}, True),
+        ({"command": {"exit_code": 0}, "terminate_when_done": True}, False),
+        ({"containers": [{"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 80}]}, False),
+    ],
+)
+def test_a_session_heals_if_it_asks_for_it_and_can(changes: Json, heals: bool) -> None:
+    assert bool(healing_sessions([{**LOST, **changes}])) is heals

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -78,9 +79,9 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
-def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3) -> str:
+def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: str = "") -> str:
     """What the verification of sub1 and sub2 says, in a thread that must end."""
-    endpoint = SshEndpoint("127.0.0.1", port, "work", key_file(folder, "id"), host_key)
+    endpoint = SshEndpoint("127.0.0.1", port, "work", key_file(folder, "id"), host_key, proxy=proxy)
     said: list[str] = []
 
     def verify() -> None:
@@ -96,7 +97,7 @@ def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3) -> str:
     return said[0]
 
 
-def verified(folder: Path, shell: Shell, timeout: int = 3) -> str:
+def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "") -> str:
     own = paramiko.Ed25519Key.from_private_key_file(key_file(folder, "host"))
 
     def serve(connection: socket.socket) -> None:
@@ -105,7 +106,7 @@ def verified(folder: Path, shell: Shell, timeout: int = 3) -> str:
         transport.start_server(server=Server(shell))
 
     with listening(serve) as port:
-        return answer_of(port, folder, "ssh-ed25519 " + own.get_base64(), timeout)
+        return answer_of(port, folder, "ssh-ed25519 " + own.get_base64(), timeout, proxy)
 
 
 def well_behaved(channel: Any, mark: str, hosts: list[str]) -> None:
@@ -131,6 +132,40 @@ def silent(_channel: Any, _mark: str, _hosts: list[str]) -> None:
 
 def test_every_container_answers(tmp_path: Path) -> None:
     assert verified(tmp_path, well_behaved, 30) == "main1 sub1 sub2"
+
+
+RELAY = """
+import os, socket, sys, threading
+server = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def send():
+    for block in iter(lambda: os.read(0, 4096), b""):
+        server.sendall(block)
+threading.Thread(target=send, daemon=True).start()
+for block in iter(lambda: server.recv(4096), b""):
+    os.write(1, block)
+"""
+
+
+def test_a_proxy_command_reaches_what_no_direct_connection_does(tmp_path: Path) -> None:
+    relay = tmp_path / "relay.py"
+    relay.write_text(RELAY)
+    assert verified(tmp_path, well_behaved, 30, f"{sys.executable} {relay} %h %p") == "main1 sub1 sub2"
+
+
+def test_what_a_proxy_command_complains_of_is_the_reason(tmp_path: Path) -> None:
+    proxy = "sh -c 'echo noise >&2; echo bastion: no route to %%h >&2; exit 255'"
+    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", proxy=proxy)
+    assert said == (
+        "main1 at 127.0.0.1, port 9 does not accept ssh connections: bastion: no route to %h; session_logs.yml shows its log."
+    )
+
+
+def test_a_silent_proxy_command_ends_at_the_deadline(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    assert "timed out" in answer_of(
+        9, tmp_path, "ssh-ed25519 AAAA", proxy=f"sh -c 'echo $$ >{started}; exec sleep 600'"
+    )
+    assert not Path("/proc", started.read_text().strip()).exists()
 
 
 def test_what_a_login_shell_prints_is_not_an_answer(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ ENTRY = {"engine_id": "e1", "id": "c1", "labels": {LABEL_BATCH: "true"}}
 def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
     """Root of a container can replace the file by a loop of links; the state of the command is then unknown."""
     batch = with_batch(Refusing(EngineError("too many links")), ENTRY)["batch"]
-    assert batch == {"exit_code": None, "oom_killed": False, "reason": "too many links"}
+    assert batch == {"exit_code": None, "oom_killed": False, "reason": "too many links", "begun": True}
     with pytest.raises(UnreachableError):
         with_batch(Refusing(UnreachableError("gone")), ENTRY)
     assert "batch" not in with_batch(Refusing(EngineError("unasked")), {**ENTRY, "labels": {LABEL_BATCH: ""}})

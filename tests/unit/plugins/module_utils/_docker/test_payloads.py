@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from engine_lab import MIB, Shape, with_container
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH, RUNTIME_VOLUME
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,
@@ -149,8 +149,10 @@ def test_mounts() -> None:
     nfs = Mount("tester.nfs", "/nfs", "volume", "rw", {"type": "nfs", "device": ":/x"})
     shape = Shape(mounts=(Mount("/data", "/data", mode="ro"), Mount("mine", "/mine", "volume"), nfs))
     plan = shape.plan()
-    runtime, data, mine, share = container_body(plan, plan.main, AgentSettings())["HostConfig"]["Mounts"]
-    assert (runtime["Source"], runtime["Target"], runtime["ReadOnly"]) == (RUNTIME_VOLUME, "/opt/cluster-compute", True)
+    runtime, data, mine, share = container_body(plan, plan.main, AgentSettings(runtime="runtime"))["HostConfig"][
+        "Mounts"
+    ]
+    assert (runtime["Source"], runtime["Target"], runtime["ReadOnly"]) == ("runtime", "/opt/cluster-compute", True)
     assert data == {"Type": "bind", "Source": "/data", "Target": "/data", "ReadOnly": True}
     assert "VolumeOptions" not in mine
     assert share["VolumeOptions"]["DriverConfig"] == {"Name": "local", "Options": dict(nfs.options)}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import GIB, agent, carried_out, context, request
+from samples import GIB, agent, carried_out, context, exactly, request
 from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -32,6 +33,17 @@ def test_a_session_waits_and_is_placed_once_it_fits(store: Store) -> None:
     third = launch(store, TRAIN, context(A, now=1200.0))
     assert (third.verdict, third.is_new, third.session.id) == ("placed", False, first.session.id)
     assert [note["after"] for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
+
+
+def test_what_no_wait_can_start_is_refused_and_not_recorded(store: Store) -> None:
+    """A session that waits already stays in the queue: its agents worked when it was requested."""
+    broken = agent("a", reachable=False, may_return=False, reason="The Python library docker is missing; install it.")
+    message = "Session train cannot be launched: no agent can hold it: a cannot be reached (%s)." % broken.reason
+    with pytest.raises(EngineError, match=exactly(message)), store.transaction():
+        launch(store, TRAIN, context(broken))
+    assert store.live() == []
+    launch(store, TRAIN, context(agent("a", cpus=2)))
+    assert launch(store, TRAIN, context(broken)).verdict == "pending"
 
 
 def test_how_a_waiting_session_is_launched_is_what_was_asked_last(store: Store) -> None:

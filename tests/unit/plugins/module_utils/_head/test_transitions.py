@@ -110,7 +110,6 @@ def test_every_change_and_its_repetition(store: Store, what: str, before: str, a
         ("running", "ERROR", "RUNNING"),
         ("terminated", "PENDING", "TERMINATED"),
         ("terminated", "PREPARING", "TERMINATED"),
-        ("terminated", "RUNNING", "TERMINATED"),
     ],
 )
 def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before: str, after: str) -> None:

@@ -50,6 +50,12 @@ SILENT: Json = {"failed": True, "msg": "agent b: connection refused."}
         ([RUNS, {**RUNS, "dead": [SUB]}], "terminate", "FAILURE", "sub1 on b is gone"),
         ([{**RUNS, "dead": [MAIN]}], "keep", "FAILURE", "main1 on a ended with exit code 137, out of memory"),
         ([SILENT, SILENT], "terminate", "", ""),
+        (
+            [{**RUNS, "begun": False}, {**RUNS, "begun": True}],
+            "keep",
+            "FAILURE",
+            "main1 was restarted, and the command has ended with it",
+        ),
     ],
 )
 def test_the_result_follows_from_the_answers_of_all_agents(

@@ -23,6 +23,9 @@ def interfaces(subnet: str, rank: int = 0) -> dict[str, str]:
     return {
         "NODE_RANK": str(rank),
         "HYDRA_HOST_FILE": "/etc/mpi/hydra",
+        "PDSH_RCMD_TYPE": "ssh",
+        "WCOLL": "/etc/cluster-compute/hostnames",
+        "CLUSTERSHELL_CFGDIR": "/etc/cluster-compute/clustershell",
         "NCCL_SOCKET_IFNAME": "=eth0",
         "GLOO_SOCKET_IFNAME": "eth0",
         "TP_SOCKET_IFNAME": "eth0",

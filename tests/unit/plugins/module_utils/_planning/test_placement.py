@@ -195,3 +195,22 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
 )
 def test_why_a_session_waits(demand: Demand, agents: list[Agent], reason: str) -> None:
     assert place(demand, agents, frees(*agents)) == Shortfall(reason)
+
+
+BROKEN = replace(SMALL, reachable=False, may_return=False, reason="no SDK")
+
+
+@pytest.mark.parametrize(
+    ("agents", "is_final"),
+    [
+        ([BROKEN], True),
+        ([BROKEN, replace(ALONE, group="gpu")], True),
+        ([BROKEN, replace(ALONE, reachable=False)], False),
+        ([BROKEN, replace(ALONE, schedulable=False)], False),
+        ([], False),
+    ],
+)
+def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[Agent], is_final: bool) -> None:
+    found = place(Demand(1, CPU), agents, frees(*agents))
+    assert isinstance(found, Shortfall)
+    assert found.is_final == is_final

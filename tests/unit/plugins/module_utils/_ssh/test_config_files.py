@@ -12,7 +12,7 @@ from ssh_lab import make_plan
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 
 PLAN = make_plan("image", 3)
@@ -81,31 +81,6 @@ def test_an_image_s_client_configuration_is_read_after_ours(image: str) -> None:
     assert config_files.included_config(once) == once
 
 
-@pytest.mark.parametrize(("millicpus", "slots"), [(2000, 2), (1999, 1), (100, 1)])
-def test_an_mpi_slot_is_a_whole_cpu(millicpus: int, slots: int) -> None:
-    containers = tuple(replace(one, resources=Resources(millicpus)) for one in PLAN.containers)
-    wanted = "".join("%s slots=%d\n" % (name, slots) for name in ("main1", "sub1", "sub2"))
-
-    assert config_files.hostfile(replace(PLAN, containers=containers)) == wanted
-
-
-def test_an_mpi_slot_is_a_gpu_where_there_are_gpus() -> None:
-    """A GPU of which a container holds several shares is one slot."""
-    gpus = (Gpu("a"), Gpu("b", 0.5), Gpu("b", 0.5))
-    containers = tuple(replace(one, resources=Resources(8000, gpus=gpus)) for one in PLAN.containers)
-
-    assert config_files.hostfile(replace(PLAN, containers=containers)).splitlines()[1] == "sub1 slots=2"
-
-
-@pytest.mark.parametrize(("has_gpus", "slots"), [(True, 16), (False, 1)])
-def test_hostfiles_of_other_launchers(has_gpus: bool, slots: int) -> None:
-    """Hydra refuses ``slots=``; DeepSpeed starts as many processes as there are slots, each of which wants a GPU."""
-    text = "main1 slots=16\nsub1 slots=16\n"
-
-    assert config_files.hydra_hostfile(text) == "main1:16\nsub1:16\n"
-    assert config_files.deepspeed_hostfile(text, has_gpus) == f"main1 slots={slots}\nsub1 slots={slots}\n"
-
-
 @pytest.mark.parametrize(
     "folder",
     ["/plain/train", "/with space/train", "/per%cent/train", "/it's/train", '/q"uote\\d/train', "/größe/train"],
@@ -127,6 +102,22 @@ def test_ssh_reads_the_controller_s_configuration(folder: str, host: str, tmp_pa
     else:
         assert (values["hostname"], values["port"]) == ("sub2", "22")
         assert "main1" in values.get("proxyjump", "") + values.get("proxycommand", "")
+
+
+def test_the_jump_to_the_agent_is_that_of_main1_only(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(config_files.controller_config(PLAN, "192.0.2.7", "/plain/train", "ssh -W [%h]:%p ssh://bastion"))
+
+    found = {}
+    for host in ("main1", "sub1"):
+        shown = subprocess.run(
+            ["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True
+        ).stdout
+        found[host] = dict(line.split(" ", 1) for line in shown.splitlines())
+    assert found["main1"]["proxycommand"] == "ssh -W [%h]:%p ssh://bastion"
+    assert found["main1"]["hostname"] == "192.0.2.7"
+    assert found["sub1"]["proxyjump"] == "main1"
+    assert "proxycommand" not in found["sub1"]
 
 
 @pytest.mark.parametrize(("published", "address"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("192.0.2.7",) * 2])

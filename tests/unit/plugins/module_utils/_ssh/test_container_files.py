@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 
 import pytest
 from samples import plan, request
@@ -30,6 +31,21 @@ def entries(made: Plan, rank: int) -> dict[str, Entry]:
     contents = ImageContents(Tree(lambda _path: None))
     listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
     return {one.path: one for one in listed}
+
+
+@pytest.mark.parametrize(
+    ("asked", "restarts"),
+    [
+        ({"command": "train"}, b""),
+        ({"command": "train", "on_failure": "restart"}, b"3\n"),
+        ({"command": "train", "on_failure": "restart", "restarts": 0}, b"0\n"),
+        ({"on_failure": "restart"}, b""),
+    ],
+)
+def test_a_command_is_started_again_if_the_session_asks_for_it(asked: dict[str, Any], restarts: bytes) -> None:
+    made = plan(request(cluster_size=2, **asked))
+    assert entries(made, 0)[FOLDER + "restarts"].content == restarts
+    assert entries(made, 1)[FOLDER + "restarts"].content == b""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Secrets on their way into a container: from the memory of the controller to a tmpfs of the container, over no disk.
+
+A program of the SSH runtime unpacks them from its standard input after each start. PID 1 waits for the last file
+(roles/image/files/secrets.sh).
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shlex
+import tarfile
+import time
+from dataclasses import dataclass
+from typing import List, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, SECRETS_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
+
+# The seconds that PID 1 waits for them.
+PATIENCE = 60
+_BUSYBOX = RUNTIME_PATH + "/bin/busybox"
+# Options of the tmpfs. Its size is a part of the container's memory.
+TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
+
+
+def unpack_command(size: int) -> Tuple[str, ...]:
+    """The program that unpacks an archive of this size. It does not wait for the end of its input, which not every connection has."""
+    script = "%s head -c %d | %s tar -x -f - -C %s" % (_BUSYBOX, size, _BUSYBOX, SECRETS_FOLDER)
+    return (RUNTIME_PATH + "/bin/sh", "-c", script)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The contents of the files by name, the variables, and these as sshd's SetEnv has them."""
+
+    contents: Mapping[str, bytes]
+    variables: Mapping[str, str]
+    set_env: str
+
+    def __repr__(self) -> str:
+        return "Delivery(%s)" % ",".join(self.contents)
+
+    def to_text(self) -> str:
+        """The delivery as base64, so that no part of it equals another value when Ansible censors results."""
+        files = {name: base64.b64encode(content).decode() for name, content in self.contents.items()}
+        document = {"contents": files, "variables": dict(self.variables), "set_env": self.set_env}
+        return base64.b64encode(json.dumps(document).encode()).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> Delivery:
+        document = json.loads(base64.b64decode(text, validate=True))
+        contents = {name: base64.b64decode(content) for name, content in document["contents"].items()}
+        return cls(contents, document["variables"], document["set_env"])
+
+    def archive(self, user: User) -> bytes:
+        """A tar archive: files that only the user can read, and files for PID 1, the last of which completes them."""
+        exports = "".join("export %s=%s\n" % (name, shlex.quote(text)) for name, text in self.variables.items())
+        files: List[Tuple[str, bytes, int, int, int]] = [
+            (name, content, 0o400, user.uid, user.gid) for name, content in self.contents.items()
+        ]
+        own = {".environment": exports, ".set_env": self.set_env and self.set_env + "\n", ".complete": ""}
+        files += [(name, text.encode(), 0o600, 0, 0) for name, text in own.items()]
+        buffer, now = io.BytesIO(), int(time.time())
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for name, content, mode, uid, gid in files:
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode, entry.uid, entry.gid, entry.mtime = len(content), mode, uid, gid, now
+                tar.addfile(entry, io.BytesIO(content))
+        return buffer.getvalue()

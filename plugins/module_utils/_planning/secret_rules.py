@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rules of ``session_secrets``: each entry becomes a ``Secret`` without its value. No error quotes a value."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from functools import wraps
+from typing import Any, Callable, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SECRETS_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Secret
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_variable_name
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plain_value import check_plain
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import LONGEST_ENTRY
+
+MOST = 64
+LONGEST = 64 << 10
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_KEYS = ("name", "value", "file", "environment")
+# Variables that a program needs as the session or the login sets them.
+_FIXED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+class Hidden:
+    """Stands for a value in an error."""
+
+    def __repr__(self) -> str:
+        return "(hidden)"
+
+
+HIDDEN = Hidden()
+
+
+def _quiet(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The rule with those of every value before it, whose errors would quote the value."""
+
+    @wraps(check)
+    def both(variable: str, value: Any) -> Any:
+        try:
+            check_plain(variable, value)
+        except InputError:
+            raise InputError(variable, HIDDEN, "must be a list of dictionaries with short Unicode texts") from None
+        return check(variable, value)
+
+    return both
+
+
+@_quiet
+def check_secrets(variable: str, value: Any) -> Tuple[Secret, ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) > MOST:
+        raise InputError(variable, HIDDEN, "must be a list of at most %d secrets" % MOST)
+    found = tuple(_secret(variable, number, entry) for number, entry in enumerate(value, 1))
+    for part in ("name", "environment"):
+        given = [getattr(secret, part) for secret in found if getattr(secret, part)]
+        for text in given:
+            if given.count(text) > 1:
+                raise InputError(variable, text, "must be the %s of one secret only" % part)
+    return found
+
+
+def check_content(variable: str, secret: Secret, content: bytes) -> None:
+    """The rule of a value, from the variable or from a file."""
+    if not 0 < len(content) <= LONGEST:
+        raise InputError(variable, HIDDEN, "must have 1 to %d bytes" % LONGEST)
+    if not secret.environment:
+        return
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise InputError(variable, HIDDEN, "must be Unicode text to be an environment variable") from None
+    if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text[:-1] if text.endswith("\n") else text):
+        raise InputError(variable, HIDDEN, "must be one line without control characters to be an environment variable")
+    if len(secret.environment) + 1 + len(content) > LONGEST_ENTRY:
+        raise InputError(variable, HIDDEN, "must be shorter to be an environment variable")
+
+
+def check_beside(secrets: Sequence[Secret], environment: Mapping[str, str], mounts: Sequence[Mount]) -> None:
+    """The rules between the secrets and the other variables."""
+    for secret in secrets:
+        if secret.environment in environment:
+            raise InputError("session_secrets", secret.environment, "must not be in session_environment, too")
+    for mount in mounts if secrets else ():
+        inner, outer = sorted((mount.target + "/", SECRETS_FOLDER + "/"), key=len, reverse=True)
+        if inner.startswith(outer):
+            rule = "must not be at %s, which is the folder of session_secrets" % SECRETS_FOLDER
+            raise InputError("session_mounts", mount.target, rule)
+
+
+def _secret(variable: str, number: int, entry: Any) -> Secret:
+    if not isinstance(entry, Mapping) or set(entry) - set(_KEYS):
+        raise InputError(
+            variable, HIDDEN, "entry %d must be a dictionary that has only %s" % (number, ", ".join(_KEYS))
+        )
+    name = entry.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        rule = (
+            "entry %d must have a name of 1 to 64 letters, digits, '-', '_' and '.' that begins with a letter or digit"
+        )
+        raise InputError(variable, HIDDEN, rule % number)
+    own = "%s: %s" % (variable, name)
+    value, file = entry.get("value"), entry.get("file") or ""
+    if (value is None) == (not file):
+        raise InputError(own, HIDDEN, "must have either a value or a file")
+    secret = Secret(name, _file(own, file), _variable(own, entry.get("environment") or ""))
+    if value is not None and not isinstance(value, str):
+        raise InputError(own, HIDDEN, "must have a string as its value: put it in quotes")
+    if value is not None:
+        check_content(own, secret, value.encode())
+    return secret
+
+
+def _file(variable: str, file: Any) -> str:
+    if not file:
+        return ""
+    if not isinstance(file, str) or not file.startswith(("/", "~/")) or re.search(r"[\x00-\x1f\x7f]", file):
+        raise InputError(variable, HIDDEN, "must have an absolute path, or one that begins with ~/, as its file")
+    return file
+
+
+def _variable(variable: str, name: Any) -> str:
+    if not name:
+        return ""
+    if not isinstance(name, str):
+        raise InputError(variable, HIDDEN, "must have the name of a variable as its environment")
+    check_variable_name(name)
+    if name in _FIXED or name.startswith("BACKENDAI_"):
+        raise InputError(variable, name, "must not be a variable that the session sets")
+    return name

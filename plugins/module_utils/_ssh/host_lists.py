@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The containers of a session in the forms in which launchers and parallel shells read them."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    CLUSTERSHELL_FOLDER,
+    DEEPSPEED_HOSTFILE,
+    HOSTNAMES_FILE,
+    HYDRA_HOSTFILE,
+    MPI_HOSTFILE,
+    PARALLEL_LOGINS,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+
+# https://clustershell.readthedocs.io/en/latest/config.html#node-groups
+_GROUPS_CONFIG = """[Main]
+default: session
+autodir: %s/groups.d
+"""
+
+
+def files(hostfile: str, has_gpus: bool) -> Dict[str, str]:
+    """All of the files by path, from the text of Open MPI's hostfile."""
+    return {
+        MPI_HOSTFILE: hostfile,
+        HYDRA_HOSTFILE: hydra_hostfile(hostfile),
+        DEEPSPEED_HOSTFILE: deepspeed_hostfile(hostfile, has_gpus),
+        HOSTNAMES_FILE: "".join(name + "\n" for name in _hostnames(hostfile)),
+        CLUSTERSHELL_FOLDER + "/groups.conf": _GROUPS_CONFIG % CLUSTERSHELL_FOLDER,
+        CLUSTERSHELL_FOLDER + "/groups.d/session.yaml": clustershell_groups(hostfile),
+        # ClusterShell's built-in source of groups, which is empty here.
+        CLUSTERSHELL_FOLDER + "/groups.d/local.cfg": "",
+        PARALLEL_LOGINS: parallel_logins(hostfile),
+    }
+
+
+def hostfile(plan: Plan) -> str:
+    """The hostfile of Open MPI and PRRTE in rank order: as many slots as a container has GPUs, else whole CPUs."""
+    return "".join("%s slots=%d\n" % (container.hostname, container.resources.slots) for container in plan.containers)
+
+
+def hydra_hostfile(text: str) -> str:
+    """The same hostfile for Hydra, the launcher of MPICH and its family.
+
+    >>> hydra_hostfile("main1 slots=2\\nsub1 slots=2\\n")
+    'main1:2\\nsub1:2\\n'
+    """
+    return text.replace(" slots=", ":")
+
+
+def deepspeed_hostfile(text: str, has_gpus: bool) -> str:
+    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it.
+
+    >>> deepspeed_hostfile("main1 slots=16\\n", False), deepspeed_hostfile("main1 slots=2\\n", True)
+    ('main1 slots=1\\n', 'main1 slots=2\\n')
+    """
+    return text if has_gpus else re.sub("slots=[0-9]+", "slots=1", text)
+
+
+def parallel_logins(text: str) -> str:
+    """The same hostfile for GNU parallel: ``--slf .`` reads it. A slot is a job at a time.
+
+    >>> parallel_logins("main1 slots=2\\nsub1 slots=2\\n")
+    '2/main1\\n2/sub1\\n'
+    """
+    return re.sub(r"(?m)^(\S+) slots=([0-9]+)$", r"\2/\1", text)
+
+
+def clustershell_groups(text: str) -> str:
+    """The groups of ClusterShell: all containers, and those of each role.
+
+    >>> print(clustershell_groups("main1 slots=1\\nsub1 slots=1\\nsub2 slots=1\\n"), end="")
+    session:
+      all: "main1,sub1,sub2"
+      main: "main1"
+      sub: "sub1,sub2"
+    """
+    names = _hostnames(text)
+    groups = {"all": names}
+    for name in names:
+        groups.setdefault(name.rstrip("0123456789"), []).append(name)
+    return "session:\n" + "".join('  %s: "%s"\n' % (group, ",".join(members)) for group, members in groups.items())
+
+
+def _hostnames(text: str) -> List[str]:
+    return [line.split()[0] for line in text.splitlines() if line]

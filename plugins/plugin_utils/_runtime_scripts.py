@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The scripts of the SSH runtime as this release has them, beside the builder of its programs in the role ``image``."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import Scripts
+
+_FOLDER = Path(__file__).resolve().parents[2] / "roles" / "image" / "files"
+_BUILDER = "make_runtime.sh"
+# The scripts that are programs; the others are parts of them.
+_PROGRAMS = ("everywhere", "init")
+
+
+@functools.lru_cache(maxsize=None)
+def runtime_scripts() -> Scripts:
+    """The scripts by their path in the runtime, and the applets."""
+    found = sorted(path for path in _FOLDER.glob("*.sh") if path.name != _BUILDER)
+    texts = {
+        "bin/" + path.stem if path.stem in _PROGRAMS else "libexec/" + path.name: path.read_text(encoding="utf-8")
+        for path in found
+    }
+    lines = (_FOLDER / "applets").read_text(encoding="utf-8").splitlines()
+    applets = [name for line in lines if not line.startswith("#") for name in line.split()]
+    return Scripts(texts, tuple(applets))

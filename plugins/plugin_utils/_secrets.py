@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The values of a session's secrets, which only the controller has: from ``session_secrets``, or from its files."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Mapping, Sequence
+
+from ansible.errors import AnsibleError
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Secret
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import (
+    HIDDEN,
+    LONGEST,
+    check_content,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import set_env
+
+VARIABLE = "session_secrets"
+# A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
+_LONGEST_FILE = 5 * LONGEST
+
+
+def plain_secrets(given: Any) -> Any:
+    """The variable with values as strings: before ansible-core 2.19, a value from Ansible Vault is an object of its own."""
+    if not isinstance(given, (list, tuple)):
+        return given
+    return [
+        {key: str(item) if "Vault" in type(item).__name__ else item for key, item in entry.items()}
+        if isinstance(entry, Mapping)
+        else entry
+        for entry in given
+    ]
+
+
+def read_secrets(wanted: Sequence[Secret], given: Any, loader: Any) -> Dict[str, bytes]:
+    """The content of every secret of a session. Raises InputError if one is missing or breaks a rule."""
+    entries = [entry for entry in plain_secrets(given) or () if isinstance(entry, Mapping)] if wanted else []
+    values = {entry.get("name"): entry["value"] for entry in entries if isinstance(entry.get("value"), str)}
+    contents = {}
+    for secret in wanted:
+        variable = "%s: %s" % (VARIABLE, secret.name)
+        if secret.file:
+            contents[secret.name] = _read(variable, secret.file, loader)
+        elif secret.name in values:
+            contents[secret.name] = values[secret.name].encode()
+        else:
+            raise InputError(
+                variable, HIDDEN, "must be given again: the session needs it, and only the launch has known its value"
+            )
+        check_content(variable, secret, contents[secret.name])
+    return contents
+
+
+def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Delivery:
+    """What a container gets: the files, and the variables that some of them are, too."""
+    variables = {
+        secret.environment: _without_end(contents[secret.name].decode()) for secret in wanted if secret.environment
+    }
+    return Delivery(contents, variables, set_env(variables).partition(" ")[2])
+
+
+def _without_end(text: str) -> str:
+    return text[:-1] if text.endswith("\n") else text
+
+
+def _read(variable: str, path: str, loader: Any) -> bytes:
+    """A file of the controller, decrypted if Ansible Vault has encrypted it."""
+    full = os.path.expanduser(path)
+    try:
+        if os.path.getsize(full) > _LONGEST_FILE:
+            raise InputError(variable, HIDDEN, "must have 1 to %d bytes" % LONGEST)
+        content, _shown = loader._get_file_contents(full)
+    except (OSError, AnsibleError) as error:
+        reason = getattr(error, "strerror", None) or "Ansible cannot read or decrypt it"
+        raise InputError(variable, path, "must be a file that the controller can read: %s" % reason) from None
+    return bytes(content)

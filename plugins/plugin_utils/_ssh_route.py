@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How ssh on the controller reaches an agent: its address, and the jump hosts of the inventory and of the user's configuration.
+
+OpenSSH itself reads them (``ssh -G``), so that every form of ProxyJump and ProxyCommand has its own meaning.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Sequence
+
+from ansible.playbook.play_context import PlayContext
+from ansible.plugins.loader import connection_loader
+
+_BY_SSH = ("ssh", "smart", "ansible.builtin.ssh")
+_PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class Route:
+    """An address, and the ProxyCommand for connections to it; empty for a direct connection."""
+
+    address: str
+    proxy: str = ""
+
+
+def route_to(address: str, variables: Mapping[str, Any]) -> Route:
+    """The route to a host with these inventory variables."""
+    if str(variables.get("ansible_connection") or "ssh") not in _BY_SSH:
+        return Route(address)
+    arguments = _arguments(variables)
+    settings = _settings([*arguments, address])
+    return Route(settings.get("hostname") or address, proxy_command(settings, address, arguments))
+
+
+def proxy_command(settings: Mapping[str, str], address: str, arguments: Sequence[str] = ()) -> str:
+    """The ProxyCommand of ssh's settings. Of its tokens, only those for host and port have a meaning for another connection.
+
+    >>> proxy_command({"proxycommand": "ssh -W %h:%p %r@bastion", "user": "admin"}, "agent1")
+    'ssh -W %h:%p admin@bastion'
+    >>> proxy_command({"proxyjump": "one,me@two:2222"}, "agent1", ["-F", "/etc/jump"])
+    'ssh -F /etc/jump -J one -W [%h]:%p ssh://me@two:2222'
+    """
+    command = settings.get("proxycommand", "none")
+    if command != "none":
+        values = {"%r": settings.get("user", ""), "%n": address}
+        return re.sub("%.", lambda token: values.get(token.group(), token.group()), command)
+    jump = settings.get("proxyjump", "none")
+    if jump == "none":
+        return ""
+    *before, last = jump.split(",")
+    words = ["ssh", *_own_configuration(arguments), *(["-J", ",".join(before)] if before else [])]
+    words = [shlex.quote(word.replace("%", "%%")) for word in words]
+    target = last if last.startswith("ssh://") else "ssh://" + last
+    return " ".join([*words, "-W", "[%h]:%p", shlex.quote(target)])
+
+
+def _own_configuration(arguments: Sequence[str]) -> List[str]:
+    """The option -F, which ssh passes on to its jump hosts."""
+    for place, word in enumerate(arguments):
+        if word.startswith("-F"):
+            path = word[2:] or "".join(arguments[place + 1 : place + 2])
+            return ["-F", os.path.abspath(os.path.expanduser(path))]
+    return []
+
+
+def _settings(arguments: Sequence[str]) -> Dict[str, str]:
+    """The settings that ssh would use; empty if ssh does not say."""
+    try:
+        asked = subprocess.run(
+            ["ssh", "-G", *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    lines = asked.stdout.decode("utf-8", "surrogateescape").splitlines()
+    return {name: value for name, _blank, value in (line.partition(" ") for line in lines)}
+
+
+def _arguments(variables: Mapping[str, Any]) -> List[str]:
+    """The SSH arguments that Ansible uses for a host, from its variables, the environment and ansible.cfg."""
+    connection = connection_loader.get("ssh", PlayContext(), None)
+    given = {
+        name: str(connection.get_option(name, hostvars=variables) or "")
+        for name in ("ssh_args", "ssh_common_args", "ssh_extra_args")
+    }
+    user = str(variables.get("ansible_user") or variables.get("ansible_ssh_user") or "")
+    own = ["-o", "User=" + user] if user else []
+    parts = [shlex.split(given[name]) for name in ("ssh_args", "ssh_common_args")]
+    return [*parts[0], *parts[1], *own, *shlex.split(given["ssh_extra_args"])]

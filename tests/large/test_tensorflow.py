@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TensorFlow itself trains over the containers of a session, which it finds by TF_CONFIG alone."""
+
+from __future__ import annotations
+
+import re
+
+import example_images
+import yaml
+from controller import ROOT, Controller
+
+EXAMPLE = ROOT / "examples" / "tensorflow_training"
+LINE = re.compile(r"worker (\d) of 2, 2 replicas in sync: y = (\S+) x \+ (\S+), loss (\S+)")
+
+
+def test_multi_worker_mirrored_strategy_trains_on_two_containers(controller: Controller) -> None:
+    image = example_images.build(controller.client, EXAMPLE.name)
+    session = yaml.safe_load((EXAMPLE / "session.yml").read_text())
+    controller.play("cluster_session", **{**session, "session_image": image}).check()
+    logs = controller.play("session_logs", session_name=session["session_name"]).check().text
+    found = {worker: (float(slope), float(offset), float(loss)) for worker, slope, offset, loss in LINE.findall(logs)}
+    assert set(found) == {"0", "1"}, logs
+    assert found["0"] == found["1"], "the workers share the line"
+    slope, offset, loss = found["0"]
+    assert abs(slope - 3) < 0.01
+    assert abs(offset - 1) < 0.01
+    assert loss < 0.001
+    controller.terminate(session["session_name"]).check()

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An archive that another agent has made gives no image a name."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import remove_names
+
+ENTRY = {"Config": "blobs/sha256/abc", "RepoTags": ["debian:12", "größe:1"], "Layers": ["layer.tar"]}
+DESCRIPTOR = {
+    "mediaType": "application/vnd.oci.image.manifest.v1+json",
+    "digest": "sha256:abc",
+    "size": 7,
+    "annotations": {"io.containerd.image.name": "docker.io/library/debian:12"},
+}
+GOOD: dict[str, Any] = {
+    "layer.tar": "content",
+    "manifest.json": [ENTRY],
+    "index.json": {"schemaVersion": 2, "manifests": [DESCRIPTOR]},
+    "repositories": {"debian": {"12": "abc"}},
+}
+
+
+def written(path: Path, files: dict[str, Any], mode: str = "w", **fields: Any) -> Path:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name, content in files.items():
+            data = (content if isinstance(content, str) else json.dumps(content)).encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            for field, value in fields.items():
+                setattr(member, field, value)
+            archive.addfile(member, io.BytesIO(data) if member.isreg() else None)
+    return path
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("prefix", ["", "./"])
+def test_names_are_removed_and_everything_else_stays(tmp_path: Path, prefix: str) -> None:
+    path = written(tmp_path / "image.tar", {prefix + name: content for name, content in GOOD.items()})
+    size = path.stat().st_size
+    remove_names(str(path), "agent1")
+    found = {name[len(prefix) :]: content for name, content in contents(path).items()}
+    assert json.loads(found["manifest.json"]) == [{**ENTRY, "RepoTags": None}]
+    manifest = {key: value for key, value in DESCRIPTOR.items() if key != "annotations"}
+    assert json.loads(found["index.json"]) == {"schemaVersion": 2, "manifests": [manifest]}
+    assert json.loads(found["repositories"]) == {}
+    assert found["layer.tar"] == b"content"
+    assert path.stat().st_size == size
+    remove_names(str(path), "agent1")
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({}, "the archive holds no image"),
+        ({"layer.tar": "content"}, "the archive holds no image"),
+        ({"manifest.json": [ENTRY, ENTRY]}, "it holds 2 images in place of one"),
+        ({"manifest.json": []}, "it holds 0 images in place of one"),
+        ({"manifest.json": "no JSON"}, "cannot be read"),
+        ({"manifest.json": [1]}, "cannot be read"),
+        ({"manifest.json": "[" * 100000}, "cannot be read"),
+        ({"manifest.json": [ENTRY], "index.json": {"manifests": [DESCRIPTOR] * 2}}, "it holds 2 images"),
+        ({"manifest.json": [ENTRY], "repositories": ""}, "repositories has an unexpected form"),
+        ({"manifest.json": " " * (2 << 20)}, "manifest.json is no plain file"),
+    ],
+)
+def test_anything_but_one_image_is_refused(tmp_path: Path, files: dict[str, Any], reason: str) -> None:
+    with pytest.raises(StateError, match=reason):
+        remove_names(str(written(tmp_path / "image.tar", files)), "agent1")
+
+
+def test_a_link_in_place_of_the_manifest_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "image.tar", {"manifest.json": ""}, type=tarfile.SYMTYPE, linkname="other.json")
+    with pytest.raises(StateError, match="is no plain file"):
+        remove_names(str(path), "agent1")
+
+
+def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="cannot be read"):
+        remove_names(str(written(tmp_path / "image.tar", GOOD, "w:gz")), "agent1")
