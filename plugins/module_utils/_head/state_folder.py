@@ -70,6 +70,17 @@ def check_readable(folder: str) -> None:
         raise _missing(folder)
 
 
+def is_filled(path: str) -> bool:
+    """Whether there is a store with its tables: a process may have ended right after it created the file."""
+    try:
+        entry = os.lstat(path)
+    except OSError:
+        return False
+    if not stat.S_ISREG(entry.st_mode):
+        raise StateError("The session store %s is a link or no file: remove it." % path, path)
+    return entry.st_size > 0
+
+
 def set_rights(handle: int, folder: os.stat_result) -> None:
     """Give an open file the group and the mode of the files in this folder, if it is this user's or this user is root."""
     status = os.fstat(handle)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 from contextlib import contextmanager
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set
 
@@ -37,7 +36,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import (
     values_of,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import check_readable, prepare
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
+    check_readable,
+    is_filled,
+    prepare,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import Holding
 
 FILE = "sessions.db"
@@ -60,7 +63,7 @@ class Store:
             prepare(folder, path)
         else:
             check_readable(folder)
-            if not _is_filled(path):
+            if not is_filled(path):
                 path = ":memory:"
         self._path = path
         # A store that is only read gets the tables of this release inside of each transaction, which is undone.
@@ -293,14 +296,3 @@ class Store:
 
 # As the index of states needs it: a condition on those that have ended would read every session.
 _LIVE = "state IN (%s)" % ", ".join("'%s'" % state for state in sorted(LIVE))
-
-
-def _is_filled(path: str) -> bool:
-    """Whether there is a store with its tables: a process may have ended right after it created the file."""
-    try:
-        entry = os.lstat(path)
-    except OSError:
-        return False
-    if not stat.S_ISREG(entry.st_mode):
-        raise StateError("The session store %s is a link or no file: remove it." % path, path)
-    return entry.st_size > 0
