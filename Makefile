@@ -98,7 +98,7 @@ playbooks-1 playbooks-2: .venv/.tested
 examples: .venv/.tested
 	@$(call TWICE,tests/integration/examples $(ARGS))
 
-hosts: .venv/.tested  ## Run the fault and soak tests over three agents, created for the run (ROUNDS=50 for the long soak)
+hosts: .venv/.tested  ## Run the fault and soak tests over three agents, created for the run (ROUNDS=200 for the long soak)
 	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
 artifact: .venv/.tested  ## Build the collection and check its content

@@ -26,9 +26,11 @@ requirements:
 
 import atexit
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Dict, List
 
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
@@ -54,6 +56,7 @@ class CallbackModule(DefaultCallback):
         self._pid = os.getpid()
         self._stopped = threading.Event()
         self._begun = False
+        self._before: Any = None
 
     # Output
 
@@ -95,6 +98,8 @@ class CallbackModule(DefaultCallback):
         TERMINAL.clear = CLEAR if self._is_terminal else ""
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
+        with suppress(ValueError):  # only the main thread has signals
+            self._before = signal.signal(signal.SIGTERM, self._on_termination)
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         if self._is_quiet():
@@ -210,6 +215,17 @@ class CallbackModule(DefaultCallback):
             for host in [name for name in self._progress.failures if name not in bad]:
                 del self._progress.failures[host]
         self._print(self._progress.failure_lines(), error=True)
+
+    def _on_termination(self, number: int, frame: Any) -> None:
+        """SIGTERM ends Ansible without its exit handlers. The signal may interrupt a print: the lock is not taken."""
+        if os.getpid() == self._pid and not self._progress.is_finished:
+            self._progress.is_finished = True
+            os.write(2, ("%s%s\n" % (CLEAR if self._is_live else "", self._progress.interrupted())).encode())
+        if callable(self._before):
+            self._before(number, frame)
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
     def _at_exit(self) -> None:
         """A run that is interrupted never comes to its statistics."""

@@ -121,6 +121,13 @@ def test_a_failed_bootstrap_ends_the_container(lab: Lab, images: dict[str, str])
     assert said == "trouble\ncluster-compute: the bootstrap script failed with exit code 7\n"
 
 
+def test_a_container_without_its_secrets_runs_nothing_and_ends(lab: Lab, images: dict[str, str]) -> None:
+    main = lab.start("main1", images["nothing"], {"secrets": "1\n", "bootstrap": "echo ran\n"})
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 1
+    said = "the session's secrets did not arrive within 1 s; run cluster_session.yml again to repair the session"
+    assert main.logs().decode() == f"cluster-compute: {said}\n"
+
+
 def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]) -> None:
     command = "#!%s/bin/sh\necho once >>~/times; echo said; exit 3\n" % RUNTIME
     main = lab.start("main1", images["nothing"], {"command": command})

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +29,13 @@ import docker
 import yaml
 from docker.errors import NotFound
 from locks import claim
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import (
+    Interruption,
+    family,
+    kill,
+    run_watched,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -122,7 +128,7 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
         try:
             text, _none = process.communicate(said, timeout=patience)
         except BaseException:
-            _kill(_family(process.pid))
+            kill(family(process.pid))
             raise
     return Done(process.returncode, text)
 
@@ -199,20 +205,10 @@ class Controller:
 
     def killed(self, playbook: str, task: str, *, alone: bool = False, **variables: Any) -> None:
         """Run a playbook and kill it as soon as this task is done: with all its child processes, or ``alone``."""
+        interruption = Interruption(_done(task), alone=alone)
         command = self.command(playbook, **variables)
-        options: dict[str, Any] = {"cwd": ROOT, "env": self.environment, "text": True, "start_new_session": True}
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options) as process:
-            assert process.stdout is not None
-            is_it, lines = False, []
-            for line in process.stdout:
-                lines.append(line)
-                if line.startswith("TASK ["):
-                    is_it = line.startswith(f"TASK [{task}]") or f" : {task}]" in line
-                elif is_it and line.startswith(("ok: ", "changed: ")):
-                    break
-            else:
-                raise AssertionError("".join(lines))
-            _kill([process.pid] if alone else _family(process.pid))
+        ended = run_watched(command, PATIENCE, interruption, cwd=ROOT, env=self.environment)
+        assert ended.interrupted, ended.text
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
         """The sessions in the store, as a program reads them."""
@@ -293,22 +289,17 @@ class Controller:
             remove(name, **options)
 
 
-def _kill(pids: Sequence[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+def _done(task: str) -> Callable[[str], bool]:
+    """Whether a line of the output is the first result of a task."""
+    is_it = False
 
+    def matches(line: str) -> bool:
+        nonlocal is_it
+        if line.startswith("TASK ["):
+            is_it = line.startswith(f"TASK [{task}]") or f" : {task}]" in line
+        return is_it and line.startswith(("ok: ", "changed: "))
 
-def _family(pid: int) -> list[int]:
-    """A process and all its descendants, the process first."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            children.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
-    family = [pid]
-    for member in family:
-        family += children.get(member, [])
-    return family
+    return matches
 
 
 _LIST = """

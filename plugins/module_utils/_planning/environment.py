@@ -62,6 +62,8 @@ def added_since_1_0_0(container: Container) -> Dict[str, str]:
         "NODE_RANK": str(container.rank),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
         "HYDRA_HOST_FILE": HYDRA_HOSTFILE,
+        # MPICH fails where the engine's seccomp profile denies process_vm_readv.
+        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
         # pdsh, whose default is rsh, contacts all containers; clush -a and its groups likewise.
         "PDSH_RCMD_TYPE": "ssh",
         "WCOLL": HOSTNAMES_FILE,

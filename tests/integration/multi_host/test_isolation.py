@@ -114,4 +114,3 @@ def test_the_rules_outlast_the_engine(agents: Agents, whole: Lab, tmp_path: Path
     assert whole.kill_engine("agent2").wait(timeout=60) == 0
     whole.start_engine("agent2")
     assert warned(agents, tmp_path) == []
-    assert agents.play("provision_agents").check().changed == 0

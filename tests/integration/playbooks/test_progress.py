@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from controller import ROOT, SMALL, Controller, Done, run
 
 
@@ -69,7 +70,10 @@ def test_output_of_a_command_and_its_failure(controller: Controller) -> None:
     assert done.text.count("The command failed in") == 1
 
 
-def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(controller: Controller) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(
+    number: signal.Signals, controller: Controller
+) -> None:
     """Ctrl-C sends SIGINT to the whole process group."""
     variables = {"session_name": "broken-off", "session_bootstrap": "sleep 600", **SMALL}
     command = controller.command("cluster_session", **variables)
@@ -86,7 +90,7 @@ def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(controller: 
             seen.append(line)
             if "Starting" in line:  # the sign of life of a long phase
                 break
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         rest = process.stdout.read()
     text = "".join(seen) + rest
     assert (

@@ -43,6 +43,7 @@ def session(request: pytest.FixtureRequest, controller: Controller) -> Session:
 # Files with the hosts of the session, for launchers and parallel shells.
 HOSTS = {
     "HYDRA_HOST_FILE": "/etc/mpi/hydra",
+    "MPIR_CVAR_CH4_CMA_ENABLE": "0",
     "PDSH_RCMD_TYPE": "ssh",
     "WCOLL": "/etc/cluster-compute/hostnames",
     "CLUSTERSHELL_CFGDIR": "/etc/cluster-compute/clustershell",

@@ -129,5 +129,5 @@ def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Contro
         filler.unlink()
         again = controller.play("terminate", session_name="squeezed", **store).check()
         assert "TERMINATED" in again.text
-        [listed] = controller.sessions(session_name="squeezed", session_ended_too=True, **store)
+        [listed] = controller.sessions(session_name="squeezed", **store)
         assert listed["state"] == "TERMINATED"

@@ -23,6 +23,7 @@ def interfaces(subnet: str, rank: int = 0) -> dict[str, str]:
     return {
         "NODE_RANK": str(rank),
         "HYDRA_HOST_FILE": "/etc/mpi/hydra",
+        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
         "PDSH_RCMD_TYPE": "ssh",
         "WCOLL": "/etc/cluster-compute/hostnames",
         "CLUSTERSHELL_CFGDIR": "/etc/cluster-compute/clustershell",

@@ -1,0 +1,239 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A drill: throw-away sessions of an owner of their own are launched, broken, repaired and ended by the playbooks themselves.
+
+Every fault checks at its end that nothing of its session is left on any agent and on the controller.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Callable, Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._drill_faults import (
+    FAILED,
+    NOT_RUN,
+    OK,
+    Fault,
+    Outcome,
+    lacking,
+    report,
+    summary,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Steps
+
+CUT_SECONDS = 25
+KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
+
+
+class Drill(Steps):
+    """Runs the faults, one after the other."""
+
+    def run(self, progress: Callable[[str], None] | None = None) -> Json:
+        """All faults, and a comparison of the containers of others before and after them."""
+        before = self._others()
+        outcomes = []
+        for fault in self.settings.faults:
+            outcomes.append(self._outcome(fault))
+            if progress:
+                progress("%s: %s" % (fault.name, outcomes[-1].verdict))
+        after = self._others()
+        changed = sorted(
+            name for identity, (name, state) in before.items() if after.get(identity, (name, ""))[1] != state
+        )
+        others = {"count": len(before), "changed": changed}
+        failed = [one for one in outcomes if one.verdict == FAILED]
+        return {
+            "outcomes": [one.to_json() for one in outcomes],
+            "times": self.times.to_json(),
+            "others": others,
+            "passed": not failed and not changed,
+            "message": summary(outcomes, changed),
+            "lines": report(outcomes, self.times.to_json(), others),
+        }
+
+    def _outcome(self, fault: Fault) -> Outcome:
+        reason = lacking(fault, self.settings.available)
+        if reason:
+            return Outcome(fault.name, NOT_RUN, reason)
+        name = "drill-" + "".join(letter if letter.isalnum() else "-" for letter in fault.name)
+        begun = time.monotonic()
+        try:
+            message = str(getattr(self, fault.action)(name, fault.detail))
+            self._must_be_gone(name)
+            verdict = OK
+        except ComputeError as error:
+            verdict, message = FAILED, error.message
+            self._play("terminate", name)
+        return Outcome(fault.name, verdict, message, time.monotonic() - begun)
+
+    # Faults: each returns what the user reads.
+
+    def break_container(self, name: str, command: str) -> str:
+        """A container of a running session is lost: the next launch repairs the session."""
+        self._launch(name)
+        containers = {one["hostname"]: one for one in self._document(name)["containers"]}
+        target = containers["sub1" if "{sub}" in command else "main1"]
+        prefix = "%s.%s." % (self.settings.owner, name)
+        self.runs.docker(target["agent"], command.format(sub=prefix + "sub1", main=prefix + "main1"))
+        repaired = self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return repaired
+
+    def kill_launch(self, name: str, detail: str) -> str:
+        """The controller of a launch is killed: the same command launches the session."""
+        self._interrupt("cluster_session", name, detail)
+        message = self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return message
+
+    def stop_launch(self, name: str, detail: str) -> str:
+        """The user stops a launch, reads what it leaves, and ends the session."""
+        message = self._interrupt("cluster_session", name, detail)
+        if "terminate.yml -e session_name=%s" % name not in message:
+            raise ComputeError("The interrupted launch does not say how to end the session: %s" % message)
+        self._end(name)
+        return message
+
+    def kill_end(self, name: str, detail: str) -> str:
+        """The controller of an end is killed: the next end removes everything."""
+        self._launch(name)
+        message = self._interrupt("terminate", name, detail)
+        self._end(name)
+        return message or "Nothing; the next terminate.yml ends the session."
+
+    def refused(self, name: str, detail: str) -> str:
+        """A launch that cannot succeed fails in one sentence."""
+        wrong: Dict[str, Json] = {
+            "image": {"session_image": "cluster-compute-drill/no-such-image:1", "session_pull": "never"},
+            "bootstrap": {"session_bootstrap": "echo the drill lets this fail; exit 3"},
+        }
+        return self._refusal(name, wrong[detail])
+
+    def port_taken(self, name: str, _detail: str) -> str:
+        """Two sessions may publish the same single port."""
+        self._launch(name)
+        port = self._document(name)["apps"][0]["port"]
+        only = {
+            "session_port_range": "%d-%d" % (port, port),
+            "session_agents": [self._document(name)["containers"][0]["agent"]],
+        }
+        message = self._refusal(name + "-too", {**only, "session_agents_policy": "strict"})
+        self._must_answer(name)
+        self._must_be_gone(name + "-too")
+        self._end(name)
+        return message
+
+    def pending(self, name: str, _detail: str) -> str:
+        """A session that no agent can hold waits and can be ended."""
+        ended = self._play("cluster_session", name, {"session_memory": "900t", "session_shm": "64m"})
+        line = next((line for line in ended.text.splitlines() if "PENDING" in line), "")
+        if ended.code or not line:
+            raise ComputeError("A session that no agent can hold is not PENDING: %s" % self.runs.message(ended))
+        self._end(name)
+        return line
+
+    def folder_lost(self, name: str, _detail: str) -> str:
+        """The controller loses the keys of a running session: the next launch makes new ones."""
+        self._launch(name)
+        shutil.rmtree(os.path.join(self.settings.folder, name))
+        message = self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return message
+
+    def store_lost(self, name: str, _detail: str) -> str:
+        """The head loses its store: sessions are found by their labels. The drill uses a store of its own for this."""
+        store = {"session_state_dir": "/tmp/cluster-compute-drill-%s" % self.settings.owner}
+        self._launch(name, "launch", store)
+        self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+        try:
+            message = self._launch(name, "repair", store)
+            self._must_answer(name)
+            self._end(name, store)
+        finally:
+            self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+        return message
+
+    def agent_cut_off(self, name: str, _detail: str) -> str:
+        """An agent cannot be reached while a session ends; the next end removes what it holds."""
+        self._launch(name)
+        agent = self._document(name)["containers"][-1]["agent"]
+        ended = self._play("terminate", name, {"drill_unreachable": agent})
+        line = next((line for line in ended.text.splitlines() if agent in line), self.runs.message(ended))
+        self._end(name)
+        return line
+
+    def disk_full(self, name: str, _detail: str) -> str:
+        """The store's file system is full: the session can still be ended."""
+        folder = self.settings.full_folder
+        store = {"session_state_dir": folder + "/cluster-compute-drill"}
+        filler = folder + "/cluster-compute-drill-filler"
+        self._launch(name, "launch", store)
+        self.runs.root(self.settings.head, "cat /dev/zero > %s 2>/dev/null; true" % filler)
+        try:
+            ended = self._play("terminate", name, store)
+            self._must_be_gone(name, on_controller=False)
+        finally:
+            self.runs.root(self.settings.head, "rm -f %s" % filler)
+        self._end(name, store)
+        self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+        return self.runs.message(ended)
+
+    def engine_killed_in_launch(self, name: str, _detail: str) -> str:
+        """An engine dies while it starts containers: the launch fails, and nothing stays when the engine is back."""
+        agent = self.settings.agents[-1]
+        only = {"session_agents": [agent], "session_agents_policy": "strict"}
+        kill = "until docker ps --quiet --all --filter label=%s.name=%s | grep -q .; do :; done; %s" % (
+            LABEL_SESSION,
+            name,
+            KILL_ENGINE,
+        )
+        self.runs.root(agent, "nohup sh -c %s >/dev/null 2>&1 </dev/null &" % quoted(kill))
+        try:
+            message = self._refusal(name, only)
+        finally:
+            self._start_engine(agent)
+        self._end(name)
+        return message
+
+    def engine_killed(self, name: str, _detail: str) -> str:
+        """An engine dies under a running session: when it is back, the next launch repairs the session."""
+        self._launch(name)
+        agent = self._document(name)["containers"][-1]["agent"]
+        self.runs.root(agent, KILL_ENGINE)
+        try:
+            message = self._refusal(name, {})
+        finally:
+            self._start_engine(agent)
+        self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return message
+
+    def host_cut_off(self, name: str, _detail: str) -> str:
+        """A host rejects SSH for a while during a launch; the rule removes itself."""
+        agent = self.settings.agents[-1]
+        only = {"session_agents": [agent], "session_agents_policy": "strict"}
+        rule = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
+        wait = "until docker ps --quiet --all --filter label=%s.name=%s | grep -q .; do :; done" % (LABEL_SESSION, name)
+        cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, rule, CUT_SECONDS, rule)
+        self.runs.root(agent, "nohup sh -c %s >/dev/null 2>&1 </dev/null &" % quoted(cut))
+        message = self._refusal(name, only)
+        time.sleep(CUT_SECONDS)  # the rule is in force for exactly this long
+        self._end(name)
+        return message
+
+
+def quoted(script: str) -> str:
+    return "'%s'" % script.replace("'", "'\\''")

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The faults of a drill, which of them run, and what a drill shows: verdicts, and times as percentiles. No I/O."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+OK, FAILED, NOT_RUN = "ok", "failed", "not run"
+# What a fault needs beside the throw-away session.
+SEVERAL, DISRUPTIVE, FULL_FOLDER = "several agents", "disruptive", "full folder"
+WHY_NOT = {
+    SEVERAL: "it needs at least two agents that are reached by SSH",
+    DISRUPTIVE: "it stops other sessions on an agent: set drill_disruptive: true to run it",
+    FULL_FOLDER: "it fills a file system of the head: name a folder on a small one in drill_full_folder",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``action`` names a method of the drill, ``detail`` is what it gets: a phase of a playbook, a signal, a command."""
+
+    name: str
+    action: str
+    detail: str = ""
+    needs: Tuple[str, ...] = ()
+
+
+def _kills(action: str, doing: str, phases: Dict[str, str], signal: str = "KILL") -> List[Fault]:
+    return [Fault("%s %s" % (doing, moment), action, "%s %s" % (signal, phase)) for moment, phase in phases.items()]
+
+
+# The end of a phase, as the playbooks print it, by the moment that follows.
+LAUNCHING = {
+    "after the check": "Checking the request",
+    "after the reports": "Collecting agent reports",
+    "after the placement": "Placing the session",
+    "after the containers": "Creating",
+    "after the start": "Starting",
+    "after the verification": "Verifying",
+}
+ENDING = {
+    "after the reports": "Collecting agent reports",
+    "after the logs": "Reading logs",
+    "after the removal": "Removing",
+}
+FAULTS: Tuple[Fault, ...] = (
+    Fault("sub killed", "break_container", "kill {sub}"),
+    Fault("main1 killed", "break_container", "kill {main}"),
+    Fault("sub removed", "break_container", "rm --force {sub}"),
+    Fault("main1 removed", "break_container", "rm --force {main}"),
+    *_kills("kill_launch", "launch killed", LAUNCHING),
+    *_kills("stop_launch", "launch interrupted", {"after the placement": "Placing the session"}, "INT"),
+    *_kills("stop_launch", "launch terminated", {"after the containers": "Creating"}, "TERM"),
+    *_kills("kill_end", "end killed", ENDING),
+    *_kills("kill_end", "end interrupted", {"after the reports": "Collecting agent reports"}, "INT"),
+    Fault("image gone", "refused", "image"),
+    Fault("port taken", "port_taken"),
+    Fault("bootstrap fails", "refused", "bootstrap"),
+    Fault("no room", "pending"),
+    Fault("folder on the controller lost", "folder_lost"),
+    Fault("store lost", "store_lost"),
+    Fault("agent cut off from the controller", "agent_cut_off", needs=(SEVERAL,)),
+    Fault("disk of the head full", "disk_full", needs=(FULL_FOLDER,)),
+    Fault("engine killed during the launch", "engine_killed_in_launch", needs=(DISRUPTIVE,)),
+    Fault("engine killed under a session", "engine_killed", needs=(DISRUPTIVE,)),
+    Fault("host cut off during the launch", "host_cut_off", needs=(DISRUPTIVE, SEVERAL)),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict of a fault: what the user reads when it strikes, and how long it took from the launch to the check of the end."""
+
+    fault: str
+    verdict: str
+    message: str = ""
+    seconds: float = 0.0
+
+    def to_json(self) -> Json:
+        return {
+            "fault": self.fault,
+            "verdict": self.verdict,
+            "message": self.message,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+@dataclass
+class Times:
+    """The durations of launches, repairs and ends that succeeded, in seconds."""
+
+    samples: Dict[str, List[float]] = field(default_factory=lambda: {"launch": [], "repair": [], "end": []})
+
+    def add(self, kind: str, seconds: float) -> None:
+        self.samples[kind].append(seconds)
+
+    def to_json(self) -> Json:
+        return {
+            kind: {"count": len(found), "p50": percentile(found, 50), "p95": percentile(found, 95)}
+            for kind, found in self.samples.items()
+        }
+
+
+def percentile(samples: Sequence[float], percent: int) -> float:
+    """The smallest sample that is not exceeded by this share of all samples; 0 without samples.
+
+    >>> percentile([3.0, 1.0, 2.0, 4.0], 50), percentile([3.0, 1.0, 2.0, 4.0], 95), percentile([], 50)
+    (2.0, 4.0, 0.0)
+    """
+    if not samples:
+        return 0.0
+    rank = -(-len(samples) * percent // 100)
+    return round(sorted(samples)[rank - 1], 2)
+
+
+def chosen(names: Sequence[str]) -> List[Fault]:
+    """The faults with these names, or all."""
+    known = {fault.name: fault for fault in FAULTS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError("drill_faults", unknown[0], "must be a fault of the drill: %s" % ", ".join(known))
+    return [known[name] for name in names] if names else list(FAULTS)
+
+
+def lacking(fault: Fault, available: Sequence[str]) -> str:
+    """Why a fault is not run; empty if it is."""
+    return next((WHY_NOT[need] for need in fault.needs if need not in available), "")
+
+
+def report(outcomes: Sequence[Outcome], times: Json, others: Json) -> List[str]:
+    """The table of a drill, and its summary."""
+    rows = [("VERDICT", "FAULT", "SECONDS", "WHAT THE USER READS")]
+    rows += [
+        (one.verdict, one.fault, "%.1f" % one.seconds if one.verdict != NOT_RUN else "-", one.message)
+        for one in outcomes
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[3]]).rstrip() for row in rows]
+    lines.append("")
+    for kind, figures in times.items():
+        lines.append(
+            "%-6s  %3d times, p50 %6.2f s, p95 %6.2f s" % (kind, figures["count"], figures["p50"], figures["p95"])
+        )
+    lines.append("Containers of other sessions: %d, %s." % (others["count"], changed_words(others["changed"])))
+    lines.append(summary(outcomes, others["changed"]))
+    return lines
+
+
+def changed_words(changed: Sequence[str]) -> str:
+    return "all unchanged" if not changed else "changed: " + ", ".join(changed)
+
+
+def summary(outcomes: Sequence[Outcome], changed: Sequence[str]) -> str:
+    """The drill in one sentence."""
+    counts = {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in (OK, FAILED, NOT_RUN)}
+    failed = [one.fault for one in outcomes if one.verdict == FAILED]
+    text = "%d of %d faults passed, %d not run" % (counts[OK], counts[OK] + counts[FAILED], counts[NOT_RUN])
+    if failed:
+        text += "; failed: %s" % ", ".join(failed)
+    if changed:
+        text += "; containers of others changed meanwhile: %s" % ", ".join(changed)
+    return text + "."

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of a drill: launch, repair, interrupt and end throw-away sessions, and check that nothing of them is left."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Protocol, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._drill_faults import (
+    DISRUPTIVE,
+    FULL_FOLDER,
+    SEVERAL,
+    Fault,
+    Times,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption
+
+# Small, so that a drill fits beside the sessions of others. Variables of the command line replace them.
+SMALL = {"session_cpus": 0.1, "session_memory": "64m", "session_shm": "16m", "session_cluster_size": 2}
+# In this order: a container that appears meanwhile has its network.
+LISTED = (
+    "container ls --all --no-trunc --format '{{.ID}} {{.Label \"%s.owner\"}} {{.Names}} {{.State}}'" % LABEL_SESSION
+)
+HOLDS = "%%s ls %%s --quiet --filter label=%s.owner=%%s --filter label=%s.name=%%s" % (LABEL_SESSION, LABEL_SESSION)
+
+
+class Runs(Protocol):
+    """How a drill runs playbooks on the controller, and commands on hosts."""
+
+    def play(self, playbook: str, variables: Json, interruption: Interruption | None = None) -> Ended: ...
+
+    def docker(self, hosts: str, *commands: str) -> Dict[str, str]:
+        """The output of commands of ``docker`` by host; a ComputeError if any fails."""
+
+    def root(self, host: str, script: str) -> None:
+        """Run a script as root, without waiting for what it starts in the background."""
+
+    def message(self, ended: Ended) -> str:
+        """What the user reads at the end of a playbook."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a drill uses: the faults, hosts by name, the folder for artifacts, and the permissions of its user.
+
+    ``given`` are the variables of the command line, which the playbooks of the drill get, too.
+    """
+
+    faults: Sequence[Fault]
+    agents: Sequence[str]
+    head: str
+    owner: str
+    folder: str
+    given: Sequence[str] = ()
+    disruptive: bool = False
+    full_folder: str = ""
+    remote: bool = False
+
+    @property
+    def available(self) -> List[str]:
+        offered = {
+            SEVERAL: len(self.agents) > 1 and self.remote,
+            DISRUPTIVE: self.disruptive,
+            FULL_FOLDER: bool(self.full_folder),
+        }
+        return [need for need, is_there in offered.items() if is_there]
+
+
+@dataclass
+class Steps:
+    """What the faults of a drill are made of."""
+
+    runs: Runs
+    settings: Settings
+    times: Times = field(default_factory=Times)
+
+    def _play(
+        self,
+        playbook: str,
+        name: str,
+        variables: Mapping[str, Any] | None = None,
+        interruption: Interruption | None = None,
+    ) -> Ended:
+        own = {"session_name": name, "session_owner": self.settings.owner, "session_artifacts": self.settings.folder}
+        size = {"session_cluster_mode": "multi-node" if len(self.settings.agents) > 1 else "single-node"}
+        defaults = {name: value for name, value in {**SMALL, **size}.items() if name not in self.settings.given}
+        return self.runs.play(playbook, {**defaults, **(variables or {}), **own}, interruption)
+
+    def _launch(self, name: str, kind: str = "launch", variables: Mapping[str, Any] | None = None) -> str:
+        """Launch or repair a session; returns what the user reads of its state."""
+        ended = self._play("cluster_session", name, variables)
+        state = next((line for line in ended.text.splitlines() if line.startswith("Session %s: " % name)), "")
+        if ended.code or "RUNNING" not in state:
+            raise ComputeError("The %s of %s failed: %s" % (kind, name, self.runs.message(ended) or state))
+        self.times.add(kind, ended.seconds)
+        return state
+
+    def _end(self, name: str, variables: Mapping[str, Any] | None = None) -> None:
+        ended = self._play("terminate", name, variables)
+        if ended.code:
+            raise ComputeError("The end of %s failed: %s" % (name, self.runs.message(ended)))
+        self.times.add("end", ended.seconds)
+
+    def _refusal(self, name: str, variables: Mapping[str, Any]) -> str:
+        ended = self._play("cluster_session", name, variables)
+        if ended.code == 0:
+            raise ComputeError("The launch of %s succeeded, although it should fail." % name)
+        return self.runs.message(ended)
+
+    def _interrupt(self, playbook: str, name: str, detail: str) -> str:
+        """Send a signal after a phase; returns what the user reads."""
+        number, phase = detail.split(" ", 1)
+        interruption = Interruption(lambda line: line.startswith(phase), getattr(signal, "SIG" + number))
+        ended = self._play(playbook, name, None, interruption)
+        if not ended.interrupted:
+            raise ComputeError("%s.yml ended before its phase '%s': %s" % (playbook, phase, self.runs.message(ended)))
+        return self.runs.message(ended) if number != "KILL" else ""
+
+    def _document(self, name: str) -> Json:
+        with open(os.path.join(self.settings.folder, name, "session.json"), encoding="utf-8") as file:
+            document: Json = json.load(file)
+        return document
+
+    def _must_answer(self, name: str) -> None:
+        """Every container runs a command by SSH."""
+        ended = self._play("session_exec", name, {"session_exec_command": "hostname"})
+        if ended.code:
+            raise ComputeError("Session %s does not answer after the repair: %s" % (name, self.runs.message(ended)))
+
+    def _must_be_gone(self, name: str, on_controller: bool = True) -> None:
+        kinds = (("container", "--all"), ("network", ""), ("volume", ""))
+        held = self.runs.docker(
+            "agents", *(HOLDS % (kind, option, self.settings.owner, name) for kind, option in kinds)
+        )
+        left = ["%s on %s" % (" ".join(output.split()), host) for host, output in held.items() if output.strip()]
+        if on_controller and os.path.exists(os.path.join(self.settings.folder, name)):
+            left.append(os.path.join(self.settings.folder, name))
+        if left:
+            raise ComputeError("Something of %s is left: %s." % (name, "; ".join(left)))
+
+    def _others(self) -> Dict[str, Tuple[str, str]]:
+        """The containers of sessions of other owners, by ID: name and state."""
+        found = {}
+        for host, output in self.runs.docker("agents", LISTED + " --filter label=" + LABEL_SESSION).items():
+            for line in output.splitlines():
+                identity, owner, name, state = line.split(" ", 3)
+                if owner != self.settings.owner:
+                    found[identity] = ("%s on %s" % (name, host), state)
+        return found
+
+    def _start_engine(self, agent: str) -> None:
+        ended = self.runs.play("provision_agents", {})
+        if ended.code:
+            raise ComputeError("The engine of %s does not start again: %s" % (agent, self.runs.message(ended)))

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Commands that are watched, timed, and interrupted at a chosen line of their output: for drills and fault tests."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+Matcher = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a command: exit code, output, seconds, and whether it was interrupted. A negative code is a signal."""
+
+    code: int
+    text: str
+    seconds: float
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """A signal that is sent as soon as a line of the output matches.
+
+    SIGKILL goes to all processes that the command has started, or ``alone`` to the command. Other signals go to its process group,
+    as a terminal sends them.
+    """
+
+    matches: Matcher
+    number: int = signal.SIGKILL
+    alone: bool = False
+
+    def send(self, pid: int) -> None:
+        if self.number == signal.SIGKILL:
+            kill([pid] if self.alone else family(pid))
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(pid, self.number)
+
+
+def run_watched(
+    command: Sequence[str], timeout: float, interruption: Interruption | None = None, **options: Any
+) -> Ended:
+    """Run a command to its end, its interruption or its timeout. After SIGKILL, what the command has left running is not awaited."""
+    begun = time.monotonic()
+    streams: Dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(
+        command, text=True, errors="replace", start_new_session=True, **streams, **options
+    ) as process, _killed_after(timeout, process.pid):
+        lines, hit = _read(process, interruption)
+    return Ended(process.returncode, "".join(lines), time.monotonic() - begun, hit)
+
+
+def _read(process: subprocess.Popen[str], interruption: Interruption | None) -> Tuple[List[str], bool]:
+    """The output, and whether the interruption was sent."""
+    lines: List[str] = []
+    hit = False
+    for line in process.stdout or ():
+        lines.append(line)
+        if not interruption or hit or not interruption.matches(line):
+            continue
+        hit = True
+        interruption.send(process.pid)
+        if interruption.number == signal.SIGKILL:
+            break
+    return lines, hit
+
+
+@contextmanager
+def _killed_after(timeout: float, pid: int) -> Iterator[None]:
+    """Kill a command and all that it has started at a deadline."""
+    timer = threading.Timer(timeout, lambda: kill(family(pid)))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def kill(pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def family(pid: int) -> List[int]:
+    """A process and all its descendants, the process first."""
+    children: Dict[int, List[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = [pid]
+    for member in found:
+        found += children.get(member, [])
+    return found

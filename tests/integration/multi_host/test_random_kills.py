@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Launches and ends that are killed at random moments: the next command leaves nothing.
+
+ROUNDS sets the number of kills, SEED the moments. Three sessions at a time, each over two of the three agents.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+from agents_lab import NAMES, Agents
+from controller import PATIENCE, ROOT
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption, run_watched
+
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+SEED = int(os.environ.get("SEED", "1"))
+PARALLEL = 3
+SIGNALS = ("KILL", "TERM", "INT")
+# Two containers that only two agents can hold: three such sessions fill the three agents.
+SHAPE = {"session_cluster_size": 2, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_memory": "64m"}
+# Lines of output, each the beginning of a task or the result of a host on it: a random one of them is the moment.
+MOMENTS = {"cluster_session": 90, "terminate": 45}
+
+
+class Countdown:
+    """Matches the line with a given number."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def __call__(self, line: str) -> bool:
+        self.left -= bool(line.strip())
+        return self.left == 0
+
+
+def broken_off(agents: Agents, rng: random.Random, playbook: str, name: str) -> tuple[str, Ended]:
+    """A playbook that gets a random signal at a random line, as its user sees it."""
+    what = rng.choice(SIGNALS)
+    alone = rng.random() < 0.5
+    moment = Countdown(rng.randint(1, MOMENTS[playbook]))
+    interruption = Interruption(moment, getattr(signal, "SIG" + what), alone)
+    size = SHAPE if playbook == "cluster_session" else {}
+    command = agents.command(playbook, "-v", session_name=name, **size)
+    environment = {**agents.environment, "ANSIBLE_STDOUT_CALLBACK": "default"}
+    return what, run_watched(command, PATIENCE, interruption, cwd=ROOT, env=environment)
+
+
+def killed(agents: Agents, number: int) -> None:
+    """One session: its launch or its end is killed, the next command is the same one or the end."""
+    rng = random.Random(f"{SEED}-{number}")
+    name = f"random-{number}"
+    if rng.random() < 0.5:
+        what, ended = broken_off(agents, rng, "cluster_session", name)
+        if rng.random() < 0.5:
+            agents.launched(name, **SHAPE)
+    else:
+        agents.launched(name, **SHAPE)
+        what, ended = broken_off(agents, rng, "terminate", name)
+    agents.terminate(name).check()
+    where = f"SEED={SEED} number {number}, {what} after: {ended.text[-2000:]}"
+    left = {agent: [line for line in lines if name in line] for agent, lines in agents.held().items()}
+    assert not any(left.values()), f"{left} {where}"
+    assert not (agents.artifacts / name).exists(), where
+    live = [
+        row
+        for row in agents.sessions()
+        if row["name"] == name and row["state"] not in ("TERMINATED", "ERROR", "CANCELLED")
+    ]
+    assert not live, f"{live} {where}"
+
+
+def test_what_is_killed_at_a_random_moment_leaves_nothing(agents: Agents) -> None:
+    with ThreadPoolExecutor(PARALLEL) as threads:
+        results = [threads.submit(killed, agents, number) for number in range(ROUNDS)]
+    problems = [str(result.exception()) for result in results if result.exception()]
+    assert not problems, "\n\n".join(problems)
+    assert agents.held() == {name: [] for name in NAMES}
+    assert agents.kept() == {}
