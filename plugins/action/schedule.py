@@ -44,7 +44,7 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
-        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
+        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars, args.pop("avoid", None) or {})
         request = Request.from_json({**args["request"], **self._given_now()})
         # Before anything is placed: a session without its secrets would fail at its start.
         read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)

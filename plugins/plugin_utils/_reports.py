@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping
+from typing import Any, Dict, List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
@@ -35,10 +35,17 @@ PHASES = {
 }
 
 
-def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:
-    """The agents' reports, from the given results or else from the results that the hosts registered."""
+def agent_reports(
+    action: ComputeAction, given: List[Json] | None, task_vars: Json, avoid: Mapping[str, str] | None = None
+) -> List[Json]:
+    """The agents' reports, from the given results or else from the results that the hosts registered.
+
+    ``avoid`` has the reason for each agent that gets no new session.
+    """
     results = given or list(action.results_of_hosts(REPORT, task_vars).values())
-    return [dict(result.get("agent") or result) for result in results if result.get("agent") or result.get("name")]
+    found = [dict(result.get("agent") or result) for result in results if result.get("agent") or result.get("name")]
+    reasons = avoid or {}
+    return [{**report, "avoid": reasons[report["name"]]} if report["name"] in reasons else report for report in found]
 
 
 def agent_statuses(reports: List[Json]) -> List[AgentStatus]:
@@ -54,6 +61,11 @@ def route_to(host: str, address: str, task_vars: Json) -> Route:
     """The route of the controller's ssh to the address of a host: the inventory may name jump hosts for it."""
     hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
     return _ssh_route.route_to(address, hostvars[host]) if host in hostvars else Route(address)
+
+
+def addresses(task_vars: Json) -> Dict[str, str]:
+    """The address of each agent of the play, as the controller reaches it."""
+    return {str(host): address_of(str(host), task_vars) for host in task_vars.get("ansible_play_hosts_all") or ()}
 
 
 def address_of(host: str, task_vars: Json) -> str:

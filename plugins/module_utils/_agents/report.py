@@ -14,8 +14,8 @@ from typing import Any, Dict, List, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
-from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import gpu_ids
+from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
@@ -124,12 +124,12 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     ours = [listed for listed in everyone if is_ours(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
-    found = gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
+    gpus = gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
-        "capacity": overrides.capacity(info, found),
+        "capacity": overrides.capacity(info, gpus),
         "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),

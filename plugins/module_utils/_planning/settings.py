@@ -105,6 +105,21 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(TERMINATE,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
+    flag(
+        "preflight",
+        "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
+        "launch says which agents it avoids, and fails if none is left.",
+        since="1.1.0",
+    ),
+    Variable(
+        "preflight_age",
+        "int",
+        3600,
+        "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
+        "V(0), every launch checks.",
+        rules.within(0, _WEEK),
+        since="1.1.0",
+    ),
     Variable(
         "registry_username",
         "str",
