@@ -186,7 +186,8 @@ def unfit(findings: Sequence[Finding], agents: Sequence[str]) -> Dict[str, str]:
     """
     failed = [finding for finding in findings if finding.status == FAIL]
     bad = {finding.where: _reason(finding) for finding in reversed(failed) if finding.where in agents}
-    pairs = {tuple(finding.where.split(" -> ")): _reason(finding) for finding in failed if " -> " in finding.where}
+    between = [finding for finding in reversed(failed) if " -> " in finding.where]
+    pairs = {tuple(finding.where.split(" -> ")): _reason(finding) for finding in between}
     left = [pair for pair in pairs if not bad.keys() & set(pair)]
     for where, group in blamed([(pair[0], pair[1]) for pair in left]):
         name = where if where in agents else max(group[0], key=agents.index)

@@ -14,6 +14,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.preflight import PREFLIGHT_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
@@ -105,21 +106,6 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(TERMINATE,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
-    flag(
-        "preflight",
-        "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
-        "launch says which agents it avoids, and fails if none is left.",
-        since="1.1.0",
-    ),
-    Variable(
-        "preflight_age",
-        "int",
-        3600,
-        "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
-        "V(0), every launch checks.",
-        rules.within(0, _WEEK),
-        since="1.1.0",
-    ),
     Variable(
         "registry_username",
         "str",
@@ -216,7 +202,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
 )
 
-VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS
+VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS
 # What a launch reads, and the queue keeps with a waiting session.
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 

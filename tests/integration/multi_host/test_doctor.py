@@ -81,6 +81,6 @@ def test_a_closed_port_and_packets_lost_after_it_are_told_apart(mended: Lab, age
     wanted = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1}
     done = agents.launch("careful", session_preflight=True, **wanted).check()
     assert "agent3 is avoided" in done.text
-    assert "overlay on agent1 -> agent3" in done.text
+    assert "udp 4789 on agent2 -> agent3" in done.text
     assert {one["agent"] for one in Session(agents, "careful").document["containers"]} == {"agent1", "agent2"}
     agents.terminate("careful").check()
