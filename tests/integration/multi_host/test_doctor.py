@@ -56,7 +56,9 @@ def test_a_slow_agent_is_named_and_every_pair_is_measured(mended: Lab, agents: A
         ("ok", "overlay mtu", "all pairs"),
     ]
     # On a busy machine another pair may be slow, too.
-    assert [where for status, _check, where in findings(document, "throughput") if status == "warn" and "agent3" in where]
+    assert [
+        where for status, _check, where in findings(document, "throughput") if status == "warn" and "agent3" in where
+    ]
     rates = {(one["from"], one["to"]): one["mbits"] for one in document["overlay"]}
     assert len(rates) == 6
     assert max(rates["agent3", "agent1"], rates["agent3", "agent2"]) < 40
