@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
+from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import matrix
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check as last_check
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._reports import addresses
 
 SPEC = {
     "examinations": {"type": "str", "required": True},
@@ -17,6 +20,8 @@ SPEC = {
     "pools": {"type": "list", "elements": "str", "default": list(Requirements.pools)},
     "encrypted": {"type": "bool", "default": False},
     "head": {"type": "str", "default": ""},
+    "overlay": {"type": "dict", "default": {}},
+    "artifacts": {"type": "path"},
 }
 
 
@@ -35,7 +40,12 @@ class ActionModule(ComputeAction):
             for host, result in self.results_of_hosts(variable, task_vars).items():
                 probes[host].update(result.get("probe") or {})
         required = Requirements(options["pools"], options["encrypted"], options["head"])
-        return {"changed": False, **summarize(diagnose(reports, probes, required))}
+        findings = diagnose(reports, probes, required, options["overlay"])
+        result = {"changed": False, **summarize(findings, hosts), "overlay": matrix(probes)}
+        if not self._task.check_mode:
+            warning = last_check.write(options["artifacts"] or "", addresses(task_vars), result["unfit"])
+            result["warnings"] = [warning] if warning else []
+        return result
 
 
 def _lost(host: str) -> Json:

@@ -54,7 +54,7 @@ class ActionModule(ComputeAction):
         args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))
         artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
         args["kept"] = artifacts.session
-        avoided = reports.avoided(task_vars)
+        avoided = reports.avoided(task_vars, args.pop("avoid", None))
         fresh = FreshReports(self, known, task_vars, avoided)
         args["agents"] = [avoided.added_to(report) for report in args["agents"]]
         try:

@@ -27,8 +27,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     LOGS,
     TERMINATE,
 )
+from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check as last_check
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._reports import addresses
 from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import VARIABLE, plain_secrets, read_secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
@@ -68,6 +70,7 @@ class ActionModule(ComputeAction):
             _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
             read_secrets(requests[0].secrets, values.get(VARIABLE), self._loader)
             result["requests"] = [request.to_json() for request in requests]
+            result["last_check"] = _last_check(settings, addresses(task_vars))
             result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
         return result
 
@@ -131,6 +134,13 @@ def _check_group(request: Request, groups: List[str]) -> None:
     if groups and request.group not in groups:
         rule = "must be a resource group of an agent of this play, which are %s" % ", ".join(groups)
         raise InputError("session_resource_group", request.group, rule)
+
+
+def _last_check(settings: Json, agents: Dict[str, str]) -> Json | None:
+    """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
+    if not settings["session_preflight"]:
+        return None
+    return last_check.read(str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"]))
 
 
 def _check_agents(request: Request, inventory: List[str]) -> None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils import _tables as tables
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
@@ -19,6 +19,32 @@ def findings_table(findings: Sequence[Json]) -> List[str]:
     """A line for every finding."""
     columns = ("status", "check", "where", "found", "remedy")
     return views.table(columns, [[finding[column] for column in columns] for finding in findings])
+
+
+def avoided_agents(unfit: Mapping[str, str], age: float) -> List[str]:
+    """A line for each agent that a launch avoids; ``age`` is in seconds, 0 for a check of this launch.
+
+    >>> avoided_agents({"agent3": "swarm on agent3: in no Swarm"}, 720)
+    ['agent3 is avoided (checked 12 min ago): swarm on agent3: in no Swarm']
+    """
+    when = " (checked %s ago)" % views.show_seconds(age) if age else ""
+    return ["%s is avoided%s: %s" % (name, when, reason) for name, reason in sorted(unfit.items())]
+
+
+def overlay_matrix(pairs: Sequence[Json]) -> List[str]:
+    """A row for each agent that sends, and a column for each agent that receives."""
+    names = sorted({name for pair in pairs for name in (pair["from"], pair["to"])})
+    cells = {(pair["from"], pair["to"]): pair for pair in pairs}
+    rows = [[name] + [_link(cells.get((name, other))) for other in names] for name in names]
+    return views.table(["Mbit/s, ms", *names], rows)
+
+
+def _link(pair: Json | None) -> str:
+    """Throughput and latency, with a dash for what was not measured."""
+    if pair is None:
+        return "-"
+    shown = (("%.0f", pair["mbits"]), ("%.2f", pair["milliseconds"]))
+    return ", ".join("-" if value is None else text % value for text, value in shown)
 
 
 class FilterModule:
@@ -39,5 +65,7 @@ class FilterModule:
             "agents_table": tables.agents_table,
             "owners_table": tables.owners_table,
             "sessions_page": sessions_page,
+            "avoided_agents": avoided_agents,
             "findings_table": findings_table,
+            "overlay_matrix": overlay_matrix,
         }

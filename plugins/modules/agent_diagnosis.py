@@ -9,8 +9,9 @@ DOCUMENTATION = r"""
 module: agent_diagnosis
 short_description: Evaluate the examinations of all agents
 description:
-  - Evaluates on the controller what M(cluster.compute.agent_examination_info), M(cluster.compute.port_listener) and
-    M(cluster.compute.port_probe) returned on the hosts of the play.
+  - Evaluates on the controller what M(cluster.compute.agent_examination_info), M(cluster.compute.port_listener),
+    M(cluster.compute.port_probe), M(cluster.compute.overlay_network) and M(cluster.compute.overlay_probe) returned on the hosts of
+    the play.
 options:
   examinations:
     description:
@@ -19,7 +20,7 @@ options:
     required: true
   probes:
     description:
-      - The variables in which the hosts registered the results of M(cluster.compute.port_listener) and M(cluster.compute.port_probe).
+      - The variables in which the hosts registered the results of the modules that test ports and the overlay network.
     type: list
     elements: str
     default: []
@@ -39,6 +40,16 @@ options:
       - The agent whose Swarm is the right Swarm.
     type: str
     default: ""
+  overlay:
+    description:
+      - The plan of M(cluster.compute.overlay_plan), if there was a test of an overlay network.
+    type: dict
+    default: {}
+  artifacts:
+    description:
+      - The folder on the controller in which the result is kept for launches with a preflight.
+      - If not set, C(~/.cluster-compute).
+    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes.info
   - cluster.compute.attributes.action
@@ -56,6 +67,7 @@ seealso:
   - module: cluster.compute.agent_examination_info
   - module: cluster.compute.port_listener
   - module: cluster.compute.port_probe
+  - module: cluster.compute.overlay_probe
 """
 
 EXAMPLES = r"""
@@ -101,6 +113,33 @@ findings:
       description: How to fix it; empty if there is nothing to fix.
       returned: always
       type: str
+overlay:
+  description: The measurements of each pair of agents inside the overlay network.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    from:
+      description: The agent that sent.
+      returned: always
+      type: str
+    to:
+      description: The agent that received.
+      returned: always
+      type: str
+    mbits:
+      description: Throughput in megabits per second, null if it was not measured.
+      returned: always
+      type: float
+    milliseconds:
+      description: Latency, the least of several round trips, null if it was not measured.
+      returned: always
+      type: float
+unfit:
+  description: The agents that sessions should avoid, each with the check that failed.
+  returned: success
+  type: dict
+  sample: {agent3: "udp 4789 on agent1 -> agent3: does not arrive at 192.0.2.13"}
 fit:
   description: Whether no check failed.
   returned: success

@@ -140,6 +140,38 @@ report:
       description: The version of the cgroup hierarchy.
       returned: when the agent is reachable
       type: str
+    cgroup_driver:
+      description: The cgroup driver of the engine.
+      returned: when the agent is reachable
+      type: str
+      sample: systemd
+    systemd:
+      description: Whether systemd manages the host.
+      returned: when the agent is reachable
+      type: bool
+    neighbours:
+      description: The number of neighbours that the kernel keeps for all networks together; 0 if it is not known.
+      returned: when the agent is reachable
+      type: int
+      sample: 1024
+    gpus:
+      description: The number of device nodes of NVIDIA GPUs on the host.
+      returned: when the agent is reachable
+      type: int
+    gpu_runtime:
+      description: Whether the engine has the runtime C(nvidia).
+      returned: when the agent is reachable
+      type: bool
+    log_driver:
+      description: The default logging driver of the engine.
+      returned: when the agent is reachable
+      type: str
+      sample: json-file
+    storage:
+      description: The storage driver of the engine and its file system.
+      returned: when the agent is reachable
+      type: str
+      sample: overlay2 on extfs
     nofile:
       description: The number of open files that a container can get; 0 if it is not known.
       returned: when the agent is reachable
@@ -150,6 +182,11 @@ report:
       type: int
     networks:
       description: The subnets of the engine's networks, without networks of sessions.
+      returned: when the agent is reachable
+      type: list
+      elements: str
+    session_networks:
+      description: The subnets of the networks of sessions.
       returned: when the agent is reachable
       type: list
       elements: str

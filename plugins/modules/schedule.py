@@ -29,6 +29,11 @@ options:
     type: list
     elements: dict
     default: []
+  avoid:
+    description:
+      - The agents that get no container of a new session, each with the reason. The action plugin adds it to O(agents).
+    type: dict
+    default: {}
   queue_policy:
     description:
       - V(backfill) lets a later session start if it fits and an earlier session does not.
@@ -249,6 +254,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 ARGUMENT_SPEC = {
     "request": {"type": "dict", "required": True},
     "agents": {"type": "list", "elements": "dict", "default": []},
+    "avoid": {"type": "dict", "default": {}},
     "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
     "queue_age_bound": {"type": "int", "default": 3600},
     "lease": {"type": "int", "default": 600},

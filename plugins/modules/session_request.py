@@ -62,6 +62,12 @@ paths:
   type: list
   elements: str
   returned: with O(entry_point=main)
+last_check:
+  description:
+    - The result of the last check of these agents, if there is a preflight and the result is not too old; otherwise null.
+    - C(unfit) has the reason for each agent that failed it, and C(age) is in seconds.
+  type: dict
+  returned: with O(entry_point=main)
 is_pattern:
   description: Whether the name is a pattern, which several sessions may match.
   type: bool

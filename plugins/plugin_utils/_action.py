@@ -37,6 +37,8 @@ _OF_ENGINES = frozenset(
         "image_load",
         "logs_info",
         "network",
+        "overlay_network",
+        "overlay_probe",
         "port_listener",
         "port_probe",
         "ssh",

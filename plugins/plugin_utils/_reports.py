@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, List, Mapping, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
@@ -40,31 +40,39 @@ PHASES = {
 
 @dataclass(frozen=True)
 class Avoided:
-    """Subnets and ports at which earlier attempts of this launch have failed: a report may not show what has them."""
+    """What a launch avoids though the reports do not show why.
+
+    Subnets and ports are those at which earlier attempts of this launch have failed. ``agents`` has the reason for each agent
+    that gets no new session.
+    """
 
     subnets: Tuple[str, ...] = ()
     ports: Tuple[int, ...] = ()
+    agents: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> Json:
         return {"subnets": list(self.subnets), "ports": list(self.ports)}
 
     def added_to(self, report: Json) -> Json:
         """The report of an agent on which these are in use."""
+        if report.get("name") in self.agents:
+            report = {**report, "avoid": self.agents[report["name"]]}
         if not self.subnets:
             return report
         routes = [*(report.get("routes") or ()), *self.subnets]
         return {**report, "routes": routes, "ports": [*(report.get("ports") or ()), *self.ports]}
 
 
-def avoided(task_vars: Json) -> Avoided:
-    """The addresses of the attempts before, if the last attempt failed because of them."""
+def avoided(task_vars: Json, agents: Mapping[str, str] | None = None) -> Avoided:
+    """The addresses of the attempts before, if the last attempt failed because of them, and these agents."""
     scheduled, recorded = task_vars.get(SCHEDULED) or {}, task_vars.get(RECORDED) or {}
     plan = scheduled.get("plan") or {}
     if not recorded.get("retried") or recorded["retried"] != (plan.get("session") or {}).get("launch"):
-        return Avoided()
+        return Avoided(agents=agents or {})
     before = scheduled.get("avoided") or {}
     ports = [port["host_port"] for container in plan["containers"] for port in container["ports"]]
-    return Avoided((*before.get("subnets", ()), plan["network"]["subnet"]), (*before.get("ports", ()), *ports))
+    subnets = (*before.get("subnets", ()), plan["network"]["subnet"])
+    return Avoided(subnets, (*before.get("ports", ()), *ports), agents or {})
 
 
 def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:
@@ -86,6 +94,11 @@ def route_to(host: str, address: str, task_vars: Json) -> Route:
     """The route of the controller's ssh to the address of a host: the inventory may name jump hosts for it."""
     hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
     return _ssh_route.route_to(address, hostvars[host]) if host in hostvars else Route(address)
+
+
+def addresses(task_vars: Json) -> Dict[str, str]:
+    """The address of each agent of the play, as the controller reaches it."""
+    return {str(host): address_of(str(host), task_vars) for host in task_vars.get("ansible_play_hosts_all") or ()}
 
 
 def address_of(host: str, task_vars: Json) -> str:

@@ -18,7 +18,7 @@ ALLOWED = re.compile(
     r"""
     MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
-    | docs/[\w./-]+\.(md|rst|svg|yml)
+    | docs/[\w./-]+\.(md|png|rst|svg|yml)
     | examples/[\w./-]+
     | extensions/front_end/cluster_session\.py
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
@@ -26,9 +26,9 @@ ALLOWED = re.compile(
     | playbooks/[\w./-]+\.(yml|j2|html)
     | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
     | plugins/filter/\w+\.yml
-    | roles/(agent|image|session|ssh)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
-    | roles/(agent|image|session|ssh)/(files|templates)/[\w./-]+
-    | roles/(agent|image|session|ssh)/README\.md
+    | roles/(agent|image|session|ssh|timer)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
+    | roles/(agent|image|session|ssh|timer)/(files|templates)/[\w./-]+
+    | roles/(agent|image|session|ssh|timer)/README\.md
     """,
     re.VERBOSE,
 )

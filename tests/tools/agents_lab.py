@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,12 @@ SCENARIO = "multi_host"
 NAMES = ("agent1", "agent2", "agent3")
 SHARED = ROOT / "extensions/molecule/shared"
 IMAGE = "cluster-compute-test/agent-engine:1"
+BARE = "cluster-compute-test/agent:1"
+# Debian suites of the hosts in turn, as in AGENT_SUITES=bookworm,trixie,trixie+containerd: the last of these has containerd's image store.
+SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
-PACKAGES = "docker.io iptables iproute2 python3-docker"
+# The engine recommends its client, which is a package of its own in newer suites.
+PACKAGES = "docker.io iptables iproute2 python3-docker $(apt-cache show docker-cli 2>/dev/null | grep -q ^Package: && echo docker-cli)"
 # Room for two containers of one CPU on each.
 ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
 LOOKS = (
@@ -49,6 +54,27 @@ BUILD = """
     - ansible.builtin.include_tasks: {shared}/image.yml
       when: have.rc != 0
 """
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host of the lab is made of."""
+
+    suite: str
+    has_containerd_store: bool
+
+    @classmethod
+    def of(cls, agent: str) -> Host:
+        suite, _plus, store = SUITES[NAMES.index(agent) % len(SUITES)].partition("+")
+        return cls(suite, store == "containerd")
+
+    @property
+    def bare(self) -> str:
+        return BARE if self.suite == "bookworm" else BARE.replace("agent:", f"agent-{self.suite}:")
+
+    @property
+    def image(self) -> str:
+        return IMAGE if self.suite == "bookworm" else IMAGE.replace("engine:", f"engine-{self.suite}:")
 
 
 class Lab:
@@ -138,35 +164,37 @@ class Lab:
         run(["docker", "unpause", self.container(agent)])
 
     def make_image(self) -> None:
-        """Build the image of the hosts, with the engine's packages, if this engine does not have it."""
+        """Build the images of the hosts, with the engine's packages, if this engine does not have them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        agents = {"hosts": {name: {} for name in NAMES}, "vars": ROOM}
+        hosts = {name: Host.of(name) for name in NAMES}
+        agents = {"hosts": {name: {"lab_agent_image": host.image} for name, host in hosts.items()}, "vars": ROOM}
         self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
         with lock("agent-image"):
-            self._build_image()
+            for host in set(hosts.values()):
+                self._build_image(host)
 
-    def _build_image(self) -> None:
-        if run(["docker", "image", "inspect", IMAGE]).code == 0:
+    def _build_image(self, host: Host) -> None:
+        if run(["docker", "image", "inspect", host.image]).code == 0:
             return
         if os.geteuid() != 0:
             raise RuntimeError(
-                f"The image {IMAGE} is missing and debootstrap needs root: run `make images` as root once."
+                f"The image {host.image} is missing and debootstrap needs root: run `make images` as root once."
             )
         playbook = self.folder / "image.yml"
         playbook.write_text(BUILD.format(shared=SHARED))
-        self.play(playbook).check()
+        self.play(playbook, "-e", f"lab_image={host.bare}", "-e", f"lab_suite={host.suite}").check()
         install = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {PACKAGES} && apt-get clean"
         builder = self.name + "-build"
         run(["docker", "rm", "-f", builder])
-        run(
-            ["docker", "run", "--name", builder, "cluster-compute-test/agent:1", "sh", "-c", install], timeout=300
-        ).check()
-        run(["docker", "commit", builder, IMAGE]).check()
+        run(["docker", "run", "--name", builder, host.bare, "sh", "-c", install], timeout=300).check()
+        run(["docker", "commit", builder, host.image]).check()
         run(["docker", "rm", builder])
 
     def _make_engine(self, agent: str) -> None:
-        parent = json.dumps({"cgroup-parent": f"/cluster-compute-test/{self.name[21:]}-{agent}"})
-        self.shell(agent, f"mkdir -p /etc/docker; echo '{parent}' > /etc/docker/daemon.json").check()
+        options: dict[str, Any] = {"cgroup-parent": f"/cluster-compute-test/{self.name[21:]}-{agent}"}
+        if Host.of(agent).has_containerd_store:
+            options["features"] = {"containerd-snapshotter": True}
+        self.shell(agent, f"mkdir -p /etc/docker; echo '{json.dumps(options)}' > /etc/docker/daemon.json").check()
         if self.shell(agent, "docker info").code != 0:
             self.shell(agent, START).check()
         deadline = time.monotonic() + 60

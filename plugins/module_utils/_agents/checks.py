@@ -25,6 +25,8 @@ CLOCK_WARN, CLOCK_FAIL = 2.0, 30.0
 DISK_WARN, DISK_FAIL = 10 << 30, 2 << 30
 NOFILE_WARN = 65536
 MEMLOCK_WARN = 64 << 20
+# The kernel's own default.
+NEIGHBOURS_WARN = 1024
 # The storage drivers that can have a size for each container; XFS also needs the mount option pquota.
 QUOTAS = ("overlay2 on xfs", "btrfs", "zfs")
 
@@ -177,6 +179,41 @@ def _pool(report: Json, required: Requirements) -> Verdict:
     return OK, "%s has a free subnet" % ", ".join(required.pools), ""
 
 
+def _drivers(report: Json, _required: Requirements) -> Verdict:
+    """The engine's drivers that work badly with sessions on this host."""
+    storage, driver, version = report["storage"], report["cgroup_driver"], report["cgroup_version"]
+    found = "storage %s, cgroups %s" % (storage or "not known", driver or "not known")
+    if storage.startswith("vfs"):
+        return WARN, found + ": every container gets a copy of its image", "set its storage-driver to overlay2"
+    # systemd rewrites the devices of cgroups that it does not manage: https://github.com/NVIDIA/nvidia-container-toolkit/issues/48
+    if driver == "cgroupfs" and version == "2" and report["systemd"]:
+        remedy = (
+            'set its exec-opts to ["native.cgroupdriver=systemd"], or containers lose their GPUs when systemd reloads'
+        )
+        return WARN, found + ", and systemd manages the host", remedy
+    return OK, found, ""
+
+
+def _neighbours(report: Json, _required: Requirements) -> Verdict:
+    limit = report["neighbours"]
+    if not limit:
+        return OK, "not known", ""
+    found = "up to %d in all networks together" % limit
+    if limit < NEIGHBOURS_WARN:
+        return WARN, found, "raise net.ipv4.neigh.default.gc_thresh3 with sysctl to at least %d" % NEIGHBOURS_WARN
+    return OK, found, ""
+
+
+def _gpus(report: Json, _required: Requirements) -> Verdict:
+    count = report["gpus"]
+    if not count:
+        return OK, "none", ""
+    if not report["gpu_runtime"]:
+        remedy = "install the NVIDIA Container Toolkit and run nvidia-ctk runtime configure --runtime=docker there"
+        return WARN, "%d, and the engine has no runtime nvidia" % count, remedy
+    return OK, "%d, with the runtime nvidia" % count, ""
+
+
 def _nfs(report: Json, _required: Requirements) -> Verdict:
     return (
         OK,
@@ -214,6 +251,9 @@ _ALONE: Tuple[Check, ...] = (
     ("cgroups", _cgroups),
     ("limits", _limits),
     ("bounds", _bounds),
+    ("drivers", _drivers),
+    ("neighbours", _neighbours),
+    ("gpus", _gpus),
     ("pool", _pool),
     ("nfs", _nfs),
 )

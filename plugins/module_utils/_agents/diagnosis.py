@@ -20,7 +20,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.checks imp
     Verdict,
     check_agent,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved
+from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import blamed, check_overlay
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved, right_cluster
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 # A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
@@ -31,7 +32,7 @@ def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding
     """Whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
     nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in reports])
     joined = [node for node in nodes if node.state == "active"]
-    cluster = _right_cluster(joined, required.head)
+    cluster = right_cluster(joined, required.head)
     findings = [
         Finding("swarm", node.name, *_membership(node, report["swarm"]["error"], cluster))
         for node, report in zip(nodes, reports)
@@ -40,13 +41,6 @@ def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding
     if joined:
         findings.append(Finding("quorum", "all", *_quorum(managers, len(reports))))
     return findings
-
-
-def _right_cluster(joined: Sequence[Node], head: str) -> str:
-    """The Swarm of the head, or the Swarm of most agents."""
-    ids = [node.cluster for node in joined if node.cluster]
-    first = next((node.cluster for node in joined if node.name == head), "")
-    return first or max(ids, key=ids.count, default="")
 
 
 def _membership(node: Node, error: str, cluster: str) -> Verdict:
@@ -162,14 +156,17 @@ _PAIRS: Tuple[Tuple[str, PairTest, PairTest, str], ...] = (
 )
 
 
-def diagnose(reports: Sequence[Json], probes: Dict[str, Json], required: Requirements) -> List[Finding]:
-    """The complete table: failures first, then warnings."""
+def diagnose(
+    reports: Sequence[Json], probes: Dict[str, Json], required: Requirements, plan: Json | None = None
+) -> List[Finding]:
+    """The complete table: failures first, then warnings. ``plan`` is that of the overlay network."""
     several = len(reports) > 1
     findings = [finding for report in reports for finding in check_agent(report, required, several)]
     up = [report for report in reports if report["reachable"]]
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
         findings += check_isolation(up, probes)
+        findings += check_overlay(plan or {}, probes)
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 
 
@@ -182,20 +179,40 @@ def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[F
     ]
 
 
-def summarize(findings: Sequence[Finding]) -> Json:
-    """The result: the findings, their number by status, and the outcome in one sentence."""
+def unfit(findings: Sequence[Finding], agents: Sequence[str]) -> Dict[str, str]:
+    """The agents that sessions should avoid, with the first check that failed on each.
+
+    Of a pair that fails, it is the agent that most failing pairs have in common, else the later agent of the inventory.
+    """
+    failed = [finding for finding in findings if finding.status == FAIL]
+    bad = {finding.where: _reason(finding) for finding in reversed(failed) if finding.where in agents}
+    between = [finding for finding in reversed(failed) if " -> " in finding.where]
+    pairs = {tuple(finding.where.split(" -> ")): _reason(finding) for finding in between}
+    left = [pair for pair in pairs if not bad.keys() & set(pair)]
+    for where, group in blamed([(pair[0], pair[1]) for pair in left]):
+        name = where if where in agents else max(group[0], key=agents.index)
+        if not bad.keys() & set(group[0]):
+            bad[name] = pairs[group[0]]
+    return bad
+
+
+def _reason(finding: Finding) -> str:
+    return "%s on %s: %s" % (finding.check, finding.where, finding.found.rstrip("."))
+
+
+def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
+    """The result: the findings, their number by status, the agents to avoid, and the outcome in one sentence."""
     counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
-    failed = [
-        "%s on %s: %s" % (finding.check, finding.where, finding.found) for finding in findings if finding.status == FAIL
-    ]
+    failed = [_reason(finding) for finding in findings if finding.status == FAIL]
     sentence = "%d of %d checks failed: %s." % (
         counts[FAIL],
         len(findings),
-        "; ".join(text.rstrip(".") for text in failed[:8]),
+        "; ".join(failed[:8]),
     )
     return {
         "fit": not counts[FAIL],
         "counts": counts,
         "findings": [finding.to_json() for finding in findings],
+        "unfit": unfit(findings, agents),
         "message": sentence if counts[FAIL] else "All agents can run sessions.",
     }

@@ -69,7 +69,9 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     address = swarm["address"] or host.own_address(options["addresses"])
     limits = host.engine_limits(options["docker_host"])
     root = info.get("DockerRootDir") or "/var/lib/docker"
-    networks = [network_entry(entry) for entry in engine.networks(everyone=True) if not _is_ours(entry)]
+    everyone = engine.networks(everyone=True)
+    networks = [network_entry(entry) for entry in everyone if not _is_ours(entry)]
+    sessions = [network_entry(entry) for entry in everyone if _is_ours(entry)]
     image = engine.image(options["image"]) is not None
     return {
         "engine": info.get("ServerVersion", ""),
@@ -80,12 +82,18 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "disk_free": free_space(root),
         "cgroups": _cgroups(info),
         "cgroup_version": str(info.get("CgroupVersion") or 1),
+        "cgroup_driver": str(info.get("CgroupDriver") or ""),
+        "systemd": host.has_systemd(),
+        "neighbours": host.neighbours(),
+        "gpus": len(host.gpu_nodes()),
+        "gpu_runtime": "nvidia" in (info.get("Runtimes") or {}),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
         "open_api": _open_api(info),
         "nofile": limits.nofile,
         "memlock": limits.memlock,
         "networks": [subnet for network in networks for subnet in network["subnets"]],
+        "session_networks": [subnet for network in sessions for subnet in network["subnets"]],
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
@@ -153,14 +161,22 @@ def _test_esp(engine: Engine, image: str) -> Json:
 
 
 def check_body(image: str, command: Sequence[str], network: str, token: str) -> Json:
-    """The request that creates a container of a check: without capabilities, and without a label of a session."""
+    """The request that creates a container of a check: without capabilities, and without a label of a session.
+
+    Its log can be read, whatever driver the engine uses for others.
+    """
     return {
         "Image": image,
         "User": "0:0",
         "Entrypoint": list(command),
         "Cmd": [],
         "Labels": {LABEL_CHECK: token},
-        "HostConfig": {"NetworkMode": network, "CapDrop": ["ALL"], "Memory": 64 << 20},
+        "HostConfig": {
+            "NetworkMode": network,
+            "CapDrop": ["ALL"],
+            "Memory": 64 << 20,
+            "LogConfig": {"Type": "json-file"},
+        },
     }
 
 
@@ -180,9 +196,7 @@ def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:
 
 def start_container(engine: Engine, name: str, body: Json) -> str:
     """Start a container of a check. Ended containers of checks that were killed are removed first."""
-    for listed in engine.containers(everyone=True):
-        if LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited") and _is_old(listed):
-            engine.remove(listed["Id"], name)
+    remove_old_containers(engine)
     identity = engine.create(name, body)
     try:
         engine.start(identity, name)
@@ -190,6 +204,13 @@ def start_container(engine: Engine, name: str, body: Json) -> str:
         engine.remove(identity, name)
         raise
     return identity
+
+
+def remove_old_containers(engine: Engine) -> None:
+    """Remove the ended containers of checks that were killed."""
+    for listed in engine.containers(everyone=True):
+        if LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited") and _is_old(listed):
+            engine.remove(listed["Id"], listed["Id"][:12])
 
 
 def _is_old(listed: Json) -> bool:

@@ -118,11 +118,19 @@ def existing(paths: Sequence[str], seconds: float = 10.0) -> Dict[str, bool]:
     return dict(found)
 
 
-def gpu_ids(proc: str = "/proc") -> List[str]:
-    """The UUIDs of the NVIDIA devices whose driver is loaded."""
-    files = sorted(glob.glob("%s/driver/nvidia/gpus/*/information" % proc))
-    matches = (re.search(r"^GPU UUID:\s*(\S+)", read(name), re.MULTILINE) for name in files)
-    return [match.group(1) for match in matches if match]
+def gpu_nodes(dev: str = "/dev") -> List[str]:
+    """The device nodes of NVIDIA GPUs, whether or not containers can use them."""
+    return sorted(name for name in glob.glob("%s/nvidia*" % dev) if re.search(r"/nvidia[0-9]+$", name))
+
+
+def neighbours(proc: str = "/proc") -> int:
+    """How many neighbours the kernel keeps in all network namespaces together; 0 if it is not known."""
+    return _number(read("%s/sys/net/ipv4/neigh/default/gc_thresh3" % proc))
+
+
+def has_systemd(run: str = "/run") -> bool:
+    """Whether systemd manages this host: https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html"""
+    return os.path.isdir("%s/systemd/system" % run)
 
 
 def cpu_ids(count: int) -> List[int]:

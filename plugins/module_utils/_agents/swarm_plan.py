@@ -97,6 +97,13 @@ def resolved(nodes: Sequence[Node]) -> List[Node]:
     return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
 
 
+def right_cluster(joined: Sequence[Node], head: str) -> str:
+    """The Swarm of the head, or the Swarm of most agents."""
+    ids = [node.cluster for node in joined if node.cluster]
+    first = next((node.cluster for node in joined if node.name == head), "")
+    return first or max(ids, key=ids.count, default="")
+
+
 def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
     return next((clusters[manager] for manager in managers if manager in clusters), "")
 

@@ -53,6 +53,7 @@ class Agent:
     reachable: bool = True
     reason: str = ""
     may_return: bool = True
+    avoid: str = ""
     architecture: str = ""
     publish: str = "127.0.0.1"
     mtu: int = 1500
@@ -91,6 +92,7 @@ class Agent:
             reachable=bool(data.get("reachable", True)),
             reason=str(data.get("reason") or ""),
             may_return=bool(data.get("may_return", True)),
+            avoid=str(data.get("avoid") or ""),
             architecture=str(data.get("architecture") or ""),
             publish=str(data.get("publish") or "127.0.0.1"),
             mtu=int(data.get("mtu") or 1500),

@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker import sec
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
 STOP_MARGIN = 2
+GPUS_SEEN, NO_GPU = "NVIDIA_VISIBLE_DEVICES", "void"
 # The logging drivers that keep files on the agent, and rotate them.
 ROTATING = ("json-file", "local")
 # What neither training nor the SSH runtime needs: device nodes, and capabilities of files. AUDIT_WRITE stays: Debian's sshd ends a
@@ -126,7 +127,13 @@ def network_options(network: Network) -> Dict[str, str]:
 
 def _environment(container: Container, image_path: str) -> List[str]:
     path = container.environment.get("PATH") or image_path or DEFAULT_PATH
-    merged = {**container.environment, "PATH": "%s:%s/bin" % (path, RUNTIME_PATH)}
+    merged = {
+        **container.environment,
+        "PATH": "%s:%s/bin" % (path, RUNTIME_PATH),
+        # An agent whose default runtime is nvidia gives every GPU to a container whose image or user says "all".
+        # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+        GPUS_SEEN: ",".join(container.resources.devices) or NO_GPU,
+    }
     return ["%s=%s" % item for item in merged.items()]
 
 

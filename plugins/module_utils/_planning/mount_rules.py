@@ -62,5 +62,8 @@ def _mount(variable: str, value: Any) -> Mount:
 def _reserved(target: str) -> bool:
     """What a data folder would hide."""
     own = (RUNTIME_PATH, "/etc", "/proc", "/sys", "/dev", "/run/sshd")
-    inside = any(target == path or target.startswith(path + "/") for path in own)
+    # A mount there asks NVIDIA's runtime for GPUs, whatever the container was given:
+    # https://github.com/NVIDIA/nvidia-container-toolkit/blob/main/internal/config/image/cuda_image.go
+    refused = (*own, "/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
+    inside = any(target == path or target.startswith(path + "/") for path in refused)
     return inside or any(path.startswith(target + "/") for path in own)

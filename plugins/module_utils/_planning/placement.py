@@ -86,8 +86,8 @@ def _refusal(agent: Agent, demand: Demand) -> str:
         return _excluded(agent, demand)
     if not agent.reachable:
         return "cannot be reached (%s)" % agent.reason if agent.reason else "cannot be reached"
-    if not agent.schedulable:
-        return "is not schedulable"
+    if not agent.schedulable or agent.avoid:
+        return "is avoided, because it failed the check (%s)" % agent.avoid if agent.avoid else "is not schedulable"
     if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
         return "is %s, and the image is for %s" % (agent.architecture, agent.image_architecture)
     return ""

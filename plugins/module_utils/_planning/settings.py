@@ -14,6 +14,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.preflight import PREFLIGHT_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
@@ -201,7 +202,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
 )
 
-VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS
+VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS
 # What a launch reads, and the queue keeps with a waiting session.
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 

@@ -51,6 +51,10 @@ def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None
     assert "failed=0" in recap(done, "agent2")
     assert "failed=1" in recap(done, "agent3")
     assert joined.shell("agent3", PLACE).text.strip() == "active true"
+    check = agents.play("check_agents", agent_check_seconds=0)
+    assert check.code == 2
+    assert "swarm on agent3: in another Swarm" in check.message
+    assert "overlay        all pairs  2 of 2 arrive" in check.text
     joined.shell("agent3", "docker swarm leave --force").check()
 
 

@@ -43,3 +43,9 @@ def test_a_fault_has_a_finding_with_a_remedy(controller: Controller) -> None:
     assert failed["clock"]["found"].endswith(" min ahead of the controller's") or "1.0 h" in failed["clock"]["found"]
     assert failed["clock"]["remedy"] == "run a time service (chrony, systemd-timesyncd) on all hosts"
     assert "clock on localhost" in done.message
+
+    preflight = {"session_name": "careful", "session_preflight": True, "session_preflight_age": 0}
+    refused = controller.play("cluster_session", ansible_python_interpreter=str(python), **preflight)
+    assert refused.code == 2
+    assert "No agent passes the check: clock on localhost" in refused.message
+    assert "careful" not in {row["name"] for row in controller.sessions()}

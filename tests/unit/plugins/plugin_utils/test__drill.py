@@ -60,8 +60,9 @@ class World:
         (self.folder / name / "session.json").write_text(json.dumps(document))
         return Ended(0, f"Session {name}: RUNNING (cluster session)", 2.0)
 
-    def session_exec(self, _name: str, _variables: dict[str, Any]) -> Ended:
-        return Ended(1 if self.broken == "no answer" else 0, "sub1 does not answer.", 1.0)
+    def session_exec(self, name: str, _variables: dict[str, Any]) -> Ended:
+        is_lost = not (self.folder / name).exists()
+        return Ended(1 if is_lost or self.broken == "no answer" else 0, "sub1 does not answer.", 1.0)
 
     def terminate(self, name: str, _variables: dict[str, Any]) -> Ended:
         if self.broken != "left on the controller" and (self.folder / name).exists():

@@ -9,6 +9,7 @@ import doctest
 from typing import Any
 
 import pytest
+from check_samples import CONTROLLERS, GIB, NAMES, THREE, probes, report, swarm
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import checks, examination
 from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
@@ -18,84 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.checks imp
     Finding,
     Requirements,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
-
-GIB = 1 << 30
-CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")
-
-
-def swarm(number: int, cluster: str = "home", **changes: Any) -> dict[str, Any]:
-    found = {
-        "state": "active",
-        "node_id": f"node{number}",
-        "cluster_id": cluster,
-        "manager": number <= 3,
-        "managers": ["node1", "node2", "node3"],
-        "address": f"192.0.2.{number}",
-        "error": "",
-    }
-    return {**found, **changes}
-
-
-def report(number: int, **changes: Any) -> dict[str, Any]:
-    """An agent without a fault."""
-    found = {
-        "name": f"agent{number}",
-        "reachable": True,
-        "reason": "",
-        "address": f"192.0.2.{number}",
-        "python": "3.11.2",
-        "nfs": True,
-        "routes": ["192.0.2.0/24"],
-        "engine": "20.10.24+dfsg1",
-        "sdk": "5.0.3",
-        "runtime": True,
-        "image": True,
-        "disk": "/var/lib/docker",
-        "disk_free": 50 * GIB,
-        "cgroups": dict.fromkeys(CONTROLLERS, True),
-        "cgroup_version": "2",
-        "nofile": 1048576,
-        "memlock": -1,
-        "networks": ["172.17.0.0/16"],
-        "log_driver": "json-file",
-        "storage": "overlay2 on extfs",
-        "open_api": [],
-        "mtu": 1500,
-        "esp": True,
-        "esp_reason": "taken",
-        "clock": 0.0,
-        "swarm": swarm(number),
-    }
-    return {**found, **changes}
-
-
-def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
-    """All agents receive the datagrams of all others, except for one pair and channel."""
-    channels = ("4789/udp", "7946/udp", "full")
-    pairs = [(one, other) for one in names for other in names if one != other]
-    received = {name: [] for name in names}
-    connected: dict[str, Any] = {name: {} for name in names}
-    for one, other in pairs:
-        received[other] += [[one, channel] for channel in channels if (one, other, channel) != closed]
-        ports = {"7946": "open", "2377": "open"}
-        if closed[:2] == (one, other) and closed[2] in ports:
-            ports[closed[2]] = "silent"
-        connected[one][other] = ports
-    return {
-        name: {
-            "listened": True,
-            "sent": True,
-            "contained": True,
-            "received": received[name],
-            "connected": connected[name],
-        }
-        for name in names
-    }
-
-
-NAMES = ("agent1", "agent2", "agent3")
-THREE = [report(number) for number in (1, 2, 3)]
+from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize, unfit
 
 
 def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -113,7 +37,7 @@ def test_three_agents_without_a_fault_pass() -> None:
         "path mtu",
         "isolation",
     }
-    assert summarize(findings)["fit"]
+    assert summarize(findings, NAMES)["fit"]
 
 
 def test_a_single_agent_needs_no_swarm_and_no_ports() -> None:
@@ -146,6 +70,10 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "limits": ({"nofile": 20000, "memlock": 8 << 20}, WARN, "nofile 20000, memlock 8m", "raise LimitNOFILE"),
     "bounds": ({"log_driver": "journald"}, WARN, "pids bounded, logs where journald sends them, files not bounded (overlay2 on extfs)", "bound the logs"),
+    "drivers": ({"cgroup_driver": "cgroupfs"}, WARN, "storage overlay2 on extfs, cgroups cgroupfs, and systemd manages the host", "set its exec-opts"),
+    "drivers, storage": ({"storage": "vfs"}, WARN, "storage vfs, cgroups systemd: every container gets a copy", "set its storage-driver to overlay2"),
+    "neighbours": ({"neighbours": 512}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
+    "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
     "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),
@@ -233,9 +161,30 @@ def test_an_agent_that_cannot_listen_or_is_lost_meanwhile_is_a_warning(earlier: 
     ]
 
 
+UNFIT = {
+    "an agent": ([("disk", "agent2")], ["agent2"]),
+    "the agent that all pairs have in common": (
+        [("overlay", "agent1 -> agent2"), ("overlay", "agent3 -> agent2")],
+        ["agent2"],
+    ),
+    "the later agent of a single pair": ([("udp 4789", "agent3 -> agent1")], ["agent3"]),
+    "pairs of an agent that fails by itself": ([("swarm", "agent1"), ("overlay", "agent1 -> agent3")], ["agent1"]),
+    "nobody, for what concerns all": ([("quorum", "all")], []),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_the_agents_to_avoid(case: str) -> None:
+    failed, bad = UNFIT[case]
+    findings = [Finding(check, where, FAIL, "it fails.") for check, where in failed]
+    found = unfit([*findings, Finding("clock", "agent1", WARN, "late")], NAMES)
+    assert sorted(found) == bad
+    assert all(reason.endswith(": it fails") for reason in found.values())
+
+
 def test_the_outcome_is_one_sentence() -> None:
-    summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()))
-    assert summary["message"] == "1 of 11 checks failed: engine on agent1: 19.03."
+    summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
+    assert summary["message"] == "1 of 14 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

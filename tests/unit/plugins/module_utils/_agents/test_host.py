@@ -61,15 +61,17 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     assert host.routes(nowhere) == []
     assert host.listening_ports(nowhere) == set()
     assert host.underlay_mtu([], nowhere, nowhere) == 0
-    assert host.gpu_ids(nowhere) == []
+    assert host.gpu_nodes(nowhere) == []
+    assert host.neighbours(nowhere) == 0
+    assert host.has_systemd(nowhere) is False
     assert host.swarm_cluster(nowhere) == ""
     assert host.engine_limits("unix:///no/such.sock", nowhere) == Limits()
 
 
-def test_gpus(tmp_path: Path) -> None:
-    for bus, name in (("0000:02:00.0", "GPU-b"), ("0000:01:00.0", "GPU-a")):
-        write(tmp_path, f"driver/nvidia/gpus/{bus}/information", f"Model: \t\t A100\nGPU UUID:   \t {name}\n")
-    assert host.gpu_ids(str(tmp_path)) == ["GPU-a", "GPU-b"]
+def test_gpu_nodes_are_the_numbered_ones(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-caps"):
+        write(tmp_path, name, "")
+    assert [name.rpartition("/")[2] for name in host.gpu_nodes(str(tmp_path))] == ["nvidia0", "nvidia1"]
 
 
 @pytest.mark.parametrize(

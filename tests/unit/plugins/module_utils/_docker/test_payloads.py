@@ -52,6 +52,24 @@ def test_network_by_name_with_a_static_address_and_every_name() -> None:
     assert [one.split(":")[0] for one in hosts] == ["main1"] + [f"sub{index}" for index in (*range(1, 10), 11)]
 
 
+GPUS: list[tuple[dict[str, str], tuple[Gpu, ...], str]] = [
+    ({}, (), "void"),
+    ({"NVIDIA_VISIBLE_DEVICES": "all"}, (), "void"),
+    ({"NVIDIA_VISIBLE_DEVICES": "all"}, (Gpu("GPU-a"),), "GPU-a"),
+    ({}, (Gpu("GPU-a"), Gpu("MIG-b")), "GPU-a,MIG-b"),
+]
+
+
+@pytest.mark.parametrize(("environment", "gpus", "seen"), GPUS)
+def test_a_container_sees_its_own_gpus_whatever_image_or_user_ask_for(
+    environment: dict[str, str], gpus: tuple[Gpu, ...], seen: str
+) -> None:
+    plan = Shape(environment=environment).plan()
+    first = plan.containers[0]
+    made = container_body(plan, replace(first, resources=replace(first.resources, gpus=gpus)), AgentSettings())
+    assert [text for text in made["Env"] if text.startswith("NVIDIA_")] == [f"NVIDIA_VISIBLE_DEVICES={seen}"]
+
+
 PATHS = [
     ({}, "", DEFAULT_PATH),
     ({}, "/image/bin", "/image/bin"),

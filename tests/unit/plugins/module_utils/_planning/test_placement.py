@@ -181,6 +181,12 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
         ),
         pytest.param(
             Demand(1, CPU),
+            [replace(SMALL, avoid="overlay on agent1 -> small: no packet")],
+            "no agent can hold it: small is avoided, because it failed the check (overlay on agent1 -> small: no packet)",
+            id="avoided",
+        ),
+        pytest.param(
+            Demand(1, CPU),
             [replace(SMALL, architecture="aarch64", image_architecture="x86_64")],
             "no agent can hold it: small is aarch64, and the image is for x86_64",
             id="architecture",

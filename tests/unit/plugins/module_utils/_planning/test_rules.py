@@ -130,6 +130,12 @@ def refusal(variables: dict[str, Any]) -> str:
         ("mounts", [{**DATA, "target": "//etc"}], "'//etc'", TARGET),
         ("mounts", [{**DATA, "target": "/a//b"}], "'/a//b'", TARGET),
         ("mounts", [{**DATA, "target": "/etc/ssh"}], "'/etc/ssh'", TARGET),
+        (
+            "mounts",
+            [{**DATA, "target": "/var/run/nvidia-container-devices/all"}],
+            "'/var/run/nvidia-container-devices/all'",
+            TARGET,
+        ),
         ("mounts", [{**DATA, "target": "/opt/"}], "'/opt/'", TARGET),
         ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", "must be a path without control characters"),
         ("mounts", [{**DATA, "source": 7}], "7", "must be a path without control characters"),

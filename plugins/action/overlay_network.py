@@ -1,0 +1,20 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's part of ``overlay_network``: a manager that fails is a result that says so."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
+
+
+class ActionModule(ComputeAction):
+    """A network that cannot be created is a finding of the check."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:
+        result = self.module_or_failure("overlay_network", args, task_vars)
+        if result.get("failed"):
+            return {"changed": False, "probe": {"network_reason": failure_reason(result)}}
+        return result

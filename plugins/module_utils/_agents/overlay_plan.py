@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The throw-away overlay network of a check: who takes part, with which addresses, for how long. Every host computes the same plan."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved, right_cluster
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_OVERHEAD
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet, prefix_for
+
+# Seconds for all measurements of throughput, and the least that a measurement takes.
+BUDGET = 60.0
+LEAST = 0.2
+
+
+def overlay_plan(reports: Sequence[Json], pools: Sequence[str], encrypted: bool, head: str, seconds: float) -> Json:
+    """The plan, with ``reason`` instead of ``members`` if there is nothing to test.
+
+    The agents of the Swarm of the head take part, or of most agents, that have the reference image.
+    """
+    up = [report for report in reports if report.get("reachable")]
+    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in up])
+    joined = [node for node in nodes if node.state == "active"]
+    cluster = right_cluster(joined, head)
+    members = [report for report, node in zip(up, nodes) if node in joined and node.cluster == cluster]
+    ready = [report for report in members if report["image"]]
+    managers = [node.name for node in joined if node.manager and node.cluster == cluster]
+    manager = head if head in managers else (managers or [""])[0]
+    if len(ready) < 2 or not manager:
+        return {"members": [], "reason": "no two agents of a Swarm have the reference image and a manager that answers"}
+    # Encrypted networks need ESP, which has a check of its own.
+    is_encrypted = encrypted and all(report["esp"] for report in ready)
+    return _with_addresses(reports, ready, pools, {"manager": manager, "encrypted": is_encrypted, "seconds": seconds})
+
+
+def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Sequence[str], plan: Json) -> Json:
+    taken = [text for report in reports for text in (*report.get("routes", ()), *report.get("networks", ()))]
+    taken += [text for report in reports for text in report.get("session_networks", ())]
+    try:
+        subnet = choose_subnet(len(ready), [*_upper_ends(pools, len(ready)), *pools], taken)
+    except ConflictError as error:
+        return {"members": [], "reason": error.message.rstrip(".")}
+    seconds = _seconds(plan["seconds"], len(ready))
+    return {
+        **plan,
+        "reason": "",
+        "members": _members(ready, subnet.addresses),
+        "subnet": subnet.subnet,
+        "gateway": subnet.gateway,
+        "ip_range": subnet.ip_range,
+        "mtu": min(int(report["mtu"]) for report in ready) - VXLAN_OVERHEAD,
+        "seconds": seconds,
+        "budget": BUDGET if seconds else 0.0,
+    }
+
+
+def _upper_ends(pools: Sequence[str], size: int) -> List[str]:
+    """The last quarter of each pool: sessions take the first free subnet, and may have reserved it without using it yet.
+
+    >>> _upper_ends(["10.201.0.0/16", "10.1.1.0/27"], 3)
+    ['10.201.192.0/18']
+    """
+    networks = [IPv4Network(pool) for pool in pools]
+    return [str(list(pool.subnets(2))[-1]) for pool in networks if pool.prefixlen + 2 <= prefix_for(size)]
+
+
+def _members(ready: Sequence[Json], addresses: Sequence[str]) -> List[Json]:
+    return [
+        {"name": report["name"], "host": "check%d" % number, "address": address}
+        for number, (report, address) in enumerate(zip(ready, addresses), 1)
+    ]
+
+
+def _seconds(wanted: float, agents: int) -> float:
+    """The seconds of a measurement: each agent sends to and receives from every other, one at a time, within the budget.
+
+    >>> _seconds(2.0, 3), _seconds(2.0, 31), _seconds(2.0, 500), _seconds(0, 3)
+    (2.0, 1.0, 0.2, 0.0)
+    """
+    if wanted <= 0:
+        return 0.0
+    return round(max(LEAST, min(wanted, BUDGET / (2 * (agents - 1)))), 3)

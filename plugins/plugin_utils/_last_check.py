@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The result of the last check of agents, which the controller keeps: a launch with a preflight need not check again.
+
+It counts only for the same agents at the same addresses, and only if this user wrote it.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from contextlib import suppress
+from typing import Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT
+
+# A session's name never begins with a dot.
+NAME = ".last_check.json"
+LONGEST = 16 << 20
+# Seconds by which the clock of another run of this controller may be ahead.
+_AHEAD = 5
+
+
+def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str]) -> str:
+    """Keep a result. ``agents`` are addresses by name, ``unfit`` reasons by name. Returns a warning if it cannot be written."""
+    folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
+    document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit)}
+    temporary = os.path.join(folder, "%s.%s" % (NAME, secrets.token_hex(6)))
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2, sort_keys=True)
+        os.rename(temporary, os.path.join(folder, NAME))
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        return "The result of the check cannot be kept in %s: %s." % (folder, error.strerror or error)
+    return ""
+
+
+def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
+    """The kept result as ``unfit`` and its ``age`` in seconds; None if there is none that counts."""
+    document = _document(os.path.join(os.path.abspath(os.path.expanduser(base or DEFAULT)), NAME))
+    if not isinstance(document.get("agents"), dict) or not isinstance(document.get("unfit"), dict):
+        return None
+    spent = time.time() - float(document.get("time") or 0)
+    known = document["agents"]
+    if not -_AHEAD <= spent < age or any(known.get(name) != address for name, address in agents.items()):
+        return None
+    unfit = {name: str(reason) for name, reason in document["unfit"].items() if name in agents}
+    return {"unfit": unfit, "age": round(max(0.0, spent))}
+
+
+def _document(path: str) -> Json:
+    """The content of the file; empty if it does not exist, is damaged, or belongs to another user."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, encoding="utf-8") as file:
+            if os.fstat(handle).st_uid != os.geteuid():
+                return {}
+            found = json.loads(file.read(LONGEST))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The GPUs of a host: the driver's files and the output of nvidia-smi, in the formats that NVIDIA documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents import gpus
+
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
+WHOLE = """\
+GPU 0: NVIDIA H200 (UUID: GPU-b1028956-cfa2-0990-bf4a-5da9abb51763)
+GPU 1: NVIDIA H200 (UUID: GPU-36009026-9470-a2e0-73d3-222a63b82e4e)
+"""
+SPLIT = """\
+GPU 0: A100-SXM4-40GB (UUID: GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0)
+  MIG 3g.20gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
+  MIG 3g.20gb     Device  1: (UUID: MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d)
+GPU 1: A100-SXM4-40GB (UUID: GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f)
+"""
+# Drivers before R470 name a MIG device after its GPU and its instances.
+OLDER = """\
+GPU 0: A100-SXM4-40GB (UUID: GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0)
+  MIG 1g.5gb Device 0: (UUID: MIG-GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0/7/0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (WHOLE, ["GPU-b1028956-cfa2-0990-bf4a-5da9abb51763", "GPU-36009026-9470-a2e0-73d3-222a63b82e4e"]),
+        (
+            SPLIT,
+            [
+                "MIG-c7384736-a75d-5afc-978f-d2f1294409fd",
+                "MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d",
+                "GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f",
+            ],
+        ),
+        (OLDER, ["MIG-GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0/7/0"]),
+        ("No devices found.\n", []),
+        ("  MIG 1g.5gb Device 0: (UUID: MIG-1)\nGPU 0: x (UUID: all)\n", []),
+    ],
+)
+def test_the_list_of_nvidia_smi(text: str, found: list[str]) -> None:
+    assert gpus.parse_list(text) == found
+
+
+def driver(folder: Path, *uuids: str) -> str:
+    for number, uuid in enumerate(uuids):
+        path = folder / f"driver/nvidia/gpus/0000:0{number}:00.0/information"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"Model: \t\t NVIDIA H200\nIRQ:   \t\t 48\nGPU UUID: \t {uuid}\nVideo BIOS: \t 96.00\n")
+    return str(folder)
+
+
+def never() -> str:
+    raise AssertionError("nvidia-smi takes seconds")
+
+
+def test_the_kernel_knows_the_gpus_that_were_used(tmp_path: Path) -> None:
+    assert gpus.gpu_ids(driver(tmp_path, "GPU-a", "GPU-b"), never) == ["GPU-a", "GPU-b"]
+
+
+def test_a_host_without_a_driver_is_not_asked(tmp_path: Path) -> None:
+    assert gpus.gpu_ids(str(tmp_path), never) == []
+
+
+def test_before_the_first_use_nvidia_smi_is_asked(tmp_path: Path) -> None:
+    proc = driver(tmp_path, "GPU-????????-????-????-????-????????????", "GPU-b")
+    assert gpus.gpu_ids(proc, lambda: WHOLE) == gpus.parse_list(WHOLE)
+    assert gpus.gpu_ids(proc, lambda: "") == ["GPU-b"]
+
+
+def test_mig_devices_are_asked_for(tmp_path: Path) -> None:
+    proc = driver(tmp_path, "GPU-a")
+    (tmp_path / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
+    assert gpus.gpu_ids(proc, lambda: SPLIT) == gpus.parse_list(SPLIT)
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [("echo 'GPU 0: x (UUID: GPU-a)'", "GPU 0: x (UUID: GPU-a)\n"), ("echo broken; exit 9", ""), ("exec sleep 60", "")],
+)
+def test_nvidia_smi_may_fail_or_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, answer: str) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(gpus, "PATIENCE", 2)
+    monkeypatch.setattr(gpus.shutil, "which", lambda _name: str(program))
+    assert gpus.ask_driver() == answer
