@@ -42,7 +42,8 @@ printing = threading.Lock()
 
 def show(*words: Any) -> None:
     with printing:
-        print(json.dumps(words), flush=True)
+        sys.stdout.write(json.dumps(words) + "\n")
+        sys.stdout.flush()
 
 
 def udp_socket(address: str = "", port: int = 0) -> socket.socket:

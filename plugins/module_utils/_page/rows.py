@@ -23,6 +23,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._views import show
 
 # More parts of a reason are shown on demand.
 _PARTS = 3
+# How a reason ends if the lifetimes and timeouts of what runs give a time.
+_STARTS = "; it starts by "
 _KINDS = {"RUNNING": "ok", "TERMINATED": "off", "CANCELLED": "off", "ERROR": "bad"}
 
 
@@ -46,7 +48,7 @@ def waiting_rows(sessions: Sequence[Json]) -> Html:
     waiting.sort(key=lambda session: (-session["priority"], session["created"]))
     rows = [_waiting(number, session) for number, session in enumerate(waiting, start=1)]
     return _table(
-        ("Turn", "Session", "Asks for", "Waits since", "Starts", "Reason"), rows, "No session waits.", "waiting"
+        ("Turn", "Session", "Asks for", "Waits since", "Starts by", "Reason"), rows, "No session waits.", "waiting"
     )
 
 
@@ -83,6 +85,7 @@ def _session(session: Json) -> Html:
 
 
 def _waiting(number: int, session: Json) -> Html:
+    reason, _marker, start = session["reason"].partition(_STARTS)
     size = "%d × " % session["size"] if session["size"] != 1 else ""
     return element(
         "tr",
@@ -90,8 +93,8 @@ def _waiting(number: int, session: Json) -> Html:
         _name(session),
         _cell("Asks for", size, resources_of(session), element("small", "priority %d" % session["priority"])),
         _cell("Waits since", moment(session["created"])),
-        _cell("Starts", moment(session.get("expected_start"), left=True)),
-        _cell("Reason", _reason(session["reason"]), style="reason"),
+        _cell("Starts by", start or "–"),
+        _cell("Reason", _reason(reason), style="reason"),
         data_row=True,
         data_state="waiting",
         data_owner=session["owner"],

@@ -75,9 +75,8 @@ def test_a_waiting_session_has_its_turn_and_its_reason(few: Json) -> None:
     assert "1giantdave20 × 4 CPUs, 8gpriority 10" in text
     assert "node1: needs 80 CPUs, 4 free" in text
     [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
-    expected = {**few, "sessions": [{**waiting, "expected_start": lists.NOW + 60}]}
-    starts = [attributes for tag, attributes in _Reader(sessions_page(expected, "", "")).elements if tag == "time"]
-    assert {"data-left", "data-at"} <= set(starts[-1])
+    expected = {**few, "sessions": [{**waiting, "reason": "no room; it starts by 18:30"}]}
+    assert re.search(r"Starts byReason1giant.*\d18:30no room", _Reader(sessions_page(expected, "", "")).text)
 
 
 def test_the_page_of_nothing() -> None:
