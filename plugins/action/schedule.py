@@ -65,6 +65,7 @@ class ActionModule(ComputeAction):
         result["avoided"] = avoided.to_json()
         self._notify(result, task_vars)
         result["has_command"] = bool(result.get("plan") and request.command)
+        result["has_apps"] = any(app.command for app in request.apps)
         result["must_apply_limits"] = False
         result["network_patience"] = network_patience(lost_agents(statuses))
         if result.get("outcome") == "placed" and not self._task.check_mode:

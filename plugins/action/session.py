@@ -76,7 +76,7 @@ class ActionModule(ComputeAction):
             return _noted(artifacts, {})
         if own["plan"]:
             plan = Plan.from_json(own["plan"])
-            document = session_document(plan, session, str(own["address"]), own["timings"] or {})
+            document = session_document(plan, session, str(own["address"]), own["timings"] or {}, artifacts.folder)
             artifacts.write_json("session.json", document)
             return _noted(artifacts, {"document": document, "artifacts": artifacts.folder})
         return {}

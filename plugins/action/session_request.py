@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any, Dict, List
 
 from ansible.release import __version__
@@ -15,13 +16,17 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
+from ansible_collections.cluster.compute.plugins.module_utils._planning import catalogue
+from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rules import check_apps
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import is_name_pattern
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    APPS,
     COPY,
+    ENVIRONMENTS,
     EXEC,
     LAUNCH,
     LOGS,
@@ -32,15 +37,17 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_con
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._reports import addresses
 from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import VARIABLE, plain_secrets, read_secrets
+from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
 
 SPEC = {
     "entry_point": {
         "type": "str",
-        "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy"],
+        "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy", "apps", "environments"],
         "default": "main",
     },
     "name": {"type": "str", "default": ""},
+    "environments": {"type": "raw"},
 }
 
 
@@ -55,13 +62,22 @@ class ActionModule(ComputeAction):
         _check_leftover(load_extra_vars(self._loader))
         entry_point = str(checked["entry_point"])
         values = self._values(entry_point, task_vars)
+        if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
+            table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
+            values = catalogue.with_environment(values, table)
         result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-        if entry_point in (TERMINATE, LOGS, EXEC, COPY) and not (checked["name"] or values.get("session_name")):
+        if entry_point == ENVIRONMENTS:
+            result["environments"] = catalogue.listed(table)
+            if checked["environments"] is not None:
+                result["build"] = catalogue.to_build(checked["environments"])
+        if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not (checked["name"] or values.get("session_name")):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
             )
         if entry_point == TERMINATE:
             result["is_pattern"] = is_name_pattern(checked["name"] or values.get("session_name"))
+        if entry_point == APPS:
+            result.update(_of_running_session(values))
         if entry_point == LAUNCH:
             settings = result["variables"]
             values = with_preset(values, settings["session_preset"], settings["session_presets"])
@@ -88,6 +104,25 @@ class ActionModule(ComputeAction):
         names = [variable.full_name for variable in read_by(entry_point)]
         values = {name: self._templar.template(task_vars[name]) for name in names if name in task_vars}
         return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
+
+
+def _of_running_session(values: Json) -> Json:
+    """Where main1 of a running session is, and the apps to start, in their normal form."""
+    document = Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
+    apps = check_apps("session_apps", values.get("session_apps") or [])
+    for app in apps:
+        if not app.command:
+            raise InputError(
+                "session_apps", app.name, "needs a command: the ports of a session are published at its launch"
+            )
+    main = document["containers"][0]
+    seconds = int(values.get("session_apps_timeout") or Request("name", "owner").apps_timeout)
+    return {
+        "session": document["session"]["id"],
+        "agent": main["agent"],
+        "apps": [asdict(app) for app in apps],
+        "apps_timeout": seconds,
+    }
 
 
 def make_requests(values: Json, count: int) -> List[Request]:

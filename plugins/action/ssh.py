@@ -13,6 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -74,10 +75,12 @@ def _part(plan: Plan, agent: str) -> Json:
 
 
 def _files(plan: Plan, identity: Identity, route: Route, artifacts: Artifacts) -> Dict[str, str]:
+    urls = app_urls.text(plan, identity, route.address)
     return {
         "ssh_config": config_files.controller_config(plan, route.address, artifacts.folder, route.proxy),
         "known_hosts": config_files.authority_line(plan, identity.authority) + "\n",
         ID_CONTAINER: identity.user.private,
+        **({app_urls.FILE: urls} if urls else {}),
     }
 
 

@@ -11,8 +11,12 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils import _tables as tables
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
-from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import needs_provisioning
+from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import (
+    needed_environment,
+    needs_provisioning,
+)
 
 
 def findings_table(findings: Sequence[Json]) -> List[str]:
@@ -47,6 +51,23 @@ def _link(pair: Json | None) -> str:
     return ", ".join("-" if value is None else text % value for text, value in shown)
 
 
+def environments_table(environments: Sequence[Json], images: Sequence[Json]) -> List[str]:
+    """A line for every version of every environment: its apps, the size of its image, and the agents that have it.
+
+    ``images`` are the results of the module ``image_info``, of all agents and environments.
+    """
+    found = [result["image"] for result in images if (result.get("image") or {}).get("present")]
+    rows = []
+    for entry in environments:
+        own = [image for image in found if image["reference"] == entry["image"]]
+        size = show_bytes(max(image["size"] for image in own) >> 20 << 20) if own else "-"
+        agents = ", ".join(image["agent"] for image in own) or "-"
+        rows.append(
+            (entry["name"], entry["version"], ", ".join(entry["apps"]) or "-", size, agents, entry["description"])
+        )
+    return views.table(("environment", "version", "apps", "size", "agents", "description"), rows)
+
+
 class FilterModule:
     """The collection's filters."""
 
@@ -66,6 +87,8 @@ class FilterModule:
             "owners_table": tables.owners_table,
             "sessions_page": sessions_page,
             "avoided_agents": avoided_agents,
+            "needed_environment": needed_environment,
+            "environments_table": environments_table,
             "findings_table": findings_table,
             "overlay_matrix": overlay_matrix,
         }

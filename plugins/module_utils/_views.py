@@ -11,13 +11,14 @@ import time
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import tunnel
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
     describe_command_exit,
     describe_container_exit,
     limit_reached,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
@@ -25,11 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 _NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
 
 
-def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float]) -> Json:
+def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float], folder: str = "") -> Json:
     """The stable result of a launch.
 
     ``session`` is its row in the store, ``timings`` are seconds per phase, and ``address`` is where the controller reaches
-    the agent of main1.
+    the agent of main1, and ``folder`` the folder of the session on the controller.
     """
     main, user = plan.main, plan.session.user
     return {
@@ -55,10 +56,7 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "gpus": sum(gpu.shares for gpu in main.resources.gpus),
         },
         "containers": [_container_entry(container) for container in plan.containers],
-        "apps": [
-            {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
-            for port in main.ports
-        ],
+        "apps": [_port_entry(port, address, folder) for port in main.ports],
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
@@ -75,6 +73,14 @@ def _container_entry(container: Container) -> Json:
         "address": container.address,
         "gpus": [gpu.id for gpu in container.resources.gpus],
     }
+
+
+def _port_entry(port: Port, address: str, folder: str) -> Json:
+    """Where a published port is reached: ``tunnel`` is the command for a reader who is not on the agent."""
+    entry = {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
+    if port.name != "ssh":
+        entry["tunnel"] = tunnel(folder, port.host_port, port.container_port)
+    return entry
 
 
 def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
@@ -98,7 +104,21 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
     if check_mode:
         return lines
-    lines.append("Enter it: ssh -F %s/%s/ssh_config main1" % (artifacts.rstrip("/"), session["name"]))
+    folder = "%s/%s" % (artifacts.rstrip("/"), session["name"])
+    lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
+    lines.append("Enter it: ssh -F %s/ssh_config main1" % folder)
+    return lines
+
+
+def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
+    """Where the URLs are, and the commands that make loopback ports of another machine ports of this machine."""
+    lines = []
+    if any(app.command for app in plan.session.apps):
+        lines.append("Open the apps in a browser: their URLs, with tokens, are in %s/apps" % folder)
+    private = [port for port in plan.main.ports[1:] if port.host_ip.startswith("127.")]
+    if private and not address.startswith("127."):
+        lines.append("Each needs a connection to %s first, which lasts until it is stopped:" % plan.main.agent)
+        lines += ["  %s" % tunnel(folder, port.host_port, port.container_port) for port in private]
     return lines
 
 

@@ -199,6 +199,10 @@ must_apply_limits:
   description: Whether the limits have to be written into containers that run.
   type: bool
   returned: success
+has_apps:
+  description: Whether the session has apps that PID 1 of C(main1) runs.
+  type: bool
+  returned: success
 has_command:
   description: Whether the session is placed and has a batch command.
   type: bool

@@ -17,13 +17,17 @@ options:
     description:
       - The entry point of the role whose variables are checked.
     type: str
-    choices: [main, schedule, terminate, logs, list, exec, copy]
+    choices: [main, schedule, terminate, logs, list, exec, copy, apps, environments]
     default: main
   name:
     description:
       - The name of the session to terminate, if it is not in the variable C(session_name).
     type: str
     default: ''
+  environments:
+    description:
+      - Names of environments to build, for V(entry_point=environments).
+    type: raw
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -72,6 +76,33 @@ is_pattern:
   description: Whether the name is a pattern, which several sessions may match.
   type: bool
   returned: with O(entry_point=terminate)
+apps:
+  description: The apps to start, in their normal form.
+  type: list
+  elements: dict
+  returned: with O(entry_point=apps)
+session:
+  description: The ID of the session.
+  type: str
+  returned: with O(entry_point=apps)
+agent:
+  description: The agent of C(main1).
+  type: str
+  returned: with O(entry_point=apps)
+apps_timeout:
+  description: Seconds within which the apps must be ready.
+  type: int
+  returned: with O(entry_point=apps)
+environments:
+  description: Every version of every environment, with C(name), C(version), C(image), C(apps) and C(description).
+  type: list
+  elements: dict
+  returned: with O(entry_point=environments)
+build:
+  description: The builds in their order, each with C(name), C(version), C(image) and the image C(base) that it extends.
+  type: list
+  elements: dict
+  returned: with O(environments)
 variables:
   description: The checked variables, by name, without secrets.
   type: dict
@@ -87,10 +118,11 @@ def main() -> None:
         argument_spec={
             "entry_point": {
                 "type": "str",
-                "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy"],
+                "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy", "apps", "environments"],
                 "default": "main",
             },
             "name": {"type": "str", "default": ""},
+            "environments": {"type": "raw"},
         },
         supports_check_mode=True,
     )

@@ -28,6 +28,7 @@ _OF_ENGINES = frozenset(
     (
         "agent_examination_info",
         "agent_info",
+        "apps",
         "batch",
         "batch_info",
         "containers",

@@ -26,8 +26,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import S
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
+# The URLs of the apps, with their tokens.
+APPS = "apps"
 # The only files that the collection writes and removes in the folder.
-FILES = (IDENTITY, "id_container", "known_hosts", "session.json", "ssh_config")
+FILES = (IDENTITY, APPS, "id_container", "known_hosts", "session.json", "ssh_config")
 # What link(2) answers on file systems without hard links, such as exFAT.
 _LINKLESS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import res
 MODULES = frozenset(
     (
         "agent_info",
+        "apps",
         "batch_info",
         "containers",
         "image_info",

@@ -11,6 +11,7 @@ from typing import Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files, host_lists
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle, HostIdentity
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 
@@ -30,6 +31,9 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container])
         client_config=config_files.client_config(plan),
         hostfile=host_lists.hostfile(plan),
         hosts={item.hostname: _host_identity(identity, item) for item in containers},
+        tokens={
+            app.name: identity.app_token(app.name) for app in running(plan.session.apps) if plan.main in containers
+        },
     )
 
 

@@ -42,6 +42,7 @@ PHASES: Dict[Tuple[str, str], str] = {
     ("containers", "created"): "Creating {what}",
     ("containers", "started"): "Starting {what}",
     ("verify", ""): "Verifying SSH to {what}",
+    ("apps", ""): "Starting the apps",
     ("batch", "started"): "Running the command",
     ("batch_result", ""): "Running the command",
     ("session_exec", ""): "Running the command",

@@ -78,6 +78,7 @@ def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> N
         "life.sh": "libexec/life.sh",
         "limits.sh": "libexec/limits.sh",
         "secrets.sh": "libexec/secrets.sh",
+        "apps.sh": "libexec/apps.sh",
     }.items():
         wanted = (ROOT / "roles/image/files" / source).read_bytes().partition(b"\n")[2]
         assert read_program(engine, made).partition(b"\n")[2] == wanted

@@ -9,6 +9,7 @@ What is there already stays as it is. Usage: images.py
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -35,10 +36,31 @@ def provision() -> None:
         raise RuntimeError(f"This machine could not be made an agent:\n{done.stdout[-3000:]}{done.stderr}")
 
 
+def environment(name: str) -> None:
+    """Build the image of an environment on this machine if it is missing. It needs the reference image.
+
+    Raises RuntimeError with the output of the playbook if that fails.
+    """
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/build_environments.yml"]
+    command += ["-e", json.dumps({"environments": [name]})]
+    with lock(f"environment-{name}"):
+        done = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+    if done.returncode:
+        raise RuntimeError(f"The environment {name} could not be built:\n{done.stdout[-3000:]}{done.stderr}")
+
+
+def agent() -> None:
+    """An agent with the environment of the tests."""
+    provision()
+    environment("lab")
+
+
 def main() -> int:
     """Build all side by side: each build mostly waits for the network or the disk."""
     with ThreadPoolExecutor(2) as threads:
-        works = [threads.submit(provision), threads.submit(Lab().make_image)]
+        works = [threads.submit(agent), threads.submit(Lab().make_image)]
     errors = [error for work in works if (error := work.exception()) is not None]
     print("\n".join(str(error) for error in errors) or "the images are ready")
     return 1 if errors else 0

@@ -56,6 +56,14 @@ ENTRY_POINTS = {
         "Copy a file or a folder to the containers of a session, or from them",
         "Runs on the controller that launched the session, over the SSH configuration of the session.",
     ),
+    "apps": (
+        "Start, restart and end apps in a running session",
+        "Runs for the agents, from the controller that launched the session. The result is in the variable C(session_apps_changed).",
+    ),
+    "environments": (
+        "List the environments that sessions can have",
+        "The result is in the variable C(session_environments_listed).",
+    ),
 }
 KEPT = "A waiting session keeps the value that it was requested with."
 OVERRIDE = "Only a value from the command line (C(-e)) replaces it, for all sessions that this run launches."

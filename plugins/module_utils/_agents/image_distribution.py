@@ -13,6 +13,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by
 
 MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
@@ -68,7 +69,7 @@ def same(image: Json, other: Json) -> bool:
 def check_copies(reference: str, plan: Copies, images: Mapping[str, Json], variable: str) -> None:
     """Raise an error if there is no image to copy, or if an agent cannot run it or lacks space for it."""
     if not plan.source:
-        raise InputError(variable, reference, _no_source(plan, images))
+        raise InputError(variable, reference, _no_source(reference, plan, images))
     for name in plan.copies:
         image, here = images[plan.source], images[name]
         if image["architecture"] and here["host"] and image["architecture"] != here["host"]:
@@ -80,7 +81,10 @@ def check_copies(reference: str, plan: Copies, images: Mapping[str, Json], varia
             raise StateError(message % (name, *amounts), name)
 
 
-def _no_source(plan: Copies, images: Mapping[str, Json]) -> str:
+def _no_source(reference: str, plan: Copies, images: Mapping[str, Json]) -> str:
+    environment = built_by(reference)
+    if environment:
+        return "no agent has this environment; build it: build_environments.yml -e environments=[%s]" % environment
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
     why = "the pull failed (%s)" % reasons[0].rstrip(".") if reasons else "session_pull is never"
     rule = (

@@ -15,6 +15,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
 
 Json = Dict[str, Any]
@@ -146,7 +147,8 @@ class Session:
 
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
     seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
-    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container.
+    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container, ``apps`` those
+    of ``main1``.
     A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
@@ -170,6 +172,7 @@ class Session:
     on_failure: str = "keep"
     terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()
+    apps: Tuple[App, ...] = ()
     pids: int = field(default=32768, metadata=_NEW)
     log_size: int = field(default=100 << 20, metadata=_NEW)
     log_files: int = field(default=3, metadata=_NEW)
@@ -180,11 +183,12 @@ class Session:
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
-        parts = ("user", "mounts", "secrets")
+        parts = ("user", "mounts", "secrets", "apps")
         values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
         mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
         secrets = tuple(Secret(**secret) for secret in data.get("secrets") or ())
-        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, secrets=secrets, **values)
+        apps = tuple(App.from_json(app) for app in data.get("apps") or ())
+        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, secrets=secrets, apps=apps, **values)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    APPS,
     COPY,
     EXEC,
     LAUNCH,
@@ -36,7 +37,7 @@ class BoundedRequest:
         "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
         "unique among the live sessions of an owner.",
         rules.check_name,
-        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY),
+        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
             TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
@@ -44,6 +45,7 @@ class BoundedRequest:
             LIST: "If empty, all sessions are listed.",
             EXEC: "Required.",
             COPY: "Required.",
+            APPS: "Required.",
         },
         required=True,
     )

@@ -206,8 +206,8 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     environment = {name: text for name, text in container.environment.items() if (name, text) not in added}
     described = replace(container, labels=labels, environment=environment)
     document: Dict[str, Any] = Plan(plan.session, plan.network, (described,)).to_json()
-    # A launch is new each time, and limits may change. A plan of release 1.0.0 has no grace.
-    for name in ("launch", "grace", "lifetime", "idle_timeout", "began"):
+    # A launch is new each time, and limits and apps may change. A plan of release 1.0.0 has no grace.
+    for name in ("launch", "grace", "lifetime", "idle_timeout", "began", "apps"):
         document["session"].pop(name)
     for mount in document["session"]["mounts"]:
         mount.pop("local")

@@ -16,9 +16,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._planning import (
+    app_rules,
     mount_rules,
     rules,
     secret_rules,
@@ -27,9 +29,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning import (
 from ansible_collections.cluster.compute.plugins.module_utils._planning.bounded_request import BoundedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APP,
+    APPS,
     LAUNCH,
     MOUNT,
     SCHEDULE,
@@ -162,10 +163,11 @@ class Request(BoundedRequest):
     apps: Tuple[App, ...] = declared(
         "list",
         [],
-        "Interactive apps of C(main1), whose ports are published on its agent.",
-        rules.check_apps,
-        elements="dict",
-        options=APP,
+        app_rules.DESCRIPTION,
+        app_rules.check_apps,
+        elements="raw",
+        read_by=(LAUNCH, APPS),
+        notes={APPS: "Apps to start in the running session. Their ports are reached by SSH."},
     )
     command: str = declared(
         "str",
@@ -230,6 +232,15 @@ class Request(BoundedRequest):
         _SECONDS,
         kept=True,
     )
+    apps_timeout: int = declared(
+        "int",
+        120,
+        "Seconds within which every app must be ready, from 1 to 2592000.",
+        _SECONDS,
+        read_by=(LAUNCH, APPS),
+        kept=True,
+        since="1.1.0",
+    )
     pull: str = declared_choice(
         ("missing", "always", "never"),
         "Whether agents pull the image if they lack it, before every launch, or never. An agent that lacks the image "
@@ -257,7 +268,7 @@ class Request(BoundedRequest):
         }
         values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
         values["secrets"] = tuple(Secret(**secret) for secret in data.get("secrets") or ())
-        values["apps"] = tuple(App(**app) for app in data.get("apps") or ())
+        values["apps"] = tuple(App.from_json(app) for app in data.get("apps") or ())
         values["user"] = User.from_json(data.get("user") or {})
         return cls(**values)
 
@@ -267,6 +278,7 @@ class Request(BoundedRequest):
         defaults = Request(self.name, self.owner).to_json()
         later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
         settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
+        settings["apps"] = [app.settings for app in self.apps]
         settings["mounts"] = [
             {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
         ]

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -29,23 +28,12 @@ LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
 # MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
 LONGEST_ENTRY = (1 << 17) - 1
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_APP = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
     r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
 )
-
-
-@dataclass(frozen=True)
-class App:
-    """An interactive app of ``main1``: its port is published on the agent, on loopback unless it is public."""
-
-    name: str
-    port: int
-    preferred_port: int = 0
-    public: bool = False
 
 
 def check_whole(variable: str, value: Any, least: int, most: int) -> int:
@@ -217,21 +205,6 @@ def check_path(variable: str, value: Any) -> str:
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
         raise InputError(variable, value, "must be a path without control characters")
     return value
-
-
-def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
-    apps = []
-    for item in check_list(variable, value):
-        entry = check_entry(variable, item, ("name", "port", "preferred_port", "public"), ("name", "port"))
-        name = check_text(variable, entry["name"])
-        if not _APP.fullmatch(name) or name == "ssh":
-            raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
-        port = check_whole("%s: port" % variable, entry["port"], 1, 65535)
-        if port == 22:
-            raise InputError("%s: port" % variable, port, "must not be 22, which is the session's SSH port")
-        preferred = check_whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, 65535)
-        apps.append(App(name, port, preferred, check_boolean("%s: public" % variable, entry.get("public", False))))
-    return tuple(apps)
 
 
 def check_user(variable: str, value: Any) -> User:

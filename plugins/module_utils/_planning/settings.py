@@ -14,10 +14,12 @@ from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.app_settings import APP_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.preflight import PREFLIGHT_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    APPS,
     COPY,
     EXEC,
     LAUNCH,
@@ -188,7 +190,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "~/.cluster-compute",
         "Folder on the controller that holds a folder for each session.",
         rules.check_text,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS),
     ),
     Variable(
         "state_dir",
@@ -202,7 +204,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
 )
 
-VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS
+VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS + APP_SETTINGS
 # What a launch reads, and the queue keeps with a waiting session.
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning import p
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
+APPS, ENVIRONMENTS = "apps", "environments"
 PREFIX = "session_"
 # Where the metadata of a field has its variable.
 _KEY = "variable"
@@ -149,12 +150,6 @@ SECRET: Dict[str, Documentation] = {
         "description": "A file of the controller that has the value, in place of O(session_secrets[].value).",
     },
     "environment": {"type": "str", "description": "Name of an environment variable that has the value, too."},
-}
-APP: Dict[str, Documentation] = {
-    "name": {"type": "str", "required": True, "description": "Lower-case letters, digits and C(-); not V(ssh)."},
-    "port": {"type": "int", "required": True, "description": "The port in C(main1); not 22."},
-    "preferred_port": {"type": "int", "default": 0, "description": "The port of the agent to try first."},
-    "public": {"type": "bool", "default": False, "description": "Publish it beyond the agent's loopback interface."},
 }
 USER: Dict[str, Documentation] = {
     "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     CONFIG_FOLDER,
     RUNTIME_PATH,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
+    INDEX,
+    app_entries,
+    index_entry,
+    index_lines,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
@@ -51,6 +57,7 @@ class Bundle:
     client_config: str
     hostfile: str
     hosts: Mapping[str, HostIdentity]
+    tokens: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return "Bundle(%s)" % ",".join(self.hosts)
@@ -71,6 +78,8 @@ class Bundle:
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
         scripts += [_patience(session), _restarts(session)]
         own = [container.id, container.hostname, container.address]
+        if container.rank == 0:
+            scripts.append([app.settings for app in session.apps])
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
 
@@ -86,6 +95,7 @@ class ImageContents:
     known_hosts: str = ""
     shell: str = RUNTIME_PATH + "/bin/sh"
     has_profile: bool = False
+    config: Json = field(default_factory=dict)
 
 
 def container_entries(
@@ -99,10 +109,19 @@ def container_entries(
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
         *_scripts(session, container),
+        *_apps(bundle, container, session, contents),
         *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
         Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
     ]
+
+
+def _apps(bundle: Bundle, container: Container, session: Session, contents: ImageContents) -> List[Entry]:
+    """The apps of main1. A sub gets an empty list: its image may have been made from a main1."""
+    if container.rank:
+        return [Entry(INDEX, b"")]
+    files = app_entries(session.apps, bundle.tokens, session.user, contents.config)
+    return [*files, index_entry(index_lines(session.apps))]
 
 
 def _host_lists(text: str, has_gpus: bool) -> List[Entry]:

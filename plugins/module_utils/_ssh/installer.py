@@ -160,6 +160,7 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         known_hosts=known_hosts,
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
         has_profile=has(session.user.home + "/.profile"),
+        config=dict((engine.image(target.image) or {}).get("Config") or {}),
     )
 
 

@@ -54,6 +54,11 @@ class Identity:
         self._session = session
 
     @property
+    def session(self) -> str:
+        """The ID of the session."""
+        return self._session
+
+    @property
     def authority(self) -> str:
         """The public key of the certificate authority that signs the host keys."""
         return _public(self._key("ca"), "ca")
@@ -67,6 +72,10 @@ class Identity:
     def user(self) -> KeyPair:
         """The key with which the session's user logs in."""
         return self._pair("user")
+
+    def app_token(self, app: str) -> str:
+        """The token of one app."""
+        return self._seed("app:" + app).hex()
 
     def host(self, hostname: str) -> KeyPair:
         """The host key of one container."""

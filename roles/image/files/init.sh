@@ -15,6 +15,7 @@
 #   grace       the seconds between TERM and KILL at the end, 10 without it
 #   limits      when the session ends by itself (limits.sh); it may change while the container runs
 #   secrets     the seconds to wait for the session's secrets (secrets.sh)
+#   apps        the apps of main1 (apps.sh); it may change while the container runs
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
@@ -32,6 +33,8 @@ sshd=''
 . "$runtime/libexec/limits.sh"
 # shellcheck source=roles/image/files/secrets.sh
 . "$runtime/libexec/secrets.sh"
+# shellcheck source=roles/image/files/apps.sh
+. "$runtime/libexec/apps.sh"
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -208,6 +211,10 @@ await_secrets
 bootstrap
 if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
     batch &
+    helpers="$helpers $!"
+fi
+if [ -s "$config/apps" ]; then
+    keep_apps &
     helpers="$helpers $!"
 fi
 run_sshd &

@@ -9,8 +9,8 @@
 #   lifetime SECONDS BEGAN    the session ends SECONDS after BEGAN, in seconds since the epoch
 #   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
 #
-# A container is idle while no login by SSH lasts and its programs use less than a twentieth of a CPU. run/quiet holds the seconds
-# since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
+# A container is idle while no login by SSH lasts, no browser is connected to an app, and its programs use less than a twentieth of
+# a CPU. run/quiet holds the seconds since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
 #
 # shellcheck disable=SC2154 # init.sh and life.sh set config, runtime, home, uid, gid, sshd, connections and clock
 
@@ -71,7 +71,7 @@ read_cpu() { # sets cpu: the microseconds of CPU time that this container has us
     fi
 }
 
-is_in_use() { # since the last call: a login that lasts, or at least 500 of the 10000 microseconds in a hundredth of a second
+is_in_use() { # since the last call: a login that lasts, a connection to an app, or at least 500 of the 10000 microseconds in a hundredth of a second
     cpu_before=$cpu clock_before=$clock lasting=''
     read_cpu
     read_clock
@@ -82,7 +82,7 @@ is_in_use() { # since the last call: a login that lasts, or at least 500 of the 
         esac
     done
     logins=" $connections "
-    [ -n "$lasting" ] || [ -z "$cpu" ] || [ -z "$cpu_before" ] ||
+    [ -n "$lasting" ] || apps_are_used || [ -z "$cpu" ] || [ -z "$cpu_before" ] ||
         [ $((cpu - cpu_before)) -gt $(((clock - clock_before) * 500)) ]
 }
 

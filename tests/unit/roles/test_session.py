@@ -26,7 +26,15 @@ ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "session"
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Results that the role sets for its users.
-RESULTS = {"session_listed", "session_executed", "session_policy", "session_usage"}
+RESULTS = {
+    "session_listed",
+    "session_executed",
+    "session_policy",
+    "session_usage",
+    "session_apps_changed",
+    "session_environments_listed",
+    "session_environments_table",
+}
 # No variables: playbooks, files, modules and the group of a session in an inventory.
 NAMES = {
     "session_logs",

@@ -45,7 +45,7 @@ def launch(**variables: Any) -> Json:
 def test_a_checked_request_is_in_its_normal_form() -> None:
     mounts = [{"source": "/data", "target": "/d"}, {"source": "cache", "target": "/c"}]
     result = launch(cluster_size="3", mounts=mounts)
-    assert result["requests"] == [request(cluster_size=3, mounts=mounts).to_json()]
+    assert result["requests"] == [request(cluster_size=3, mounts=mounts, image="cluster-compute/reference:1").to_json()]
     assert result["paths"] == ["/data"]
     assert result["changed"] is False
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, SESSION, plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
     healing_sessions,
@@ -32,6 +33,7 @@ ROW = {
     "changed": 105.0,
     "reason": "x",
 }
+TUNNEL = "ssh -N -o ExitOnForwardFailure=yes -F /tmp/x/train/ssh_config -L %s main1"
 THREE = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
 
 
@@ -41,7 +43,7 @@ def with_apps(made: Plan) -> Plan:
 
 
 def test_session_json() -> None:
-    document = session_document(with_apps(THREE), ROW, "192.0.2.7", {"create": 1.23456, "start": 2})
+    document = session_document(with_apps(THREE), ROW, "192.0.2.7", {"create": 1.23456, "start": 2}, "/tmp/x/train")
     assert json.loads(json.dumps(document)) == document
     assert document == {
         "schema": 1,
@@ -74,8 +76,8 @@ def test_session_json() -> None:
         ],
         "apps": [
             {"name": "ssh", "address": "127.0.0.1", "port": 30000},
-            {"name": "web", "address": "127.0.0.1", "port": 8080},
-            {"name": "board", "address": "192.0.2.7", "port": 30001},
+            {"name": "web", "address": "127.0.0.1", "port": 8080, "tunnel": TUNNEL % "8080:main1:80"},
+            {"name": "board", "address": "192.0.2.7", "port": 30001, "tunnel": TUNNEL % "30001:main1:6006"},
         ],
         "command": None,
         "timings": {"create": 1.235, "start": 2.0},
@@ -83,7 +85,8 @@ def test_session_json() -> None:
 
 
 def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
-    return {"session": ROW, "outcome": outcome, "plan": made.to_json(), "reason": "", "missing": [], **fields}
+    usual = {"reason": "", "missing": [], "deployment": {"address": "127.0.0.1"}}
+    return {"session": ROW, "outcome": outcome, "plan": made.to_json(), **usual, **fields}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +120,22 @@ def test_a_whole_summary() -> None:
         "App board: port 30001 of a",
         "Enter it: ssh -F /tmp/x/train/ssh_config main1",
     ]
+
+
+def test_a_summary_says_how_to_reach_apps_of_another_machine() -> None:
+    """It never has a token."""
+    made = with_apps(THREE)
+    running = replace(
+        made, session=replace(made.session, apps=(App("web", 80, command="serve", path="/?token={token}"),))
+    )
+    far = {"deployment": {"address": "192.0.2.7"}}
+    assert summary(scheduled("placed", running, **far), "/tmp/x")[-4:] == [
+        "Open the apps in a browser: their URLs, with tokens, are in /tmp/x/train/apps",
+        "Each needs a connection to a first, which lasts until it is stopped:",
+        "  " + TUNNEL % "8080:main1:80",
+        "Enter it: ssh -F /tmp/x/train/ssh_config main1",
+    ]
+    assert summary(scheduled("placed", running), "/tmp/x")[-2].startswith("Open the apps")
 
 
 def test_a_summary_of_one_and_of_many() -> None:

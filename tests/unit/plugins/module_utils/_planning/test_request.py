@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._planning import request as request_module
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import App
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}

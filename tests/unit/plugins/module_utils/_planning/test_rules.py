@@ -35,7 +35,9 @@ IMAGE = "must be an image reference, as in registry/name:tag or name@sha256:…"
 TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
 MOUNT = "must be a dictionary with source and target, and optionally type, mode, options, local"
 APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
-APP = "must be a dictionary with name and port, and optionally preferred_port, public"
+APP = (
+    "must be a dictionary with name and port, and optionally preferred_port, public, command, ready, environment, path"
+)
 
 
 def refusal(variables: dict[str, Any]) -> str:

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The apps of ``main1``, observed through the files of PID 1: roles/image/files/apps.sh writes them."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, List, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+
+LOGS = "/var/log/cluster-compute"
+READY, FAILED, ENDED, UNKNOWN = "ready", "failed", "ended", "unknown"
+_STATES = ("starting", READY, "restarting", FAILED, ENDED)
+# Of the log of an app, in a message.
+_LINES, _WIDTH = 3, 200
+_LONGEST_STATUS = 64
+_FIRST_PAUSE = 0.2
+
+
+@dataclass(frozen=True)
+class AppStatus:
+    """What PID 1 says of an app. ``exit_code`` is that of its last run, None before its end."""
+
+    name: str
+    state: str
+    exit_code: int | None = None
+
+    def to_json(self) -> Json:
+        return {"name": self.name, "state": self.state, "exit_code": self.exit_code}
+
+
+@dataclass(frozen=True)
+class Apps:
+    """The apps of a session, whose ID is that of ``main1``, on the agent of ``main1``."""
+
+    engine: Engine
+    session: str
+    agent: str
+
+    def main(self) -> Json:
+        """The container, as the engine lists it."""
+        for listed in self.engine.containers(self.session):
+            if (listed.get("Labels") or {}).get(LABEL_CONTAINER) == self.session and listed.get("State") == "running":
+                return listed
+        message = "main1 does not run on agent %s: launch the session again to repair it."
+        raise NotFoundError(message % self.agent, self.agent)
+
+    def status(self, name: str) -> AppStatus:
+        path = "%s/apps/%s/status" % (run_folder(self.session), name)
+        content = self.engine.read_file(self.main()["Id"], path, "main1", _LONGEST_STATUS)
+        return parse_status(name, content or b"")
+
+    def serial(self, name: str) -> str:
+        """The serial with which PID 1 keeps an app; empty if it keeps none."""
+        folder = "%s/apps/%s" % (run_folder(self.session), name)
+        main = self.main()["Id"]
+        if self.status(name).state == ENDED:
+            return ""
+        return (
+            (self.engine.read_file(main, folder + "/serial", "main1", _LONGEST_STATUS) or b"")
+            .decode("ascii", "replace")
+            .strip()
+        )
+
+    def wait(self, names: Sequence[str], seconds: float) -> List[AppStatus]:
+        """The apps, once all are ready. An EngineError names the first that has failed, or that is not ready in time."""
+        found: Dict[str, AppStatus] = {}
+
+        def is_decided() -> bool:
+            found.update({name: self.status(name) for name in names if not _is_ready(found.get(name))})
+            return any(one.state == FAILED for one in found.values()) or all(map(_is_ready, found.values()))
+
+        wait_until(is_decided, deadline_in(seconds), _FIRST_PAUSE)
+        late = [one for one in found.values() if not _is_ready(one)]
+        if late:
+            worst = next((one for one in late if one.state == FAILED), late[0])
+            raise EngineError(self._complaint(worst, seconds), self.agent)
+        return list(found.values())
+
+    def _complaint(self, status: AppStatus, seconds: float) -> str:
+        if status.state == FAILED:
+            what = "App %s of main1 ends with exit code %s before it is ready" % (status.name, status.exit_code)
+        else:
+            what = "App %s of main1 is not ready after %g s" % (status.name, seconds)
+            if status.exit_code is not None:
+                what += ", its last run ended with exit code %d" % status.exit_code
+        lines = self.last_lines(status.name)
+        return "%s: %s" % (what, " | ".join(lines) if lines else "it has printed nothing.")
+
+    def last_lines(self, name: str) -> List[str]:
+        """The end of an app's log; a container may have written anything there."""
+        content = self.engine.read_file(self.main()["Id"], "%s/%s.log" % (LOGS, name), "main1") or b""
+        lines = [line.strip() for line in visible_lines(content)]
+        return [line[:_WIDTH] for line in lines if line][-_LINES:]
+
+
+def parse_status(name: str, content: bytes) -> AppStatus:
+    """
+    >>> parse_status("lab", b"failed 127\\n")
+    AppStatus(name='lab', state='failed', exit_code=127)
+    """
+    words = content.decode("ascii", "replace").split() or [""]
+    state = words[0] if words[0] in _STATES else UNKNOWN
+    code = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+    return AppStatus(name, state, code)
+
+
+def _is_ready(status: AppStatus | None) -> bool:
+    return status is not None and status.state == READY

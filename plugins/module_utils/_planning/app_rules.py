@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The rule of ``session_apps``."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Any, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import TOKEN, App
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
+    check_boolean,
+    check_entry,
+    check_environment,
+    check_list,
+    check_text,
+    check_whole,
+)
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
+DESCRIPTION = (
+    "Interactive apps of C(main1), whose ports are published on its agent. An entry is the name of an app of the "
+    "environment, such as V(jupyterlab), or a dictionary. C(name) and C(port) are required; a dictionary with the name of "
+    "such an app changes parts of it. C(command) is a script for the user's shell, or V(image) for ENTRYPOINT and CMD of "
+    "the image; without it, only the port is published. C(ready) is a path that answers, or a TCP port, once the app is "
+    "ready; by default its port. C(environment) has further variables, C(path) is that of the URL, with C({token}) for the "
+    "token. C(preferred_port) is the port of the agent to try first, and C(public) publishes it beyond the agent's "
+    "loopback interface."
+)
+_KNOWN = ("name", "port", "preferred_port", "public", "command", "ready", "environment", "path")
+_PATH = re.compile(r"/[A-Za-z0-9._~/?=&%+,@{}-]{0,500}")
+_HIGHEST = 65535
+# Of the script that PID 1 runs.
+_LONGEST = 60000
+
+
+def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
+    """The apps in their normal form. Apps of an environment have become dictionaries before."""
+    return tuple(_app(variable, item) for item in check_list(variable, value))
+
+
+def _app(variable: str, item: Any) -> App:
+    entry = check_entry(variable, item, _KNOWN, ("name", "port"))
+    name = check_text(variable, entry["name"])
+    if not NAME.fullmatch(name) or name == "ssh":
+        raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
+    port = check_whole("%s: port" % variable, entry["port"], 1, _HIGHEST)
+    if port == 22:
+        raise InputError("%s: port" % variable, port, "must not be 22, which is the session's SSH port")
+    preferred = check_whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, _HIGHEST)
+    public = check_boolean("%s: public" % variable, entry.get("public", False))
+    command = check_text("%s: command" % variable, entry.get("command") or "")
+    if len(command.encode()) > _LONGEST:
+        raise InputError("%s: command" % variable, command, "must be at most %d bytes long" % _LONGEST)
+    ready = _ready("%s: ready" % variable, entry.get("ready"), port) if command else ""
+    environment = check_environment("%s: environment" % variable, entry.get("environment") or {})
+    for key in ("ready", "environment"):
+        if entry.get(key) and not command:
+            raise InputError("%s: %s" % (variable, key), entry[key], "needs a command")
+    path = _path("%s: path" % variable, entry.get("path") or ("/?token=" + TOKEN if command else "/"))
+    return App(name, port, preferred, public, command, ready, environment, path)
+
+
+def _ready(variable: str, value: Any, port: int) -> str:
+    """A path as it is, or the number of a TCP port; by default the app's own port."""
+    if isinstance(value, str) and value.startswith("/"):
+        return _path(variable, value)
+    return str(check_whole(variable, value or port, 1, _HIGHEST))
+
+
+def _path(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not _PATH.fullmatch(value):
+        raise InputError(variable, value, "must be a path of a URL that starts with '/'")
+    return value

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The declaration of the variables of environments, and of those that change the apps of a running session."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import check_environments
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    APPS,
+    ENVIRONMENTS,
+    LAUNCH,
+    Variable,
+)
+
+APP_SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "environments",
+        "dict",
+        {},
+        "Environments by name, in addition to those of the collection or in place of them. Each is a dictionary: C(versions) has the "
+        "image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps); C(command) and "
+        "C(environment) are the defaults of C(session_command) and C(session_environment); C(description) is shown in lists.",
+        check_environments,
+        read_by=(LAUNCH, APPS, ENVIRONMENTS),
+        since="1.1.0",
+    ),
+    Variable(
+        "apps_restart",
+        "list",
+        [],
+        "Names of apps to start again.",
+        rules.check_agents,
+        elements="str",
+        read_by=(APPS,),
+        since="1.1.0",
+    ),
+    Variable(
+        "apps_remove",
+        "list",
+        [],
+        "Names of apps to end.",
+        rules.check_agents,
+        elements="str",
+        read_by=(APPS,),
+        since="1.1.0",
+    ),
+)

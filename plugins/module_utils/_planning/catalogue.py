@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Environments: names for an image with its apps, its command and its variables, from a table that the inventory may extend."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning import app_rules, rules
+
+Environment = Dict[str, Any]
+Table = Dict[str, Environment]
+
+APPS: Dict[str, Dict[str, Any]] = {
+    "jupyterlab": {
+        "name": "jupyterlab",
+        "port": 8888,
+        "command": 'exec jupyter lab --ip=0.0.0.0 --port="$APP_PORT" --ServerApp.port_retries=0 --no-browser',
+        "ready": "/api",
+        "path": "/lab?token={token}",
+    },
+    "terminal": {
+        "name": "terminal",
+        "port": 7681,
+        "command": 'exec web-terminal --port="$APP_PORT"',
+        "ready": "/api",
+        "path": "/terminals/main?token={token}",
+    },
+    "tensorboard": {
+        "name": "tensorboard",
+        "port": 6006,
+        "command": 'exec tensorboard-with-token "$HOME/runs"',
+        "path": "/{token}/",
+    },
+}
+# The first version is the default.
+SHIPPED: Table = {
+    "reference": {
+        "description": "SSH, tmux and Python, and nothing else",
+        "versions": {REFERENCE_IMAGE.rpartition(":")[2]: REFERENCE_IMAGE},
+    },
+    "lab": {
+        "description": "JupyterLab, a web terminal with tmux, TensorBoard",
+        "versions": {"1.0": "cluster-compute/lab:1.0"},
+        "apps": list(APPS.values()),
+    },
+}
+# The environments that the role image builds, in roles/image/files/environments, each with the environment that it extends.
+BASES = {"lab": "reference"}
+_FIELDS = ("description", "versions", "apps", "command", "environment")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
+_NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")
+_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+
+
+def check_environments(variable: str, value: Any) -> Table:
+    """The table with the environments of the collection. Raises InputError for the first broken rule."""
+    if not isinstance(value, Mapping):
+        raise InputError(variable, value, "must be a dictionary of environments by name")
+    own = {str(name): _checked("%s.%s" % (variable, name), name, entry) for name, entry in value.items()}
+    return {**SHIPPED, **own}
+
+
+def _checked(where: str, name: Any, value: Any) -> Environment:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(where, name, "must have lower-case letters, digits, '-' and '_' only")
+    entry = rules.check_entry(where, value, _FIELDS, ("versions",))
+    versions = entry["versions"]
+    if not isinstance(versions, Mapping) or not versions:
+        raise InputError(where + ".versions", versions, "must be a dictionary of images by version")
+    for version in versions:
+        if not isinstance(version, str) or not _VERSION.fullmatch(version):
+            raise InputError(where + ".versions", version, "must be a version in quotes, such as '1.0'")
+        rules.check_image("%s.versions.%s" % (where, version), versions[version])
+    apps = [_expanded(where + ".apps", app, APPS) for app in rules.check_list(where + ".apps", entry.get("apps") or [])]
+    app_rules.check_apps(where + ".apps", apps)
+    return {
+        "description": rules.check_text(where + ".description", entry.get("description") or ""),
+        "versions": dict(versions),
+        "apps": apps,
+        "command": rules.check_text(where + ".command", entry.get("command") or ""),
+        "environment": rules.check_environment(where + ".environment", entry.get("environment") or {}),
+    }
+
+
+def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
+    """The variables by full name, with the image, apps, command and variables of the environment that ``session_image`` names.
+
+    >>> with_environment({"session_image": "lab"}, SHIPPED)["session_image"]
+    'cluster-compute/lab:1.0'
+    """
+    found = dict(values)
+    name, _colon, version = str(values.get("session_image") or "reference").partition(":")
+    entry = table.get(name, {})
+    if entry and values.get("session_image"):
+        found["session_image"] = _image(name, version, entry["versions"])
+        given = values.get("session_environment") or {}
+        if entry.get("environment") and isinstance(given, Mapping):
+            found["session_environment"] = {**entry["environment"], **given}
+        if entry.get("command") and not values.get("session_command"):
+            found["session_command"] = entry["command"]
+    apps = _as_list(values.get("session_apps"))
+    if isinstance(apps, list):
+        known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
+        where = "the environment %s" % name if entry else "the collection"
+        found["session_apps"] = [_expanded("session_apps", app, known, where) for app in apps]
+    return found
+
+
+def listed(table: Table) -> List[Dict[str, Any]]:
+    """A row for every version of every environment."""
+    return [
+        {
+            "name": name,
+            "version": version,
+            "image": image,
+            "apps": [app["name"] for app in entry.get("apps") or ()],
+            "description": entry.get("description") or "",
+        }
+        for name, entry in table.items()
+        for version, image in entry["versions"].items()
+    ]
+
+
+def to_build(names: Any) -> List[Dict[str, str]]:
+    """Builds in their order: an environment comes after the environment that it extends.
+
+    >>> [build["image"] for build in to_build(["lab"])]
+    ['cluster-compute/lab:1.0']
+    """
+    builds: Dict[str, Dict[str, str]] = {}
+    for name in rules.check_list("environments", _as_list(names)):
+        chain = [_check_built(name)]
+        while BASES.get(chain[0]) in BASES:
+            chain.insert(0, BASES[chain[0]])
+        for part in chain:
+            version, image = next(iter(SHIPPED[part]["versions"].items()))
+            base = next(iter(SHIPPED[BASES[part]]["versions"].values()))
+            builds[part] = {"name": part, "version": version, "image": image, "base": base}
+    if not builds:
+        raise InputError("environments", names, "must name environments to build: %s" % ", ".join(BASES))
+    return list(builds.values())
+
+
+def built_by(image: str) -> str:
+    """The environment that the role image builds under this reference; empty if it is another image.
+
+    >>> built_by("cluster-compute/lab:1.0"), built_by("registry.example.org/lab:1.0")
+    ('lab', '')
+    """
+    return next((name for name in BASES if image in SHIPPED[name]["versions"].values()), "")
+
+
+def _check_built(name: Any) -> str:
+    if name not in BASES:
+        raise InputError(
+            "environments", name, "must be an environment that the collection builds: %s" % ", ".join(BASES)
+        )
+    return str(name)
+
+
+def _as_list(value: Any) -> Any:
+    """Names on the command line, as in ``-e session_apps=[jupyterlab,terminal]``, which Ansible passes as a string.
+
+    >>> _as_list("[jupyterlab, terminal]"), _as_list("jupyterlab")
+    (['jupyterlab', 'terminal'], ['jupyterlab'])
+    """
+    if isinstance(value, str) and _NAMES.fullmatch(value):
+        return [name for name in re.split(r"[\[\], ]+", value) if name]
+    return value
+
+
+def _image(name: str, version: str, versions: Mapping[str, str]) -> str:
+    if not version:
+        return next(iter(versions.values()))
+    if version not in versions:
+        rule = (
+            "the environment %s has no such version, only %s; write docker.io/library/%s:%s for an image of that name"
+        )
+        raise InputError("session_image", "%s:%s" % (name, version), rule % (name, ", ".join(versions), name, version))
+    return versions[version]
+
+
+def _expanded(variable: str, app: Any, known: Mapping[str, Mapping[str, Any]], where: str = "the collection") -> Any:
+    """An app by name, or a dictionary that names it and changes parts of it, as a whole dictionary."""
+    if isinstance(app, str):
+        if app not in known:
+            rule = "%s has no app of this name, only %s; write a dictionary with name, port and command"
+            raise InputError(variable, app, rule % (where, ", ".join(known) or "none"))
+        return dict(known[app])
+    if isinstance(app, Mapping) and app.get("name") in known and "command" not in app and "port" not in app:
+        return {**known[str(app["name"])], **app}
+    return app

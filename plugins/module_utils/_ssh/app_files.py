@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of the apps of ``main1``, which PID 1 reads: roles/image/files/apps.sh."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import shlex
+from typing import Dict, List, Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import IMAGE_COMMAND, App
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER, RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry
+
+FOLDER = CONFIG_FOLDER + "/app"
+INDEX = CONFIG_FOLDER + "/apps"
+_END = "end\n"
+
+
+def app_entries(apps: Sequence[App], tokens: Mapping[str, str], user: User, image: Json) -> List[Entry]:
+    """The files of apps that have a command. ``image`` is the configuration of the container's image."""
+    entries = [Entry(FOLDER, mode=0o755)]
+    for app in running(apps):
+        folder = "%s/%s" % (FOLDER, app.name)
+        entries += [
+            Entry(folder, mode=0o755),
+            Entry(folder + "/command", _script(app, image).encode(), 0o755),
+            Entry(folder + "/environment", _exports(app.environment).encode(), 0o600),
+            # Without a line break: Jupyter takes the whole file as its token.
+            Entry(folder + "/token", tokens[app.name].encode(), 0o600, user.uid, user.gid),
+        ]
+    return entries
+
+
+def index_entry(lines: Mapping[str, str]) -> Entry:
+    """The list of apps. PID 1 keeps its former list while the file has no end."""
+    return Entry(INDEX, ("".join(lines.values()) + _END).encode())
+
+
+def index_lines(apps: Sequence[App], mark: str = "") -> Dict[str, str]:
+    """The line of each app. Another ``mark`` makes PID 1 start it again."""
+    return {
+        app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest([app.settings, mark]))
+        for app in running(apps)
+    }
+
+
+def parse_index(text: str) -> Dict[str, str]:
+    """The lines of an index by app.
+
+    >>> parse_index("lab 8888 /api 0f\\nend\\n")
+    {'lab': 'lab 8888 /api 0f\\n'}
+    """
+    lines = [line for line in text.split("\n") if line and line + "\n" != _END]
+    return {line.partition(" ")[0]: line + "\n" for line in lines}
+
+
+def running(apps: Sequence[App]) -> List[App]:
+    """The apps that PID 1 runs."""
+    return [app for app in apps if app.command]
+
+
+def _script(app: App, image: Json) -> str:
+    if app.command != IMAGE_COMMAND:
+        return app.command if app.command.endswith("\n") else app.command + "\n"
+    words = [*(image.get("Entrypoint") or ()), *(image.get("Cmd") or ())]
+    if not words:
+        message = (
+            "App %s: the image of main1 has neither ENTRYPOINT nor CMD, which 'command: image' runs; name a command."
+        )
+        raise StateError(message % app.name)
+    folder = str(image.get("WorkingDir") or "")
+    enter = "cd %s 2>/dev/null\n" % shlex.quote(folder) if folder else ""
+    return "#!%s/bin/sh\n%sexec %s\n" % (RUNTIME_PATH, enter, " ".join(map(shlex.quote, words)))
+
+
+def _exports(environment: Mapping[str, str]) -> str:
+    r"""
+    >>> _exports({"A": "it's"})
+    'export A=\'it\'"\'"\'s\'\n'
+    """
+    return "".join("export %s=%s\n" % (name, shlex.quote(text)) for name, text in sorted(environment.items()))

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The file with the URLs of a session's apps. It holds tokens, so its mode is 0600, and nothing else repeats it."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, digest
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import APPS, Artifacts
+
+FILE = APPS
+LOOPBACK = "127.0.0.1"
+# Above the ports of services, below those that the kernel takes for connections.
+_FIRST_PORT, _PORTS = 20000, 9000
+
+
+def text(plan: Plan, identity: Identity, address: str) -> str:
+    """A line for each app that PID 1 runs: its name and its URL.
+
+    The URL of an app that is not public has the loopback address of this machine: either it is the agent, or the connection of
+    ``tunnel`` gives it the same port.
+    """
+    ports = {port.name: port for port in plan.main.ports}
+    lines = []
+    for app in running(plan.session.apps):
+        host = address if app.public else LOOPBACK
+        lines.append(line(app.name, app.url(host, ports[app.name].host_port, identity.app_token(app.name))))
+    return "".join(lines)
+
+
+def line(name: str, url: str) -> str:
+    return "%s %s\n" % (name, url)
+
+
+def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str]) -> None:
+    """Add or replace URLs by app, and remove others."""
+    old = (artifacts.read(FILE) or b"").decode().splitlines()
+    kept = [one for one in old if one.partition(" ")[0] not in (*added, *removed)]
+    lines = [one + "\n" for one in kept] + [line(name, url) for name, url in added.items()]
+    artifacts.write(FILE, "".join(lines).encode())
+
+
+def local_port(session: str, app: str) -> int:
+    """A port of this machine for an app that has none on its agent: always the same, and hardly ever that of another app.
+
+    >>> local_port("3614fdf3-0e04-4a4b", "lab") == local_port("3614fdf3-0e04-4a4b", "lab")
+    True
+    """
+    return _FIRST_PORT + int(digest([session, app]), 16) % _PORTS

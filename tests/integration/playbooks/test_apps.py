@@ -1,0 +1,281 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The apps of a session in a real browser, their tokens, their death, and their change while the session runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import browser
+import images
+import pytest
+from controller import Controller, Done, Session
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "768m"}
+WEB = {
+    "name": "web",
+    "port": 8000,
+    "command": 'echo "hello from $APP_NAME"; exec python3 -m http.server $APP_PORT',
+    "ready": "/",
+}
+
+
+@pytest.fixture(scope="module")
+def launch(controller: Controller) -> Done:
+    """A session of two containers with three apps, launched with all that Ansible can print."""
+    images.environment("lab")
+    apps = ["jupyterlab", "terminal", WEB]
+    return controller.launch("desk", "-vvv", session_image="lab", session_apps=apps, **SIZE).check()
+
+
+@pytest.fixture(scope="module")
+def desk(controller: Controller, launch: Done) -> Session:
+    return Session(controller, "desk")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    with browser.opened(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def urls(session: Session) -> dict[str, str]:
+    """The URLs with their tokens."""
+    lines = (session.folder / "apps").read_text().splitlines()
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def tokens(session: Session) -> list[str]:
+    return [url.rpartition("token=")[2] for url in urls(session).values()]
+
+
+def elements(page: WebDriver, selector: str) -> list[Any]:
+    return [found for found in page.find_elements("css selector", selector) if found.is_displayed()]
+
+
+def send(page: WebDriver, *keys: str) -> None:
+    ActionChains(page).send_keys(*keys).perform()
+
+
+def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, f"not within {patience:g} s: {what}"
+        time.sleep(0.2)
+
+
+def get(address: str) -> str:
+    """The page, as soon as something answers there."""
+    found: list[str] = []
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                found.append(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            found.append(str(error.code))
+        except OSError:
+            return False
+        return True
+
+    until(answers, f"an answer at {address.partition('?')[0]}")
+    return found[0]
+
+
+def typed_into_cell(page: WebDriver, text: str) -> bool:
+    """Type into the first cell, unless it has the text."""
+    cell = elements(page, ".jp-Notebook .cm-content")[0]
+    if text not in cell.text:
+        cell.click()
+        ActionChains(page).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text).perform()
+    return text in cell.text
+
+
+def output_of_cell(page: WebDriver) -> list[str]:
+    """Run the cell until it has an output: a page that is not yet connected to the kernel drops the request."""
+    end = time.monotonic() + browser.PATIENCE
+    while time.monotonic() < end:
+        elements(page, '[data-command="notebook:run-cell-and-select-next"]')[0].click()
+        for _attempt in range(50):
+            shown = [one.text for one in elements(page, ".jp-Notebook .jp-OutputArea-output") if one.text]
+            if shown:
+                return shown
+            time.sleep(0.2)
+        elements(page, ".jp-Notebook .cm-content")[0].click()
+    raise AssertionError(browser.shown(page))
+
+
+def test_a_cell_of_a_notebook_reaches_the_other_container(desk: Session, page: WebDriver) -> None:
+    page.get(urls(desk)["jupyterlab"] + "&reset")
+    card = '.jp-LauncherCard[data-category="Notebook"]'
+    browser.wait_for(page, lambda: elements(page, card), "the launcher of JupyterLab")[0].click()
+    widgets = ".jp-StatusBar-Widget *"
+    browser.wait_for(page, lambda: any("| Idle" in one.text for one in elements(page, widgets)), "a kernel that waits")
+    browser.wait_for(page, lambda: typed_into_cell(page, "!ssh sub1 hostname; echo written >from-notebook"), "a cell")
+    assert output_of_cell(page) == ["sub1"]
+    assert "/lab" in page.current_url
+
+
+def test_a_wrong_token_is_refused(desk: Session, page: WebDriver) -> None:
+    for name, folder in (("jupyterlab", "/api/contents"), ("terminal", "/api/terminals")):
+        address, right = urls(desk)[name].split("token=")
+        base = address.partition("/lab")[0].partition("/terminals")[0]
+        wrong = tokens(desk)[0 if name == "terminal" else 1]
+        assert get(f"{base}{folder}?token={wrong}") == "403"
+        assert get(f"{base}{folder}?token={right}") != "403"
+    page.delete_all_cookies()
+    page.get(urls(desk)["jupyterlab"].partition("token=")[0] + "token=wrong")
+    browser.wait_for(page, lambda: elements(page, "#password_input"), "the form that asks for the token")
+    assert "/login" in page.current_url
+
+
+def open_terminal(page: WebDriver, url: str) -> None:
+    page.get(url)
+    browser.wait_for(page, lambda: page.find_elements("css selector", ".xterm-helper-textarea"), "a terminal")
+    rows = ".xterm-rows, .xterm-screen canvas"
+    browser.wait_for(page, lambda: elements(page, rows), "the screen of the terminal")[0].click()
+
+
+def typed(page: WebDriver, session: Session, command: str, file: str) -> str:
+    """What a command writes to a file. The first keys may be lost while the terminal connects, so it is typed again."""
+    end = time.monotonic() + browser.PATIENCE
+    while time.monotonic() < end:
+        send(page, f"{command} >~/{file}", Keys.ENTER)
+        for _attempt in range(10):
+            found = session.ssh("main1", f"cat {file}")
+            if found.code == 0 and found.text:
+                return found.text.strip()
+            time.sleep(0.3)
+    raise AssertionError(browser.shown(page))
+
+
+def test_a_terminal_outlives_its_page(desk: Session, page: WebDriver) -> None:
+    url = urls(desk)["terminal"]
+    open_terminal(page, url)
+    assert typed(page, desk, "echo $BACKENDAI_CLUSTER_HOST", "host") == "main1"
+    shell = typed(page, desk, "echo $$", "first-shell")
+    page.get("about:blank")
+    open_terminal(page, url)
+    assert typed(page, desk, "echo $$", "second-shell") == shell
+    assert typed(page, desk, "tmux list-sessions -F '#{session_name}'", "names") == "web"
+    # The notebook and the terminal have the same files.
+    assert typed(page, desk, "cat from-notebook", "seen") == "written"
+
+
+def test_nothing_shows_a_token(controller: Controller, desk: Session, launch: Done) -> None:
+    assert (desk.folder / "apps").stat().st_mode & 0o777 == 0o600
+    assert all(len(token) == 64 for token in tokens(desk))
+    inspected = json.dumps(desk.containers())
+    logs = "".join(controller.client.logs(one["Id"]).decode() for one in desk.containers().values())
+    processes = b"".join(_read(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    store = b"".join(path.read_bytes() for path in controller.state.rglob("*") if path.is_file())
+    shown = controller.play("sessions", "-vvv").check().text
+    places = [
+        launch.text,
+        inspected,
+        logs,
+        shown,
+        (desk.folder / "session.json").read_text(),
+        repr(processes),
+        repr(store),
+    ]
+    assert [place[:100] for place in places for token in tokens(desk) if token in place] == []
+    assert "web: hello from web" in logs
+    assert b"http.server" in processes
+    assert desk.say("main1", "cat /var/log/cluster-compute/web.log").startswith("hello from web")
+    assert desk.say("main1", "stat -c '%a %U' /etc/cluster-compute/app/web/token") == "600 work"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_the_same_command_changes_nothing(controller: Controller, desk: Session) -> None:
+    again = controller.launch("desk", session_image="lab", session_apps=["jupyterlab", "terminal", WEB], **SIZE).check()
+    assert again.changed == 0
+    assert f"Open the apps in a browser: their URLs, with tokens, are in {desk.folder}/apps" in again.text
+
+
+def test_an_app_that_dies_is_back(desk: Session) -> None:
+    pid = "pgrep -f http.server"
+    before = desk.say("main1", pid)
+    desk.say("main1", "kill -KILL " + before)
+    until(lambda: desk.ssh("main1", pid).text.strip() not in ("", before), "another process of the app")
+    assert "Directory listing" in get(urls(desk)["web"])
+    assert "app web has ended with exit code 137" in "".join(
+        desk.controller.client.logs(one["Id"]).decode() for one in desk.containers().values()
+    )
+
+
+def test_apps_come_and_go_in_a_running_session(controller: Controller, desk: Session) -> None:
+    """A port that was not published at the launch is reached by SSH."""
+    board = {
+        "name": "board",
+        "port": 8100,
+        "command": "mkdir -p b; cd b; exec python3 -m http.server 8100",
+        "ready": "/",
+    }
+    old = desk.say("main1", "pgrep -f 'http.server 8000'")
+    done = controller.play(
+        "session_apps", session_name="desk", session_apps=[board], session_apps_restart=["web"]
+    ).check()
+    assert "App board: ready" in done.text
+    assert desk.say("main1", "pgrep -f 'http.server 8000'") != old
+    entry = next(app for app in desk.document["apps"] if app["name"] == "board")
+    assert entry["tunnel"] in done.text
+    tunnel = subprocess.Popen(shlex.split(entry["tunnel"]), stdin=subprocess.DEVNULL)
+    try:
+        assert "Directory listing" in get(urls(desk)["board"])
+    finally:
+        tunnel.terminate()
+        tunnel.wait()
+    done = controller.play("session_apps", session_name="desk", session_apps_remove=["board"]).check()
+    assert "board" not in done.text.partition("Apps]")[2]
+    assert "board" not in urls(desk)
+    assert desk.ssh("main1", "pgrep -f 'http.server 8100'").code != 0
+
+
+def test_the_command_of_the_image_is_an_app(controller: Controller) -> None:
+    """An app that cannot start fails the launch with its last line; the command of an image starts."""
+    controller.client.commit(
+        _idle(controller),
+        "cluster-compute-test/serving",
+        conf={"Entrypoint": ["python3", "-m"], "Cmd": ["http.server", "8000"]},
+    )
+    try:
+        image = {"session_image": "cluster-compute-test/serving"}
+        broken = {"name": "broken", "port": 8000, "command": "echo some reason >&2; exit 3"}
+        refused = controller.launch("broken", session_apps=[broken], **image)
+        assert refused.code != 0
+        assert "App broken of main1 ends with exit code 3 before it is ready: " in refused.message
+        assert refused.message.endswith("some reason")
+        stock = {"name": "stock", "port": 8000, "command": "image", "ready": "/"}
+        session = controller.launched("stock", session_apps=[stock], **image)
+        assert "Directory listing" in get(urls(session)["stock"])
+        controller.terminate("stock").check()
+        assert not session.folder.exists()
+    finally:
+        controller.client.remove_image("cluster-compute-test/serving", force=True)
+
+
+def _idle(controller: Controller) -> str:
+    """A container that a commit makes an image of; it never starts."""
+    made: dict[str, str] = controller.client.create_container(
+        "cluster-compute/reference:1", labels={"cluster.compute.session.owner": controller.owner}
+    )
+    return made["Id"]
