@@ -117,7 +117,7 @@ class _Rounds:
         seconds = self.wait.round_seconds if agent == self._plan.main.agent else 0.0
         try:
             return self._open(agent).module(
-                "batch_info", {"plan": self._plan.to_json(), "wait": seconds, "agent": agent}
+                "batch_info", {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
             )
         except AnsibleError as error:
             self._close(agent)

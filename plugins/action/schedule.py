@@ -93,7 +93,7 @@ class ActionModule(ComputeAction):
         """Add the user's variables to the plan, and the work of each host to the result."""
         plan = Plan.from_json(result["plan"])
         plan = with_user_environment(plan, render_environment(request, plan))
-        result["plan"] = plan.to_json()
+        result["plan"], result["short_plan"] = plan.to_json(), plan.to_short_json()
         decided = deployment(
             plan,
             statuses,

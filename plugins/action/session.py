@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -16,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._views import sess
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
+from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
@@ -40,6 +42,8 @@ class ActionModule(ComputeAction):
         if result.get("failed"):
             return result
         self._notify(result, args, task_vars)
+        if result.get("plan"):
+            result["plan"] = Plan.from_json(result["plan"]).to_json()
         if state == "failed":
             result["reason"] = _reason(result["session"], args)
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
@@ -78,8 +82,18 @@ class ActionModule(ComputeAction):
             plan = Plan.from_json(own["plan"])
             document = session_document(plan, session, str(own["address"]), own["timings"] or {}, artifacts.folder)
             artifacts.write_json("session.json", document)
-            return _noted(artifacts, {"document": document, "artifacts": artifacts.folder})
+            explained = {"explanation": self._keep_trace(artifacts, plan)}
+            return _noted(artifacts, {"document": document, "artifacts": artifacts.folder, **explained})
         return {}
+
+    def _keep_trace(self, artifacts: Artifacts, plan: Plan) -> str:
+        """Write ``trace.json``, and return what it shows; this task itself ends with it."""
+        head = str(self._task.delegate_to or "head")
+        own = trace.task_entry(self._task, head, (self._begun, time.time()), self._modules)
+        entries = [*trace.notes(), own]
+        artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
+        trace.forget()
+        return trace.explanation(entries, plan)
 
 
 def _kept(artifacts: Artifacts) -> str:

@@ -37,7 +37,7 @@ class ActionModule(ComputeAction):
         result: Json = {"changed": False, "installed": []}
         if plan.on(agent):
             bundle = make_bundle(plan, identity, plan.on(agent))
-            args.update(agent=agent, plan=_part(plan, agent), bundle=bundle.to_text())
+            args.update(agent=agent, plan=plan.part(agent), bundle=bundle.to_text())
             result = self.module("ssh", args, task_vars)
         if result.get("failed"):
             return result
@@ -65,13 +65,6 @@ class ActionModule(ComputeAction):
         result["changed"] = bool(result.get("changed") or stale)
         result["artifacts"] = artifacts.folder
         return result
-
-
-def _part(plan: Plan, agent: str) -> Json:
-    """The plan with only the containers of this agent."""
-    document = plan.to_json()
-    document["containers"] = [container for container in document["containers"] if container["agent"] == agent]
-    return document
 
 
 def _files(plan: Plan, identity: Identity, route: Route, artifacts: Artifacts) -> Dict[str, str]:

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof, seconds_for
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 SPEC = {
@@ -59,5 +60,7 @@ class ActionModule(ComputeAction):
             name=plan.main.hostname,
             proxy=route.proxy,
         )
-        reached = reach(endpoint, [container.hostname for container in plan.containers[1:]], checked["timeout"])
+        timeout = seconds_for(checked["timeout"], len(plan.containers))
+        answered = set(reach(endpoint, Proof.of(plan), timeout))
+        reached = [container.hostname for container in plan.containers if container.hostname in answered]
         return {"changed": False, "reached": reached, "duration": round(time.monotonic() - begun, 3)}

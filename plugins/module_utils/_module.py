@@ -16,11 +16,14 @@ from typing import Any, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.calls import taken
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 
 Work = Callable[[Json, bool], Json]
+# The name, in a result, of the requests that a module sent to the engine.
+CALLS = "engine_calls"
 
 
 def engine_options() -> Dict[str, Any]:
@@ -78,5 +81,11 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
         result.setdefault("changed", False)
         if not diff:
             result.pop("diff", None)
-        return {"duration": round(time.monotonic() - begun, 3), **result}
-    return {"failed": True, "duration": round(time.monotonic() - begun, 3), **result}
+        return {**_measured(begun), **result}
+    return {"failed": True, **_measured(begun), **result}
+
+
+def _measured(begun: float) -> Json:
+    """How long the work took, and its requests to the engine, which the action plugin removes from the result."""
+    calls = taken(begun)
+    return {"duration": round(time.monotonic() - begun, 3), **({CALLS: calls} if calls else {})}

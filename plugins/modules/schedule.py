@@ -122,6 +122,10 @@ plan:
   description: The plan, if there is one.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
+short_plan:
+  description: The same plan without repeated texts. Every option C(plan) of the collection accepts both.
+  type: dict
+  returned: when O(ignore:outcome) is placed, repair or running
 deployment:
   description: What each host does for the plan.
   type: dict
@@ -305,7 +309,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "changed": decision.verdict in ("placed", "repair", "failed") or decision.is_new,
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
-        "plan": decision.plan.to_json() if decision.plan else None,
+        "plan": decision.plan.to_short_json() if decision.plan else None,
         "reason": decision.reason,
         "expected_start": decision.expected_start,
         "has_new_limits": decision.has_new_limits,

@@ -212,6 +212,10 @@ ended:
   type: list
   elements: dict
   returned: always
+explanation:
+  description: Where the time of this launch went, in one sentence. C(trace.json) beside C(session.json) has the details.
+  type: str
+  returned: with O(state=running) and O(plan)
 document:
   description: The content of C(session.json).
   type: dict
@@ -321,7 +325,7 @@ def _changed(store: Store, change: Change, params: Json, *, keep: bool) -> Tuple
         "changed": before != after,
         "session": row.to_json() if row else {},
         "kept_state": kept.state if kept else "",
-        "plan": row.plan.to_json() if row and row.plan else None,
+        "plan": row.plan.to_short_json() if row and row.plan else None,
         "remove": [session for session in remove if not row or session != row.id],
         "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
         "diff": {"before": {"state": before}, "after": {"state": after}},

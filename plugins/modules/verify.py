@@ -10,14 +10,16 @@ module: verify
 short_description: Verify that every container of a session answers by strict SSH
 description:
   - Logs in to C(main1) from the controller through its published port, with the key of the session's user, and connects to
-    every other container from there.
+    every other container from there. In a session of more than 17 containers, C(main1) connects to one container of each group of up
+    to 16 on an agent, which connects to the rest of its group.
+  - A container opens as many connections at the same time as its CPUs and memory allow.
   - Every connection uses strict host key checking and shows no prompt. Nothing is changed.
   - Waits for containers that are still starting, until O(timeout). A wrong key or a refused login fails at once.
   - Runs on the controller, on whichever host the task is.
 options:
   timeout:
     description:
-      - Seconds for all connections together.
+      - Seconds for all connections together. Four containers add a second.
     type: int
     default: 60
 extends_documentation_fragment:

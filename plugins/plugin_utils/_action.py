@@ -10,8 +10,9 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+import time
 from abc import abstractmethod
-from typing import Any, Mapping
+from typing import Any, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -20,7 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_plan
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
+from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 
 # The modules that have the option docker_host.
@@ -52,13 +55,29 @@ _OF_ENGINES = frozenset(
 # The modules that look for the SSH runtime of this release.
 _OF_RUNTIME = frozenset(("agent_examination_info", "agent_info", "containers"))
 
+# Calls of modules that a task notes for the trace.
+_MOST_MODULES = 20
+
 
 class ComputeAction(ActionBase):
     """An action that returns an error as one sentence, like a module. Subclasses implement ``act``."""
 
     _supports_async = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # What the modules of this task have reported of themselves, for the trace.
+        self._modules: List[Json] = []
+        self._begun = time.time()
+
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
+        try:
+            return self._result(tmp, task_vars)
+        finally:
+            where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))
+            trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
+
+    def _result(self, tmp: Any, task_vars: Json | None) -> Json:
         result: Json = super().run(tmp, task_vars)
         try:
             result.update(self.act(dict(self._task.args), task_vars or {}))
@@ -85,6 +104,14 @@ class ComputeAction(ActionBase):
             args = {**args, **self._engine(task_vars)}
         if name in _OF_RUNTIME and not args.get("runtime_edition"):
             args = {**args, "runtime_edition": runtime_scripts().edition}
+        result = self._called(name, args, task_vars)
+        seconds, calls = float(result.get("duration") or 0.0), result.pop(CALLS, [])
+        self._modules.append({"name": name, "ended": time.time(), "duration": seconds, "calls": calls})
+        # A task that polls calls a module for as long as it waits.
+        del self._modules[:-_MOST_MODULES]
+        return result
+
+    def _called(self, name: str, args: Json, task_vars: Json) -> Json:
         if name in direct_call.MODULES and self._is_here(task_vars):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
@@ -128,6 +155,8 @@ class RemoteAction(ComputeAction):
     """Runs only the module, on the task's host."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
+        if args.get("plan") and args.get("agent"):
+            args["plan"] = read_plan(args["plan"]).part(str(args["agent"]))
         return self.module(self._task.action.rpartition(".")[2], args, task_vars)
 
 

@@ -29,7 +29,7 @@ IDENTITY = "identity"
 # The URLs of the apps, with their tokens.
 APPS = "apps"
 # The only files that the collection writes and removes in the folder.
-FILES = (IDENTITY, APPS, "id_container", "known_hosts", "session.json", "ssh_config")
+FILES = (IDENTITY, APPS, "id_container", "known_hosts", "session.json", "ssh_config", "trace.json")
 # What link(2) answers on file systems without hard links, such as exFAT.
 _LINKLESS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

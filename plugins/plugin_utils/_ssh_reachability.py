@@ -14,14 +14,12 @@ import time
 import traceback
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import CLIENT_CONFIG
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import MOST_OF_SHELL, SCRIPT, Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_gateway import Gateway
 
-PARALLEL = 16
 CHUNK = 1 << 14
 # Not a hostname.
 BEGUN = "(begun)"
@@ -29,47 +27,6 @@ BEGUN = "(begun)"
 RESERVE = 2
 # No more is read from main1, whatever its shell or its sshd sends: 1,000 answers of 300 bytes take a tenth of it.
 MOST_BYTES = 4 << 20
-# No more is read from the shell of another container, and shown of its answer.
-MOST_OF_SHELL, MOST_OF_ANSWER = 1 << 16, 300
-
-# Runs in any image: it needs nothing but the runtime. Login shells may print (.bashrc, BASH_ENV), even without an end. So every
-# answer is a line that begins with the mark: "MARK yes HOST", or "MARK no HOST REASON".
-SCRIPT = """
-mark=$1; limit=$2; late=$(( $({bin}/busybox date +%s) + $3 )); shift 3
-say() {{
-    {bin}/busybox printf '\\n%s %s\\n' "$mark" "$*"
-}}
-one() {{
-    left=$(( late - $({bin}/busybox date +%s) ))
-    [ "$left" -gt 0 ] || left=1
-    connect=5
-    [ "$left" -gt 5 ] || connect=$left
-    {bin}/busybox timeout -s KILL "$((left + 1))" {bin}/ssh -n -F {config} -o BatchMode=yes -o ConnectTimeout="$connect" \\
-        -o ConnectionAttempts=1 "$1" 'echo "reached:$BACKENDAI_CLUSTER_HOST;"' 2>&1 | {bin}/busybox head -c {shell}
-}}
-ask() {{
-    answer=
-    while :; do
-        new=$(one "$1")
-        answer=${{new:-$answer}}
-        case $answer in
-        *"reached:$1;"*) say "yes $1"; return ;;
-        *refused*|*"timed out"*|*"No route"*|*unreachable*|*reset*|*"closed by"*)
-            [ "$({bin}/busybox date +%s)" -ge "$late" ] || {{ {bin}/busybox sleep 0.2; continue; }} ;;
-        esac
-        say "no $1 $(echo "$answer" | {bin}/busybox tail -n 1 | {bin}/busybox head -c {answer})"
-        return
-    done
-}}
-say begun
-count=0
-for host in "$@"; do
-    ask "$host" &
-    count=$((count + 1))
-    [ $((count % limit)) -ne 0 ] || wait
-done
-wait
-""".format(bin=RUNTIME_PATH + "/bin", config=CLIENT_CONFIG, shell=MOST_OF_SHELL, answer=MOST_OF_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -112,7 +69,7 @@ class BoundedSocket(socket.socket):
         return super().send(data, flags)
 
 
-def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[str]:
+def reach(endpoint: SshEndpoint, proof: Proof, timeout: int) -> List[str]:
     """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
@@ -121,19 +78,23 @@ def reach(endpoint: SshEndpoint, others: Sequence[str], timeout: int) -> List[st
         # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
         with closing(paramiko.Transport(connection)) as transport, closing(connection):
             _enter(paramiko, transport, endpoint, deadline)
-            answers = _ask(paramiko, transport, others, deadline) if others else {}
-    if others and BEGUN not in answers:
+            answers = _ask(paramiko, transport, proof, deadline) if proof.groups else {}
+    pairs = list(proof.pairs(endpoint.name))
+    if pairs and BEGUN not in answers:
         message = (
             "%s accepts the login, but its shell runs no command within %d seconds: check .bashrc and BASH_ENV there."
         )
         raise ComputeError(message % (endpoint, timeout), endpoint.name)
-    for name in others:
-        reason = answers.get(name, "no answer within %d seconds" % timeout)
+    silence = "no answer within %d seconds" % timeout
+    if time.monotonic() < deadline - RESERVE:
+        silence = "the check ended before its answer; session_memory may be too small for the programs there"
+    for prover, name in pairs:
+        reason = answers.get(name, silence)
         if reason:
             raise ComputeError(
-                "%s does not accept ssh connections from %s: %s." % (name, endpoint.name, reason.rstrip(".")), name
+                "%s does not accept ssh connections from %s: %s." % (name, prover, reason.rstrip(".")), name
             )
-    return [endpoint.name, *others]
+    return [endpoint.name, *[name for _prover, name in pairs]]
 
 
 def load_paramiko() -> Any:
@@ -184,7 +145,7 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         ) from error
 
 
-def _ask(paramiko: Any, transport: Any, others: Sequence[str], deadline: float) -> Dict[str, str]:
+def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float) -> Dict[str, str]:
     """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does.
 
     It also contains BEGUN if the command has begun.
@@ -192,10 +153,10 @@ def _ask(paramiko: Any, transport: Any, others: Sequence[str], deadline: float) 
     mark = secrets.token_hex(8)
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
-    wanted = {BEGUN, *others}
+    wanted = {BEGUN, *[name for _prover, name in proof.pairs("")]}
     try:
         channel = transport.open_session(timeout=_left(deadline))
-        channel.exec_command("%s/bin/sh -s %s %d %d %s" % (RUNTIME_PATH, mark, PARALLEL, left, " ".join(others)))
+        channel.exec_command(proof.command(mark, left))
         channel.settimeout(_left(deadline))
         channel.sendall(SCRIPT.encode())
         channel.shutdown_write()

@@ -25,6 +25,7 @@ from ssh_lab import PREFIX, Lab, archive, busybox, enter, make_plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
 
 REFERENCE = "cluster-compute/reference:1"
@@ -222,12 +223,12 @@ def test_no_secret_is_visible(pair: Lab) -> None:
 
 
 def test_verify_reaches_all(pair: Lab) -> None:
-    assert reach(pair.door(), ["sub1"], 30) == ["main1", "sub1"]
+    assert reach(pair.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 def test_verify_refuses_another_host_key_at_once(pair: Lab) -> None:
     with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* presents an unexpected host key"):
-        reach(pair.door("sub1"), ["sub1"], 600)
+        reach(pair.door("sub1"), Proof.direct(["sub1"]), 600)
 
 
 def test_a_second_installation_changes_nothing(pair: Lab) -> None:
@@ -248,7 +249,7 @@ def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
     answer = lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 {RUNTIME_PATH}/id")
     assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
     assert lab.ssh("sub1", "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, 1)["PATH"]]
-    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
@@ -336,7 +337,7 @@ def test_ssh_works_after_a_restart(labs: Labs, images: dict[str, str], client: A
     for container in lab.plan.containers:
         client.restart(container.name, timeout=1)
 
-    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> None:
@@ -350,7 +351,7 @@ def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> No
     with pytest.raises(
         ComputeError, match="sub1 does not accept ssh connections from main1: Host key verification failed"
     ):
-        reach(lab.door(), ["sub1"], 30)
+        reach(lab.door(), Proof.direct(["sub1"]), 30)
 
 
 def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dict[str, str]) -> None:
@@ -358,10 +359,10 @@ def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dic
     lab.engine.stop(lab.plan.containers[2].name, 1)
 
     with pytest.raises(ComputeError, match=r"sub2 does not accept ssh connections from main1: .*sub2.*\.$"):
-        reach(lab.door(), ["sub1", "sub2"], 6)
+        reach(lab.door(), Proof.direct(["sub1", "sub2"]), 6)
     lab.engine.stop(lab.plan.main.name, 1)
     with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not accept ssh connections"):
-        reach(lab.door(), ["sub1", "sub2"], 1)
+        reach(lab.door(), Proof.direct(["sub1", "sub2"]), 1)
 
 
 def test_ping_works_without_the_capabilities_that_are_dropped(pair: Lab) -> None:
@@ -377,7 +378,7 @@ def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None
     for container in lab.plan.containers:
         lab.engine.put_archive(container.name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
     lab.keep().start()
-    assert reach(lab.door(), ["sub1"], 30) == ["main1", "sub1"]
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 @pytest.mark.parametrize(
@@ -395,4 +396,4 @@ def test_a_shell_that_never_ends_is_given_up(labs: Labs, rank: int, chatter: byt
     lab.engine.put_archive(lab.plan.containers[rank].name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
     lab.keep().start()
     with pytest.raises(ComputeError, match=message):
-        reach(lab.door(), ["sub1"], 8)
+        reach(lab.door(), Proof.direct(["sub1"]), 8)

@@ -28,7 +28,9 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
             return dict(answer)
 
     asked: list[Json] = []
-    task = SimpleNamespace(check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None)
+    task = SimpleNamespace(
+        check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None, name="", action="", _uuid=""
+    )
     made = Played(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     made.asked = asked
     return made

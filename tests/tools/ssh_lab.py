@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer imp
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
@@ -142,7 +143,7 @@ class Lab:
         self.create()
         self.install()
         self.keep().start()
-        reach(self.door(), [], 30)
+        reach(self.door(), Proof(), 30)
         return self
 
     def door(self, host: str = "main1") -> SshEndpoint:

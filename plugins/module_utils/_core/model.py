@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import joined, split
 
 Json = Dict[str, Any]
 # The metadata of fields that release 1.1.0 adds.
@@ -241,11 +242,15 @@ class Container:
 
 @dataclass(frozen=True)
 class Plan:
-    """The one document: the session, its network and every container, in rank order."""
+    """The one document: the session, its network and every container, in rank order.
+
+    The part of one agent has only that agent's containers, and the hostname and address of all containers as ``peers``.
+    """
 
     session: Session
     network: Network
     containers: Tuple[Container, ...]
+    peers: Tuple[Tuple[str, str], ...] = ()
 
     @classmethod
     def from_json(cls, data: Json) -> Plan:
@@ -253,16 +258,45 @@ class Plan:
         if "mounts" not in session:
             # In a plan of release 1.0.0 every container has the mounts of the session.
             session = {**session, "mounts": data["containers"][0].get("mounts") or ()}
+        shared: Json = data.get("shared") or {}
+        whole = [
+            {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
+            for container in data["containers"]
+        ]
         return cls(
             session=Session.from_json(session),
             network=Network.from_json(data["network"]),
-            containers=tuple(Container.from_json(container) for container in data["containers"]),
+            containers=tuple(Container.from_json(container) for container in whole),
+            peers=tuple((str(hostname), str(address)) for hostname, address in data.get("peers") or ()),
         )
 
     def to_json(self) -> Json:
         """Plain lists and dicts, as JSON would give them back."""
         document: Json = json.loads(json.dumps(asdict(self), default=dict))
+        if not self.peers:
+            del document["peers"]
         return {"schema": SCHEMA, **document}
+
+    def to_short_json(self) -> Json:
+        """The same document with the texts that the containers share in one place, for our own steps and the store."""
+        document = self.to_json()
+        shared: Json = {}
+        for name in ("environment", "labels"):
+            texts, rests = split([container[name] for container in document["containers"]])
+            if texts:
+                shared[name] = texts
+                for container, rest in zip(document["containers"], rests):
+                    container[name] = rest
+        return {**document, **({"shared": shared} if shared else {})}
+
+    def part(self, agent: str) -> Json:
+        """The document for one agent: what grows with the session is the list of its hostnames and addresses."""
+        return replace(self, containers=tuple(self.on(agent)), peers=self.addresses).to_short_json()
+
+    @property
+    def addresses(self) -> Tuple[Tuple[str, str], ...]:
+        """The hostname and address of every container, in rank order."""
+        return self.peers or tuple((container.hostname, container.address) for container in self.containers)
 
     @property
     def agents(self) -> List[str]:

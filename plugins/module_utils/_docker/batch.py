@@ -78,7 +78,7 @@ class Batch:
         So a repair starts a command again that ended with main1, and never a command that has an exit code.
         """
         main = self._main()
-        folder = run_folder(self.plan.main.id)
+        folder = run_folder(self.plan.session.id)
         status = self.status()
         begun = status["begun"]
         if not begun and not check:
@@ -104,14 +104,14 @@ class Batch:
         listed = self._listed()
         stopped = [container for container in self.plan.on(self.agent) if not _runs(listed.get(container.id))]
         dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
-        main = listed.get(self.plan.main.id)
+        main = listed.get(self.plan.session.id)
         state = {**parse_exit(None), "begun": True}
         if main is not None:
-            state = read_state(self.engine, main["Id"], self.plan.main.id)
+            state = read_state(self.engine, main["Id"], self.plan.session.id)
         return {**state, "dead": dead}
 
     def _main(self) -> Json:
-        main = self._listed().get(self.plan.main.id)
+        main = self._listed().get(self.plan.session.id)
         if main is None:
             message = "main1: agent %s does not have this container; launch the session again to repair it."
             raise NotFoundError(message % self.agent, self.agent)

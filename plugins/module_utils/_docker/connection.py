@@ -10,6 +10,7 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.calls import timed
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean, is_taken
@@ -64,7 +65,8 @@ class Connection:
         errors = self._sdk.errors
         try:
             client = self._borrow()
-            yield client
+            with timed(what, subject):
+                yield client
         except errors.NotFound as error:
             raise AbsentError(self._sentence(what, subject, error), self.agent) from error
         except errors.APIError as error:

@@ -145,7 +145,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
     return {
         "NetworkMode": plan.network.name,
         # The engine itself writes the line of the container.
-        "ExtraHosts": ["%s:%s" % (one.hostname, one.address) for one in plan.containers if one.rank != container.rank],
+        "ExtraHosts": ["%s:%s" % pair for pair in plan.addresses if pair[0] != container.hostname],
         "PortBindings": bindings,
         "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
         "Ulimits": _ulimits(settings.limits),

@@ -228,7 +228,7 @@ class Request(BoundedRequest):
     verify_timeout: int = declared(
         "int",
         60,
-        "Seconds within which C(main1) must reach every container by SSH, from 1 to 2592000.",
+        "Seconds within which every container must answer by SSH, from 1 to 2592000. Four containers add a second.",
         _SECONDS,
         kept=True,
     )

@@ -88,6 +88,12 @@ SETTINGS: Tuple[Variable, ...] = (
         "Wait for the end of the batch command. The playbook fails if the command does.",
         read_by=(LAUNCH, SCHEDULE),
     ),
+    flag(
+        "explain",
+        "Print where the time of a launch went, in one sentence. C(trace.json) in the session's folder has the details.",
+        read_by=(LAUNCH, SCHEDULE),
+        since="1.1.0",
+    ),
     choice(
         "queue_policy",
         ("backfill", "strict"),

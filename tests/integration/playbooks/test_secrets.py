@@ -89,7 +89,9 @@ def test_no_secret_anywhere(controller: Controller) -> None:
         labelled = {"label": f"cluster.compute.session={identity}"}
         engine = [session.containers(), client.networks(filters=labelled), client.volumes(), client.info()]
         logs = [client.logs(one["Id"]) for one in session.containers().values()]
-        public = [(session.folder / name).read_bytes() for name in ("session.json", "ssh_config", "known_hosts")]
+        public = [
+            (session.folder / name).read_bytes() for name in ("session.json", "ssh_config", "known_hosts", "trace.json")
+        ]
         ended = controller.play("terminate", "-vvv", session_name="secret").check()
     stored = [path.read_bytes() for path in controller.state.rglob("*") if path.is_file()]
     left = [path.read_bytes() for path in controller.home.rglob("*") if path.is_file()]

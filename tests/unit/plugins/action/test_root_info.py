@@ -27,7 +27,9 @@ def asked(answer: dict[str, Any] | Exception) -> dict[str, Any]:
                 raise answer
             return answer
 
-    task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None, action="root_info")
+    task = SimpleNamespace(
+        check_mode=False, diff=False, args={}, async_val=0, delegate_to=None, action="root_info", name="", _uuid=""
+    )
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/tmp/none"))
     result: dict[str, Any] = Answered(task, connection, None, None, None, None).run()
     return result

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import (
     MOST_BYTES,
     SshEndpoint,
@@ -48,7 +49,7 @@ class Server(paramiko.ServerInterface):
         return int(paramiko.OPEN_SUCCEEDED)
 
     def check_channel_exec_request(self, channel: Any, command: bytes) -> bool:
-        _sh, _s, mark, _limit, _seconds, *hosts = command.decode().split()
+        mark, _seconds, _workers, *hosts = command.decode().partition(" prove ")[2].split()
         threading.Thread(target=self._run, args=(channel, mark, hosts), daemon=True).start()
         return True
 
@@ -86,7 +87,7 @@ def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: s
 
     def verify() -> None:
         try:
-            said.append(" ".join(reach(endpoint, ["sub1", "sub2"], timeout)))
+            said.append(" ".join(reach(endpoint, Proof.direct(["sub1", "sub2"]), timeout)))
         except ComputeError as error:
             said.append(error.message)
 

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Long texts that the containers of a session share, once in a document: lists of all hostnames, most of all."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+Texts = Mapping[str, str]
+# A shorter text costs less where it is.
+LEAST = 32
+
+
+def split(maps: Sequence[Texts]) -> Tuple[Dict[str, str], List[Dict[str, str]]]:
+    """The beginning that the values of a name share, and each map with only the rest of them.
+
+    >>> split([{"A": "x" * 40 + "1", "B": "1"}, {"A": "x" * 40 + "2", "B": "2"}])[1]
+    [{'A': '1', 'B': '1'}, {'A': '2', 'B': '2'}]
+    """
+    values: Dict[str, List[str]] = {}
+    for texts in maps:
+        for name, text in texts.items():
+            values.setdefault(name, []).append(text)
+    common = {name: _beginning(texts) for name, texts in values.items() if len(texts) > 1}
+    shared = {name: text for name, text in common.items() if len(text) >= LEAST}
+    return shared, [{name: text[len(shared.get(name, "")) :] for name, text in texts.items()} for texts in maps]
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """The longest text with which all begin: that of the first and the last in order."""
+    first, last = min(texts), max(texts)
+    different = (index for index, letter in enumerate(first) if last[index : index + 1] != letter)
+    return first[: next(different, len(first))]
+
+
+def joined(shared: Texts, rest: Texts) -> Dict[str, str]:
+    """A map as it was.
+
+    >>> joined({"A": "long text, "}, {"A": "and its end", "B": "b"})
+    {'A': 'long text, and its end', 'B': 'b'}
+    """
+    return {name: shared.get(name, "") + text for name, text in rest.items()}
