@@ -207,6 +207,11 @@ agent:
           type: int
           returned: always
           sample: -1
+    kernel:
+      description: Limits of the kernel that bound the containers of a session. What cannot be read is left out.
+      type: dict
+      returned: always
+      sample: {neighbours: 1024, processes: 4194304, inotify: 128}
     paths:
       description: Which of O(paths) exist.
       type: dict

@@ -63,6 +63,17 @@ def routes(proc: str = "/proc") -> List[str]:
     return [str(network) for network in sorted(found) if network.prefixlen > 0]
 
 
+def kernel_limits(proc: str = "/proc") -> Dict[str, int]:
+    """Limits of the kernel that a session of many containers reaches; one that cannot be read is left out."""
+    paths = {
+        "neighbours": "net/ipv4/neigh/default/gc_thresh3",
+        "processes": "kernel/pid_max",
+        "inotify": "fs/inotify/max_user_instances",
+    }
+    found = {name: _number(read("%s/sys/%s" % (proc, path))) for name, path in paths.items()}
+    return {name: amount for name, amount in found.items() if amount}
+
+
 def needed_addresses(proc: str = "/proc", etc: str = "/etc") -> List[str]:
     """Addresses that this host must go on reaching: its gateways, its name servers, and the other end of its SSH connection."""
     gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows("%s/net/route" % proc)}

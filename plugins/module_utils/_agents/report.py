@@ -107,6 +107,7 @@ def _host_report(options: Json) -> Json:
         "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
         "runtime": {"volume": "", "present": False},
+        "kernel": host.kernel_limits(),
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
         "needed_addresses": host.needed_addresses(),

@@ -70,6 +70,7 @@ class Agent:
     paths: Mapping[str, bool] = field(default_factory=dict)
     address: str = ""
     gpu_use: Tuple[Json, ...] = field(default=(), compare=False)
+    kernel: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def groups(self) -> Tuple[str, ...]:
@@ -109,4 +110,5 @@ class Agent:
             paths=dict(data.get("paths") or {}),
             address=str(data.get("address") or ""),
             gpu_use=tuple(data.get("gpu_use") or ()),
+            kernel=dict(data.get("kernel") or {}),
         )

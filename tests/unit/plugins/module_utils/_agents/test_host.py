@@ -56,8 +56,15 @@ def test_mtu_of_the_default_route(tmp_path: Path) -> None:
     assert host.underlay_mtu(["192.0.2.1", "127.0.0.1", ""], str(tmp_path), str(tmp_path)) == 1450
 
 
+def test_limits_of_the_kernel(tmp_path: Path) -> None:
+    write(tmp_path, "sys/net/ipv4/neigh/default/gc_thresh3", "1024\n")
+    write(tmp_path, "sys/kernel/pid_max", "4194304\n")
+    assert host.kernel_limits(str(tmp_path)) == {"neighbours": 1024, "processes": 4194304}
+
+
 def test_nothing_to_read(tmp_path: Path) -> None:
     nowhere = str(tmp_path)
+    assert host.kernel_limits(nowhere) == {}
     assert host.routes(nowhere) == []
     assert host.listening_ports(nowhere) == set()
     assert host.underlay_mtu([], nowhere, nowhere) == 0

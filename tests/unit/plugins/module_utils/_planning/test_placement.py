@@ -220,3 +220,20 @@ def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[Agent],
     found = place(Demand(1, CPU), agents, frees(*agents))
     assert isinstance(found, Shortfall)
     assert found.is_final == is_final
+
+
+def test_a_session_that_the_kernel_cannot_connect_is_not_placed_there() -> None:
+    tiny = PerContainer(1, 1)
+    full, small = agent("full", cpus=64), replace(agent("small", cpus=64), kernel={"neighbours": 100})
+    assert place_on(Demand(1023, tiny), full) == ["full"] * 1023
+    assert place_on(Demand(1024, tiny), full, small) == (
+        "full: needs 1024 ports of a bridge, 1023 free; small: needs 1024 ports of a bridge, 1023 free"
+    )
+    short = "small: needs 101 neighbours (net.ipv4.neigh.default.gc_thresh3), 100 free"
+    assert place_on(Demand(101, tiny), small) == short
+    assert place_on(Demand(1100, tiny, MULTI_NODE), full, small) == ["full"] * 1023 + ["small"] * 77
+
+
+def place_on(demand: Demand, *agents: Agent) -> list[str] | str:
+    found = place(demand, agents, frees(*agents))
+    return found.reason if isinstance(found, Shortfall) else list(found.agents)
