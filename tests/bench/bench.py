@@ -7,14 +7,18 @@
 The floor for N is to create and start (and then remove) N containers of the same image on a bridge, in parallel, with
 the Docker SDK alone. The budget is given in docs/architecture.md §9: 1.2 times the floor plus 4 seconds.
 
-Usage: bench.py [--sizes 4,16,32] [--runs 3] [--no-loops] [--json FILE] [--compare FILE]
+Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--memory 64m] [--runs 3] [--loops 4,16,32] [--json FILE]
+                [--plot FILE] [--compare FILE]
 
---json writes the medians, in seconds, to a file; --compare shows them beside such a file of an earlier run.
+The second run of a launch, which changes nothing, and three agents with an overlay network have rows of their own. An empty list
+leaves a part out: --three-agents '' or --loops ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
+--compare shows them beside the file of an earlier run.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -30,6 +34,8 @@ from pathlib import Path
 
 import docker
 from docker.errors import APIError
+from overlay import ThreeAgents
+from plot import svg
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "cluster-compute/reference:1"
@@ -52,10 +58,19 @@ def main() -> int:
         subprocess.run([sys.executable, str(ROOT / "tests/bench" / part)], check=True)
     _play("playbooks/provision_agents.yml")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
-    print(f"{'N':>4}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")
+    print(f"{'N':>8}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")
     rows: Rows = {}
     for size in options.sizes:
-        rows.update(_measure(size, options.runs, loops=not options.no_loops))
+        ours = functools.partial(_ours, size, options.memory)
+        loops = functools.partial(_loops, size) if size in options.loops else None
+        rows.update(_measure(str(size), options.runs, functools.partial(_floor, size), ours, loops))
+    if options.three_agents:
+        with ThreeAgents(IMAGE) as agents:
+            for size in options.three_agents:
+                floor, ours = functools.partial(agents.floor, size), functools.partial(agents.ours, size)
+                rows.update(_measure(f"{size} on 3", options.runs, floor, ours, None))
+    if options.plot:
+        options.plot.write_text(svg("Launch of N containers", _lines_of(rows)), encoding="utf-8")
     if options.json:
         document = {"unit": "seconds", "runs": options.runs, "rows": rows}
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
@@ -66,32 +81,62 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=_sizes, default=[4, 16, 32, 64, 128], metavar="N,N,...", help="on one agent")
+    parser.add_argument("--three-agents", type=_sizes, default=[12, 48, 96], metavar="N,N,...", help="on an overlay")
     parser.add_argument(
-        "--sizes", type=lambda text: [int(word) for word in text.split(",")], default=[4, 16, 32], metavar="N,N,..."
+        "--loops", type=_sizes, default=[4, 16, 32], metavar="N,N,...", help="sizes for the playbook of loops"
     )
+    parser.add_argument("--memory", default="64m", help="memory of each container on one agent")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--no-loops", action="store_true", help="leave out the playbook of loops, which is slow")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the medians to this file")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the launches over the number of containers, as SVG"
+    )
     parser.add_argument("--compare", type=Path, metavar="FILE", help="show the medians beside those of an earlier run")
     return parser.parse_args()
 
 
-def _measure(size: int, runs: int, *, loops: bool) -> Rows:
-    floor, ours = _median(lambda: _floor(size), runs), _median(lambda: _ours(size), runs)
-    other = _loops(size) if loops else None
+def _sizes(text: str) -> list[int]:
+    return [int(word) for word in text.split(",") if word]
+
+
+Times = Callable[[], tuple[float, ...]]
+
+
+def _measure(size: str, runs: int, floor: Times, ours: Times, loops: Times | None) -> Rows:
+    """The rows of a size. Loops run once, because the difference is large."""
+    bare, (launch, second, end) = _median(floor, runs), _median(ours, runs)
+    other = loops() if loops else None
     rows: Rows = {}
-    for index, what in enumerate(("launch", "end")):
-        row = {"floor": floor[index], "ours": ours[index], **({"loops": other[index]} if other else {})}
+    for index, (what, seconds) in enumerate((("launch", launch), ("end", end))):
+        row = {"floor": bare[index], "ours": seconds, **({"loops": other[index]} if other else {})}
         rows[f"{what} of {size}"] = row
         _print_row(size, what, row)
+    rows[f"second run of {size}"] = {"ours": second}
+    print(f"{size:>8}  {'second':8}{'-':>8}{second:8.2f}", flush=True)
     return rows
 
 
-def _print_row(size: int, what: str, row: dict[str, float]) -> None:
+def _print_row(size: str, what: str, row: dict[str, float]) -> None:
     floor, ours, loops = row["floor"], row["ours"], row.get("loops")
     budget = 1.2 * floor + 4
     other = f"{loops:8.1f}{loops / ours:11.1f}x" if loops else f"{'-':>8}{'-':>12}"
-    print(f"{size:4d}  {what:8}{floor:8.2f}{ours:8.2f}{budget:8.2f}{ours / budget:13.2f}{other}", flush=True)
+    print(f"{size:>8}  {what:8}{floor:8.2f}{ours:8.2f}{budget:8.2f}{ours / budget:13.2f}{other}", flush=True)
+
+
+def _lines_of(rows: Rows) -> dict[str, list[tuple[float, float]]]:
+    """The launches as lines of a plot."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for name, row in rows.items():
+        words = name.split()
+        if words[0] != "launch":
+            continue
+        where = "three agents" if words[-2:] == ["on", "3"] else "one agent"
+        budget = {"budget": 1.2 * row["floor"] + 4}
+        for column, seconds in {**row, **budget}.items():
+            if column != "loops":
+                lines.setdefault(f"{where}: {column}", []).append((float(words[2]), seconds))
+    return lines
 
 
 def compared(before: Rows, after: Rows) -> str:
@@ -109,9 +154,8 @@ def compared(before: Rows, after: Rows) -> str:
     return "\n".join(lines)
 
 
-def _median(measure: Callable[[], tuple[float, float]], runs: int) -> tuple[float, float]:
-    rows = [measure() for _ in range(runs)]
-    return statistics.median(row[0] for row in rows), statistics.median(row[1] for row in rows)
+def _median(measure: Times, runs: int) -> tuple[float, ...]:
+    return tuple(statistics.median(column) for column in zip(*[measure() for _ in range(runs)], strict=True))
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -159,12 +203,14 @@ def _remove_network(client: docker.APIClient, network: str) -> None:
         time.sleep(0.2)
 
 
-def _ours(size: int) -> tuple[float, float]:
-    """The commands that a user types."""
+def _ours(size: int, memory: str) -> tuple[float, float, float]:
+    """The commands that a user types: the launch, the same again, and the end."""
     launch = ("playbooks/cluster_session.yml", "-e", f"session_name={NAME}", "-e", f"session_cluster_size={size}")
-    each = ("-e", "session_cpus=1", "-e", "agent_cpus=64", "-e", "session_memory=64m", "-e", "session_shm=16m")
+    amounts = {"session_cpus": 1, "agent_cpus": max(64, size), "session_memory": memory, "session_shm": "16m"}
+    each = [word for name, amount in amounts.items() for word in ("-e", f"{name}={amount}")]
     begun = _timed(lambda: _play(*launch, *each))
-    return begun, _timed(lambda: _play("playbooks/terminate.yml", "-e", f"session_name={NAME}"))
+    second = _timed(lambda: _play(*launch, *each))
+    return begun, second, _timed(lambda: _play("playbooks/terminate.yml", "-e", f"session_name={NAME}"))
 
 
 def _loops(size: int) -> tuple[float, float]:

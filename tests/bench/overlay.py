@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three agents with an overlay network: the engines alone, and this collection.
+
+The agents are those of the tests, containers with an engine each on this machine. The floor for N is to create and start (and
+then remove) a third of N containers on each agent at the same time, on one overlay network, with the Docker SDK alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from agents_lab import NAMES, Agents, Lab
+
+NETWORK = "bench-floor"
+SCRIPT = """
+import sys, time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+import docker
+count, state = int(sys.argv[1]), sys.argv[2]
+client = docker.APIClient(version="auto", max_pool_size=8)
+def make(number):
+    body = client.create_host_config(network_mode="%(network)s", mem_limit="64m", nano_cpus=1000000000)
+    made = client.create_container("%(image)s", command=["sleep", "600"], host_config=body, labels={"bench": "floor"})
+    client.start(made["Id"])
+def remove(identity):
+    client.remove_container(identity, force=True)
+listed = [one["Id"] for one in client.containers(all=True, filters={"label": "bench=floor"})]
+begun = time.monotonic()
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(make, range(count)) if state == "present" else pool.map(remove, listed))
+print(time.monotonic() - begun)
+"""
+
+
+class ThreeAgents:
+    """The three hosts of the tests; they exist as long as the block."""
+
+    def __init__(self, image: str, engine: str = "unix:///var/run/docker.sock") -> None:
+        self._image = image
+        self._lab = Lab()
+        self._engine = engine
+        self._folder = tempfile.TemporaryDirectory()
+
+    def __enter__(self) -> ThreeAgents:
+        self._lab.make()
+        self._agents = Agents(Path(self._folder.name) / "own", self._engine, self._lab)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        try:
+            self._agents.clean()
+        finally:
+            self._lab.destroy()
+            self._folder.cleanup()
+
+    def floor(self, size: int) -> tuple[float, float]:
+        """Seconds of the slowest engine for the launch and for the end."""
+        self._shell(NAMES[0], f"docker network create -d overlay --attachable {NETWORK}")
+        try:
+            return self._everywhere(size, "present"), self._everywhere(size, "absent")
+        finally:
+            self._shell(NAMES[0], f"docker network rm {NETWORK}")
+
+    def ours(self, size: int) -> tuple[float, float, float]:
+        """Seconds of the launch, of the same command again, and of the end."""
+        name = f"bench-{size}"
+        # No agent can hold all: the session is placed on three.
+        amounts = {
+            "session_cpus": 1,
+            "agent_cpus": -(-size // len(NAMES)),
+            "session_memory": "64m",
+            "session_shm": "16m",
+        }
+        more = {"session_cluster_size": size, "session_cluster_mode": "multi-node", "session_strategy": "spread"}
+        launch = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
+        second = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
+        return launch, second, self._timed(lambda: self._agents.terminate(name).check())
+
+    def _everywhere(self, size: int, state: str) -> float:
+        script = SCRIPT % {"network": NETWORK, "image": self._image}
+        shares = [size // len(NAMES) + (index < size % len(NAMES)) for index in range(len(NAMES))]
+
+        def one(agent: str, share: int) -> float:
+            return float(
+                self._shell(agent, f"python3 - {share} {state} <<'END'\n{script}\nEND").strip().splitlines()[-1]
+            )
+
+        with ThreadPoolExecutor(len(NAMES)) as pool:
+            return max(pool.map(one, NAMES, shares))
+
+    def _shell(self, agent: str, script: str) -> str:
+        return self._lab.shell(agent, script, timeout=600).check().text
+
+    @staticmethod
+    def _timed(work: Callable[[], object]) -> float:
+        begun = time.monotonic()
+        work()
+        return time.monotonic() - begun
