@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability 
 
 @pytest.fixture
 def lab(engine_host: str, tmp_path: Path) -> Iterator[Lab]:
-    made = Lab(make_plan("cluster-compute/reference:1", 5), tmp_path / "artifacts", engine_host)
+    made = Lab(make_plan("cluster-compute/reference:1", 5, memory="16m"), tmp_path / "artifacts", engine_host)
     try:
         yield made.up()
     finally:

@@ -53,7 +53,11 @@ def free_port() -> int:
 
 
 def make_plan(
-    image: str, size: int = 2, environment: dict[str, str] | None = None, mounts: Sequence[Mount] = ()
+    image: str,
+    size: int = 2,
+    environment: dict[str, str] | None = None,
+    mounts: Sequence[Mount] = (),
+    memory: str = "256m",
 ) -> Plan:
     """A plan as the scheduler would make it, on one agent."""
     session = str(uuid.uuid4())
@@ -65,8 +69,8 @@ def make_plan(
         image=image,
         cluster_size=size,
         cpus=2,
-        memory="256m",
-        shm="16m",
+        memory=memory,
+        shm="8m",
         network_pool=[str(subnet)],
     )
     made = samples.plan(
