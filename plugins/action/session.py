@@ -45,6 +45,8 @@ class ActionModule(ComputeAction):
         if result.get("plan"):
             result["plan"] = Plan.from_json(result["plan"]).to_json()
         if state == "failed":
+            # Otherwise the next session of this ansible-playbook would have these tasks in its trace.
+            trace.forget()
             result["reason"] = _reason(result["session"], args)
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
         if state == "terminating":

@@ -44,7 +44,7 @@ def note(entry: Json) -> None:
         with os.fdopen(handle, "ab", buffering=0) as file:
             # One write, so that the lines of several workers do not mix.
             file.write((json.dumps(entry, separators=(",", ":")) + "\n").encode())
-    except OSError:
+    except (OSError, TypeError, ValueError):
         return
 
 

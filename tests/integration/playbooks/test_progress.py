@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -28,11 +29,17 @@ def play(controller: Controller, playbook: str, *arguments: str, **variables: An
 
 
 def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
-    done = play(controller, "cluster_session", session_name="seen", session_cluster_size=3, **SMALL).check()
+    variables = {"session_name": "seen", "session_cluster_size": 3, "session_explain": True, **SMALL}
+    done = play(controller, "cluster_session", **variables).check()
     lines = done.text.splitlines()
     assert len(lines) <= 15, done.text
     assert any(re.fullmatch(r"Creating 3 containers +\d+\.\d s", line) for line in lines), done.text
     assert "Session seen: RUNNING (cluster session, single-node)" in lines
+    explained = r"\d+\.\d s: .*\d\.\d s starting 3 containers on \S+, .*\d\.\d s between the tasks\."
+    assert any(re.fullmatch(explained, line) for line in lines), done.text
+    trace = json.loads((controller.artifacts / "seen/trace.json").read_text())
+    shown = {(event.get("cat"), event["name"]) for event in trace["traceEvents"]}
+    assert {("phase", "Start the containers"), ("module", "containers"), ("engine", "start it")} <= shown
     assert "TASK" not in done.text
 
 
