@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, with_part
 
 
 class ActionModule(ComputeAction):
@@ -22,4 +22,4 @@ class ActionModule(ComputeAction):
                 given = self._templar.template(task_vars.get(secrets.VARIABLE))
                 contents = secrets.read_secrets(session.secrets, given, self._loader)
                 args["secrets"] = secrets.delivery(session.secrets, contents).to_text()
-        return self.module("containers", args, task_vars)
+        return self.module("containers", with_part(args), task_vars)

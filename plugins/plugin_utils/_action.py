@@ -155,9 +155,14 @@ class RemoteAction(ComputeAction):
     """Runs only the module, on the task's host."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        if args.get("plan") and args.get("agent"):
-            args["plan"] = read_plan(args["plan"]).part(str(args["agent"]))
-        return self.module(self._task.action.rpartition(".")[2], args, task_vars)
+        return self.module(self._task.action.rpartition(".")[2], with_part(args), task_vars)
+
+
+def with_part(args: Json) -> Json:
+    """The options of a module for one agent, with only this agent's part of the plan."""
+    if not args.get("plan") or not args.get("agent"):
+        return args
+    return {**args, "plan": read_plan(args["plan"]).part(str(args["agent"]))}
 
 
 def failure_reason(result: Json) -> str:

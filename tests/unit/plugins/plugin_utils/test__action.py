@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from ansible import constants
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
 from ansible_collections.cluster.compute.plugins.plugin_utils import _action
@@ -24,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
     holder,
     is_gone,
     login,
+    with_part,
 )
 
 HERE = _machine()
@@ -141,3 +143,12 @@ def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     action.module("session_failure", {}, given)
     assert constants.config.get_config_value("DEFAULT_NO_TARGET_SYSLOG", variables=seen[0]) is True
     assert given == {"ansible_connection": "ssh"}
+
+
+def test_an_agent_receives_its_own_part_of_the_plan() -> None:
+    whole = plan(request(cluster_size=3), "aab").to_json()
+    sent = with_part({"agent": "b", "plan": whole, "state": "created"})["plan"]
+    assert [container["hostname"] for container in sent["containers"]] == ["sub2"]
+    assert [hostname for hostname, _address in sent["peers"]] == ["main1", "sub1", "sub2"]
+    for args in ({"plan": whole}, {"agent": "b", "sessions": ["1"]}):
+        assert with_part(dict(args)) == args
