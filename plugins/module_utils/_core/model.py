@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import joined, split
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, shortened
 
 Json = Dict[str, Any]
 # The metadata of fields that release 1.1.0 adds.
@@ -258,15 +258,10 @@ class Plan:
         if "mounts" not in session:
             # In a plan of release 1.0.0 every container has the mounts of the session.
             session = {**session, "mounts": data["containers"][0].get("mounts") or ()}
-        shared: Json = data.get("shared") or {}
-        whole = [
-            {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
-            for container in data["containers"]
-        ]
         return cls(
             session=Session.from_json(session),
             network=Network.from_json(data["network"]),
-            containers=tuple(Container.from_json(container) for container in whole),
+            containers=tuple(Container.from_json(container) for container in completed(data)),
             peers=tuple((str(hostname), str(address)) for hostname, address in data.get("peers") or ()),
         )
 
@@ -279,15 +274,7 @@ class Plan:
 
     def to_short_json(self) -> Json:
         """The same document with the texts that the containers share in one place, for our own steps and the store."""
-        document = self.to_json()
-        shared: Json = {}
-        for name in ("environment", "labels"):
-            texts, rests = split([container[name] for container in document["containers"]])
-            if texts:
-                shared[name] = texts
-                for container, rest in zip(document["containers"], rests):
-                    container[name] = rest
-        return {**document, **({"shared": shared} if shared else {})}
+        return shortened(self.to_json())
 
     def part(self, agent: str) -> Json:
         """The document for one agent: what grows with the session is the list of its hostnames and addresses."""

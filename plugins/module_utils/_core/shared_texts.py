@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 Texts = Mapping[str, str]
 # A shorter text costs less where it is.
 LEAST = 32
+# The texts of a container in the document of a plan.
+_NAMES = ("environment", "labels")
 
 
 def split(maps: Sequence[Texts]) -> Tuple[Dict[str, str], List[Dict[str, str]]]:
@@ -43,3 +45,25 @@ def joined(shared: Texts, rest: Texts) -> Dict[str, str]:
     {'A': 'long text, and its end', 'B': 'b'}
     """
     return {name: shared.get(name, "") + text for name, text in rest.items()}
+
+
+def shortened(document: Dict[str, Any]) -> Dict[str, Any]:
+    """The document of a plan with the texts that its containers share in one place."""
+    shared: Dict[str, Any] = {}
+    containers = [dict(container) for container in document["containers"]]
+    for name in _NAMES:
+        texts, rests = split([container[name] for container in containers])
+        if texts:
+            shared[name] = texts
+            for container, rest in zip(containers, rests):
+                container[name] = rest
+    return {**document, "containers": containers, **({"shared": shared} if shared else {})}
+
+
+def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The containers of such a document, with all of their texts."""
+    shared = document.get("shared") or {}
+    return [
+        {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
+        for container in document["containers"]
+    ]
