@@ -72,12 +72,12 @@ class ComputeAction(ActionBase):
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:
-            return self._result(tmp, task_vars)
+            return self._acted(tmp, task_vars)
         finally:
             where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))
             trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
 
-    def _result(self, tmp: Any, task_vars: Json | None) -> Json:
+    def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
         result: Json = super().run(tmp, task_vars)
         try:
             result.update(self.act(dict(self._task.args), task_vars or {}))
