@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from agents_lab import NAMES, Agents, Lab
