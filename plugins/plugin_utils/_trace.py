@@ -142,7 +142,7 @@ def _steps(entries: Sequence[Json]) -> List[Tuple[float, float, List[Json]]]:
 
 
 def explanation(entries: Sequence[Json], plan: Plan) -> str:
-    """The critical path in one sentence: the longest steps, each with its slowest host, and what lies between the tasks."""
+    """The critical path in one sentence: the longest steps, each with its slowest host, and what lies outside of these tasks."""
     steps = _steps(entries)
     if not steps:
         return ""
@@ -153,7 +153,7 @@ def explanation(entries: Sequence[Json], plan: Plan) -> str:
     if rest:
         parts.append("%.1f s in %d other tasks" % (sum(ended - begun for begun, ended, _task in rest), len(rest)))
     between = max(0.0, total - sum(ended - begun for begun, ended, _task in steps))
-    return "%.1f s: %s, %.1f s between the tasks." % (total, ", ".join(parts), between)
+    return "%.1f s: %s, %.1f s outside of these tasks." % (total, ", ".join(parts), between)
 
 
 def _doing(task: List[Json], plan: Plan) -> str:

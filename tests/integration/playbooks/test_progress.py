@@ -35,7 +35,7 @@ def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
     assert len(lines) <= 15, done.text
     assert any(re.fullmatch(r"Creating 3 containers +\d+\.\d s", line) for line in lines), done.text
     assert "Session seen: RUNNING (cluster session, single-node)" in lines
-    explained = r"\d+\.\d s: .*\d\.\d s starting 3 containers on \S+, .*\d\.\d s between the tasks\."
+    explained = r"\d+\.\d s: .*\d\.\d s starting 3 containers on \S+, .*\d\.\d s outside of these tasks\."
     assert any(re.fullmatch(explained, line) for line in lines), done.text
     trace = json.loads((controller.artifacts / "seen/trace.json").read_text())
     shown = {(event.get("cat"), event["name"]) for event in trace["traceEvents"]}

@@ -79,14 +79,14 @@ def test_the_document_has_a_row_for_each_container_of_each_host() -> None:
 def test_the_sentence_names_the_longest_steps_and_their_slowest_host() -> None:
     assert trace.explanation(LAUNCH, PLAN) == (
         "6.0 s: 3.0 s starting 1 container on b, 2.0 s verifying SSH to 3 containers, 0.5 s placing the session on a, "
-        "0.5 s between the tasks."
+        "0.5 s outside of these tasks."
     )
 
 
 def test_many_steps_are_summed_up() -> None:
     steps = [entry(str(number), "a", number, number + 1.0, "image", "present") for number in range(7)]
     assert trace.explanation(steps, PLAN).endswith(
-        """1.0 s in "Task 4", 2.0 s in 2 other tasks, 0.0 s between the tasks."""
+        """1.0 s in "Task 4", 2.0 s in 2 other tasks, 0.0 s outside of these tasks."""
     )
 
 
