@@ -60,7 +60,7 @@ mypy: .venv/.tested
 	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
 
 shellcheck: .venv/.tested
-	@shellcheck --severity=info $$(git ls-files | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"
+	@shellcheck --severity=info $$(git ls-files ':!*.j2' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"
 
 yamllint: .venv/.tested
 	@yamllint --strict . && echo "no fault found"

@@ -151,7 +151,8 @@ RULES = {"supports_check_mode": True}
 
 # For the container; and the networks through which containers reach other hosts.
 SECONDS = 30
-OF_OVERLAYS, DEFAULT = "docker_gwbridge", "bridge"
+OF_OVERLAYS = "docker_gwbridge"
+DEFAULT = "bridge"
 
 
 def work(params: Json, check_mode: bool) -> Json:

@@ -67,7 +67,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 ARGUMENT_SPEC = {
     "previous": {"type": "list", "elements": "str", "default": []},
-    "failure": {"type": "str", "choices": ["launch", "termination"]},
+    "failure": {"type": "str", "choices": ["launch", "termination", "upkeep"]},
     "session": {"type": "str"},
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -18,6 +19,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 Matcher = Callable[[str], bool]
+# Runs the command that follows with the default action of SIGINT. A function of Popen would not be safe beside threads.
+_INTERRUPTIBLE = (
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])",
+)
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,14 @@ class Interruption:
 def run_watched(
     command: Sequence[str], timeout: float, interruption: Interruption | None = None, **options: Any
 ) -> Ended:
-    """Run a command to its end, its interruption or its timeout. After SIGKILL, what the command has left running is not awaited."""
+    """Run a command to its end, its interruption or its timeout. After SIGKILL, what the command has left running is not awaited.
+
+    The command does not inherit that SIGINT is ignored, as it is in what a shell without job control runs in the background.
+    """
     begun = time.monotonic()
     streams: Dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(
-        command, text=True, errors="replace", start_new_session=True, **streams, **options
+        [*_INTERRUPTIBLE, *command], text=True, errors="replace", start_new_session=True, **streams, **options
     ) as process, _killed_after(timeout, process.pid):
         lines, hit = _read(process, interruption)
     return Ended(process.returncode, "".join(lines), time.monotonic() - begun, hit)

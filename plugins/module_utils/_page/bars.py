@@ -36,7 +36,7 @@ class Colours:
         return "c%d" % self._numbers.get(owner, _REST)
 
 
-def bar(parts: Sequence[Tuple[str, float]], capacity: float, label: str, measured: float | None = None) -> Html:
+def amount_bar(parts: Sequence[Tuple[str, float]], capacity: float, label: str, measured: float | None = None) -> Html:
     """``parts`` are classes and amounts. ``label`` is what the bar is read out as."""
     rectangles, start = [], 0.0
     for colour, amount in parts:

@@ -12,7 +12,7 @@ from typing import Callable, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._page.bars import Colours, bar
+from ansible_collections.cluster.compute.plugins.module_utils._page.bars import Colours, amount_bar
 from ansible_collections.cluster.compute.plugins.module_utils._page.markup import Html, element, joined
 from ansible_collections.cluster.compute.plugins.module_utils._tables import agent_state
 
@@ -71,7 +71,7 @@ def _tile(resource: Resource, agents: Sequence[Json], capacity: Mapping[str, flo
         "div",
         element("h3", resource.name),
         element("p", element("b", show(sum(free))), " free", class_="big"),
-        bar(parts, whole, label, in_use),
+        amount_bar(parts, whole, label, in_use),
         element("p", ", ".join(notes)),
         class_="tile",
     )
@@ -146,4 +146,4 @@ def _agent_bar(resource: Resource, agent: Json, colours: Colours) -> Html:
     parts = [
         (colours.of(owner), agent["owners"][owner][resource.key]) for owner in colours.order if owner in agent["owners"]
     ]
-    return bar(parts, agent["capacity"][resource.key], _of(resource, agent), _in_use(resource, [agent]))
+    return amount_bar(parts, agent["capacity"][resource.key], _of(resource, agent), _in_use(resource, [agent]))

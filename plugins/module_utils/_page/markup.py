@@ -35,7 +35,7 @@ def joined(*parts: object) -> Html:
     return Html("".join(escaped(part) for part in parts if part is not None))
 
 
-def element(name: str, /, *children: object, **attributes: object) -> Html:
+def element(tag: str, /, *children: object, **attributes: object) -> Html:
     """An element.
 
     An attribute that is None or False is left out, and True has no value. Underscores of its name become dashes; one at the
@@ -47,6 +47,6 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
     given = [(key, value) for key, value in attributes.items() if value is not None and value is not False]
     texts = ["" if value is True else '="%s"' % escaped(value) for _key, value in given]
     opened = "".join(" %s%s" % (key.rstrip("_").replace("_", "-"), text) for (key, _value), text in zip(given, texts))
-    if name in _EMPTY:
-        return Html("<%s%s/>" % (name, opened))
-    return Html("<%s%s>%s</%s>" % (name, opened, joined(*children), name))
+    if tag in _EMPTY:
+        return Html("<%s%s/>" % (tag, opened))
+    return Html("<%s%s>%s</%s>" % (tag, opened, joined(*children), tag))

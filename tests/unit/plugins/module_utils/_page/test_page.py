@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._page.bars import Colours, bar
+from ansible_collections.cluster.compute.plugins.module_utils._page.bars import Colours, amount_bar
 from ansible_collections.cluster.compute.plugins.module_utils._page.drawing import drawing
 from ansible_collections.cluster.compute.plugins.module_utils._page.markup import Html, element
 from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
@@ -153,11 +153,11 @@ def test_what_is_put_into_an_element_comes_back_as_text(content: str, attribute:
 
 def test_parts_of_a_bar_stand_one_after_the_other() -> None:
     widths = re.findall(
-        r'class="(\w+)" x="([\d.]+)%"(?: y="\d+")? width="([\d.]+)%"', bar([("c0", 1), ("c1", 2)], 8, "x", 4)
+        r'class="(\w+)" x="([\d.]+)%"(?: y="\d+")? width="([\d.]+)%"', amount_bar([("c0", 1), ("c1", 2)], 8, "x", 4)
     )
     assert widths == [("c0", "0", "12.5"), ("c1", "12.5", "25"), ("inuse", "0", "50")]
-    assert 'width="0%"' in bar([("c0", 1)], 0, "x")
-    assert 'width="100%"' in bar([("c0", 9)], 4, "x")
+    assert 'width="0%"' in amount_bar([("c0", 1)], 0, "x")
+    assert 'width="100%"' in amount_bar([("c0", 9)], 4, "x")
 
 
 def test_the_owners_with_the_most_have_a_colour_of_their_own() -> None:
