@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from controller import Controller
+from controller import Controller, Session
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,13 @@ def other(controller: Controller, tmp_path_factory: pytest.TempPathFactory) -> C
     return made
 
 
-def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller) -> None:
+@pytest.fixture(scope="module")
+def train(controller: Controller) -> Session:
+    return controller.launched("train")
+
+
+def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller, train: Session) -> None:
     """The artifacts folder of a name belongs to a single session."""
-    session = controller.launched("train")
     kept = controller.kept()
     refused = other.launch("train")
     assert refused.code != 0
@@ -38,14 +43,16 @@ def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller) -> 
     assert controller.kept() == kept
     other.play("terminate", session_name="train", **apart).check()
     assert controller.kept() == kept
-    assert session.say("main1", "hostname") == "main1"
+    assert train.say("main1", "hostname") == "main1"
 
 
-def test_a_list_is_its_owner_s(controller: Controller, other: Controller) -> None:
+def test_a_list_is_its_owner_s(controller: Controller, other: Controller, train: Session) -> None:
+    """The table of owners has everybody who holds something; that of sessions has those of the owner."""
     mine = controller.play("sessions").check().text
     theirs = other.play("sessions").check().text
     everybody = other.play("sessions", session_owner="all").check().text
-    assert [controller.owner in text for text in (mine, theirs, everybody)] == [True, False, True]
+    rows = [re.search(rf"{train.name} +{controller.owner} +RUNNING", text) for text in (mine, theirs, everybody)]
+    assert [row is not None for row in rows] == [True, False, True]
 
 
 def test_logs_and_ends_are_their_owner_s(controller: Controller, other: Controller) -> None:
