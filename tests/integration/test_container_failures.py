@@ -23,7 +23,12 @@ from engine_lab import (
     with_container,
 )
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ConflictError,
+    EngineError,
+    StateError,
+    TakenError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Gpu,
     Mount,
@@ -145,7 +150,7 @@ def test_port_in_use(launcher: Launcher, client: Any) -> None:
         holder.listen()
         port = holder.getsockname()[1]
         launch = launcher(Shape(ports=(Port("ssh", 22, "127.0.0.1", port),)).plan())
-        with pytest.raises(EngineError, match=r"main1: .*address already in use; free that port") as caught:
+        with pytest.raises(TakenError, match=r"main1: .*address already in use; free that port") as caught:
             create_and_start(launch)
         print(caught.value.message)
     assert ours(client, launch.plan) == []

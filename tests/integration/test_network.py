@@ -85,7 +85,7 @@ def test_an_overlap_is_reported(plan: Plan, client: Any) -> None:
     run_module("network", plan=plan.to_json())
     other = Shape(subnet=78).plan()
     result = run_module("network", plan=other.to_json())
-    assert result["failure"]["code"] == "engine", result
+    assert result["failure"]["code"] == "taken", result
     assert "overlaps" in result["msg"]
     assert "choose another pool of subnets" in result["msg"]
     assert listed(client, other) == []
