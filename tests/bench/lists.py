@@ -77,7 +77,7 @@ def main() -> int:
         fill(folder)
         size = os.path.getsize(folder / "sessions.db") >> 20
         print("%d ended sessions in the store, %d MiB; budget %g s" % (ENDED, size, BUDGET))
-        upkeep = {"keep_days": 90, "keep_logs": "4g", "agents": [], "state_dir": str(folder)}
+        upkeep = {"keep_days": 90, "keep_logs": "4g", "owner": "", "agents": [], "state_dir": str(folder)}
         rows = {
             "live sessions of an owner": listing(folder, owner="alice"),
             "live sessions of all owners": listing(folder),
