@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan of a session, and the options that reach the session. Private to this collection."""
+"""The plans that modules receive, and the options that reach a session. Private to this collection."""
 
 from __future__ import annotations
 
@@ -37,4 +37,19 @@ options:
       - The connection takes the jump hosts (C(ProxyJump), C(ProxyCommand)) that the inventory's SSH arguments or the user's
         SSH configuration name for that agent.
     type: str
+"""
+
+    # For modules that take part in the doctor's check of overlay networks.
+    OVERLAY = r"""
+options:
+  mark:
+    description:
+      - A string that distinguishes this check from others. All agents of a check use the same mark.
+    type: str
+    required: true
+  plan:
+    description:
+      - The plan of the check, as M(cluster.compute.overlay_plan) returns it.
+    type: dict
+    required: true
 """

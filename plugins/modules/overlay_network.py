@@ -18,17 +18,8 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  mark:
-    description:
-      - A string that distinguishes this check from others. All agents of a check use the same mark.
-    type: str
-    required: true
-  plan:
-    description:
-      - The plan of the check, as M(cluster.compute.overlay_plan) returns it.
-    type: dict
-    required: true
 extends_documentation_fragment:
+  - cluster.compute.plan.overlay
   - cluster.compute.engine
   - cluster.compute.attributes
   - cluster.compute.attributes.action

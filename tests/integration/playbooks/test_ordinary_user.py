@@ -65,7 +65,7 @@ def test_a_user_without_root_launches_uses_and_ends_a_session(controller: Contro
 
 
 def test_two_users_at_once_never_hold_the_same(controller: Controller, user: OrdinaryUser) -> None:
-    """Each session pins half of the CPUs, so two of six fit, whoever launches them."""
+    """Each session pins half of the CPUs, so two of the six sessions fit, regardless of the user."""
     group = engine_group(controller)
     half = max(1, int(controller.client.info()["NCPU"]) // 2)
     room = {**controller.variables, **SMALL, "session_cpus": half, "session_cpu_pinning": True, "agent_cpus": 64}

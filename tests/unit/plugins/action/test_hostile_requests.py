@@ -88,7 +88,7 @@ def hostile(rng: random.Random, depth: int = 0) -> Any:
 
 
 def request(seed: int) -> dict[str, Any]:
-    """A request that is right but for some of its variables; one in four has a name or an owner that nobody has chosen."""
+    """A valid request with some hostile variables. A quarter of the requests have a hostile name or owner."""
     rng = random.Random(seed)
     values = {name: hostile(rng) for name in rng.sample(NAMES, rng.choice((1, 1, 1, 2, 3)))}
     values.update(session_name="train", session_owner="alice")

@@ -169,7 +169,7 @@ UNFIT = {
     ),
     "the later agent of a single pair": ([("udp 4789", "agent3 -> agent1")], ["agent3"]),
     "pairs of an agent that fails by itself": ([("swarm", "agent1"), ("overlay", "agent1 -> agent3")], ["agent1"]),
-    "nobody, for what concerns all": ([("quorum", "all")], []),
+    "no agent, for a problem of the whole inventory": ([("quorum", "all")], []),
 }
 
 

@@ -133,7 +133,7 @@ def test_the_addresses_that_a_host_needs(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_path_that_does_not_answer_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stale mount holds whoever looks at it for as long as its server is lost."""
+    """A program that reads a stale mount blocks until the file server answers again."""
     released = threading.Event()
     exists = os.path.exists
     monkeypatch.setattr(os.path, "exists", lambda path: released.wait(60) if path == "/stale" else exists(path))

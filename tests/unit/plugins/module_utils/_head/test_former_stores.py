@@ -97,7 +97,7 @@ def test_root_reads_the_store_as_its_user(tmp_path: Path, monkeypatch: pytest.Mo
     home = tmp_path / "home"
     (home / ".local/state").mkdir(parents=True)
     (home / ".local/state/cluster-compute").symlink_to(secret)
-    nobody = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", str(home), ""))
-    monkeypatch.setattr(former_stores, "_accounts", lambda _gid: iter([nobody]))
+    account = pwd.struct_passwd(("nobody", "x", 65534, 65534, "", str(home), ""))
+    monkeypatch.setattr(former_stores, "_accounts", lambda _gid: iter([account]))
     assert adopted(tmp_path) == []
     assert (secret / "sessions.db").exists()

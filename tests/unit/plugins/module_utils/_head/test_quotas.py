@@ -35,7 +35,7 @@ A = agent("a", cpus=8)
 TWO = parse_policy({"default": {"cpus": 2}})
 
 
-def test_a_session_over_its_quota_waits_and_blocks_nobody(store: Store) -> None:
+def test_a_session_over_its_quota_waits_and_blocks_no_other(store: Store) -> None:
     running(store, request(cpus=2), A)
     over = launch(store, request(name="more", priority=100), context(A, site=TWO, policy=Policy("strict")))
     assert (over.verdict, over.reason) == (

@@ -136,7 +136,7 @@ def _simulated(seed: int, jobs: int) -> tuple[dict[str, float], float]:
     return {owner: amount / now for owner, amount in held_for.items()}, longest
 
 
-def test_a_hundred_queues_of_a_thousand_jobs_keep_their_shares_and_nobody_starves() -> None:
+def test_a_hundred_queues_of_a_thousand_jobs_keep_their_shares_and_no_owner_starves() -> None:
     wanted = {"alice": 4 / 7, "bob": 2 / 7, "carol": 1 / 7}
     for seed in range(100):
         found, longest = _simulated(seed, 1000)

@@ -68,7 +68,7 @@ def test_groups(image: str, wanted: str) -> None:
         ("root:*:1:::::\nwork:!:1:::::1:\n", "root:*:1:::::\nwork:*:::::::\n"),
     ],
 )
-def test_a_locked_password_locks_nobody_out(image: str, wanted: str) -> None:
+def test_a_locked_password_locks_no_user_out(image: str, wanted: str) -> None:
     assert merged_shadow(image, User()) == wanted
 
 
