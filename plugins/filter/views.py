@@ -68,6 +68,11 @@ def environments_table(environments: Sequence[Json], images: Sequence[Json]) -> 
     return views.table(("environment", "version", "apps", "size", "agents", "description"), rows)
 
 
+def environment_to_build(hostvars: Mapping[str, Json], hosts: Sequence[str]) -> str:
+    """The environment that no host has, by the report that each host of the launch has registered; empty for none."""
+    return needed_environment([hostvars[host]["__session_report"] for host in hosts])
+
+
 class FilterModule:
     """The collection's filters."""
 
@@ -87,7 +92,7 @@ class FilterModule:
             "owners_table": tables.owners_table,
             "sessions_page": sessions_page,
             "avoided_agents": avoided_agents,
-            "needed_environment": needed_environment,
+            "needed_environment": environment_to_build,
             "environments_table": environments_table,
             "findings_table": findings_table,
             "overlay_matrix": overlay_matrix,
