@@ -136,8 +136,11 @@ def _note_ends(store: Store, row: Row, change: Change) -> None:
 
 
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
-    """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others."""
-    rows = [row for row in store.live({states.RUNNING}) if row.holder is None and row.id != besides]
+    """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others.
+
+    A session that is known from its labels alone may have a store of its own, which records its end.
+    """
+    rows = [row for row in store.live({states.RUNNING}) if row.plan and row.holder is None and row.id != besides]
     for row, session in zip(rows, list_sessions(rows, agents)):
         reason = limit_reached(session["containers"])
         if reason:

@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def lost_store(tmp_path: Path) -> Iterator[Store]:
-    """An empty store in place of one that was lost."""
+    """Another store, empty: that of another head, or one in place of a store that was lost."""
     opened = Store(str(tmp_path / "new"))
     yield opened
     opened.close()

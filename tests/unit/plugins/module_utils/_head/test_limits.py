@@ -77,6 +77,13 @@ def test_the_next_launch_of_any_session_removes_one_that_has_ended_by_itself(
     assert [entry["reason"] for entry in store.history(row.id)][-1] == reason
 
 
+def test_a_session_of_another_store_is_left_to_that_store(store: Store, lost_store: Store) -> None:
+    plan = running(lost_store)
+    decision = launch(store, request(name="other"), context(ended(plan, 80, 80), now=9000.0))
+    assert decision.remove == ()
+    assert store.need(plan.session.id).state == states.RUNNING
+
+
 def test_the_same_request_launches_a_session_that_has_ended_by_itself_again(store: Store) -> None:
     plan = running(store)
     decision = launch(store, LIMITED, context(ended(plan, 80, 80), now=9000.0))
