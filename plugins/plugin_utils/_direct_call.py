@@ -13,11 +13,14 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from contextlib import suppress
 from typing import Any, Collection, Sequence
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import load_sdk
 from ansible_collections.cluster.compute.plugins.module_utils._module import result_of
 
 # The modules that a launch and a termination wait for. Other modules start processes that outlive them, or run rarely.
@@ -41,7 +44,8 @@ HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 
 # Ansible loads action plugins before it forks its workers, so each worker finds the SDK imported.
-importlib.import_module(_PLUGINS + "module_utils._docker.client")
+with suppress(LibraryError):
+    load_sdk("")
 
 
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from samples import request
 
+from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 from ansible_collections.cluster.compute.plugins.plugin_utils._direct_call import MODULES, call, is_here
 
 REPORT = {"name": "a", "reachable": False, "reason": "no route"}
@@ -90,6 +93,13 @@ def test_no_secret_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "work", lambda params, _check: {"said": "the bundle is %s" % params["bundle"]})
     plan = {"session": {}}
     assert "hush-hush" not in str(called("ssh", plan=plan, bundle="hush-hush"))
+
+
+def test_the_process_that_forks_the_workers_has_the_sdk() -> None:
+    program = "import sys, %s; print('docker' in sys.modules)" % direct_call.__name__
+    command, path = [sys.executable, "-c", program], {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "True\n"
 
 
 def test_only_modules_that_leave_nothing_running() -> None:
