@@ -2,24 +2,49 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``containers``: it reads the values of the session's secrets, which only a start needs."""
+"""The controller's part of ``containers``: the keys that a creation installs, and the secrets that a start delivers."""
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, with_part
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
 
 
 class ActionModule(ComputeAction):
-    """The values go from the controller's memory into an option that is never logged."""
+    """Keys and secrets go from the controller's memory into options that are never logged."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        if args.get("plan") and args.get("state", "started") == "started" and not self._task.check_mode:
-            session = read_plan(args["plan"]).session
-            if session.secrets:
-                given = self._templar.template(task_vars.get(secrets.VARIABLE))
-                contents = secrets.read_secrets(session.secrets, given, self._loader)
-                args["secrets"] = secrets.delivery(session.secrets, contents).to_text()
+        state = args.get("state", "started")
+        if state == "created" and boolean(args.get("install_ssh", False)):
+            return self._created(args, task_vars)
+        if args.get("plan") and state == "started" and not self._task.check_mode:
+            self._add_secrets(read_plan(args["plan"]), args, task_vars)
         return self.module("containers", with_part(args), task_vars)
+
+    def _created(self, args: Json, task_vars: Json) -> Json:
+        """Create the containers, install SSH in them, and write the user's files."""
+        plan = read_plan(args.get("plan"))
+        artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
+        address = args.pop("address", None) or config_files.default_address(plan)
+        own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
+        args["bundle"] = own.bundle(str(args.get("agent")))
+        result = self.module("containers", with_part(args), task_vars)
+        if result.get("failed"):
+            return result
+        route = reports.route_to(plan.main.agent, address, task_vars)
+        return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
+
+    def _add_secrets(self, plan: Plan, args: Json, task_vars: Json) -> None:
+        """Read the values of the session's secrets, which only a start needs."""
+        if plan.session.secrets:
+            given = self._templar.template(task_vars.get(secrets.VARIABLE))
+            contents = secrets.read_secrets(plan.session.secrets, given, self._loader)
+            args["secrets"] = secrets.delivery(plan.session.secrets, contents).to_text()

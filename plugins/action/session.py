@@ -21,6 +21,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as t
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
+# The head keeps the logs of a session that ends. The last lines show how it ended; whole logs could fill the disk of the head.
+_KEPT_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
+
 
 class ActionModule(ComputeAction):
     """The module changes the store on the head; this action changes the session's folder on the controller."""
@@ -30,8 +33,9 @@ class ActionModule(ComputeAction):
         state = args.get("state")
         if state in ("terminating", "terminated"):
             args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        if state in ("failed", "terminated") and args.get("logs") is None:
-            args["logs"] = [logs for logs in self.results_of_hosts(reports.LOGS, task_vars).values() if logs]
+        if state in reports.KEPT_LOGS and args.get("logs") is None:
+            found = self.results_of_hosts(reports.KEPT_LOGS[state], task_vars).values()
+            args["logs"] = [{"logs": result["logs"]} for result in found if result.get("logs")]
         if state == "terminated" and args.get("reached") is None:
             args["reached"] = _reached(args["agents"], task_vars)
         if own["plan"] and own["timings"] is None:
@@ -142,4 +146,5 @@ def _termination(result: Json, agents: list[Json]) -> Json:
         "is_terminating": is_terminating,
         "remove": ([session["id"]] if is_terminating else []) + result["remove"],
         "network_patience": network_patience(lost),
+        "logs": dict(_KEPT_LOGS, session=session["id"]) if is_terminating else {},
     }

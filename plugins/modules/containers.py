@@ -57,9 +57,30 @@ options:
     type: int
   deadline:
     description:
-      - Seconds during which a removal is repeated if the engine refuses it.
+      - Seconds, after the programs have ended, during which a removal is repeated if the engine refuses it.
     type: int
     default: 60
+  logs:
+    description:
+      - The logs to read for O(state=absent), after the programs have ended and before the containers are removed.
+        RV(logs) has them.
+    type: dict
+    suboptions:
+      session:
+        description: The UUID of the session whose logs are read.
+        type: str
+        required: true
+      tail:
+        description: The number of last lines of each log. If not set, all lines.
+        type: int
+      total:
+        description: The number of bytes of all these logs together. Each log has at least 4096.
+        type: int
+        default: 67108864
+      deadline:
+        description: Seconds for reading the logs.
+        type: int
+        default: 60
   stop_timeout:
     description:
       - Seconds between SIGTERM and SIGKILL, for O(state=stopped). If not set, the grace of each session.
@@ -70,6 +91,15 @@ options:
       - Seconds that the session's bootstrap script may take in each container, for O(state=started).
     type: int
     default: 300
+  install_ssh:
+    description:
+      - Whether O(state=created) also does what M(cluster.compute.ssh) does for the containers that have never been started.
+    type: bool
+    default: false
+  bundle:
+    description:
+      - Keys and texts from the controller, for O(install_ssh=true); set by the action plugin.
+    type: str
   secrets:
     description:
       - The session's secrets, for O(state=started); set by the action plugin.
@@ -87,13 +117,14 @@ options:
     default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
+  - cluster.compute.plan.reach
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 notes:
   - Containers have the restart policy C(no). A container that ends stays stopped, so that its exit code and an out-of-memory
     kill are reported. Another launch of the session starts it again with its name, address and files.
-  - No capability is added or dropped. The limits for open files and locked memory are as high as the host allows.
+  - The limits for open files and locked memory are as high as the host allows.
 attributes:
   check_mode:
     support: full
@@ -110,11 +141,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Create the containers of this agent
+- name: Create the containers of this agent, with SSH
   cluster.compute.containers:
     state: created
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
+    install_ssh: true
 
 - name: Start the containers of this agent
   cluster.compute.containers:
@@ -142,12 +174,35 @@ containers:
       hostname: main1
       state: running
       address: 10.201.0.2
+logs:
+  description:
+    - The logs that O(logs) asks for, in rank order, as M(cluster.compute.logs_info) returns them.
+  returned: if O(logs) is set
+  type: list
+  elements: dict
+  sample:
+    - hostname: main1
+      name: alice.train.main1
+      rank: 0
+      state: exited
+      text: "step 100\n"
 changed_names:
   description: The names of the changed containers in the engine.
   returned: success
   type: list
   elements: str
   sample: [alice.train.main1]
+installed:
+  description: Hostnames of the containers in which SSH was installed, in rank order.
+  returned: if O(install_ssh=true)
+  type: list
+  elements: str
+  sample: [main1, sub1]
+artifacts:
+  description: The session's folder on the controller.
+  returned: if O(install_ssh=true)
+  type: str
+  sample: /home/alice/.cluster-compute/train
 actions:
   description: The changes of containers and volumes.
   returned: success
@@ -189,14 +244,18 @@ failure:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import removed, stopped
+from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
@@ -206,8 +265,21 @@ ARGUMENT_SPEC = {
     "launch": {"type": "str", "default": ""},
     "parallelism": {"type": "int"},
     "deadline": {"type": "int", "default": 60},
+    "logs": {
+        "type": "dict",
+        "options": {
+            "session": {"type": "str", "required": True},
+            "tail": {"type": "int"},
+            "total": {"type": "int", "default": 64 << 20},
+            "deadline": {"type": "int", "default": 60},
+        },
+    },
     "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
+    "install_ssh": {"type": "bool", "default": False},
+    "artifacts": {"type": "path"},
+    "address": {"type": "str"},
+    "bundle": {"type": "str", "no_log": True},
     "secrets": {"type": "str", "no_log": True},
     "runtime_volume": {"type": "str", "default": ""},
     "runtime_edition": {"type": "str", "default": ""},
@@ -227,11 +299,12 @@ RULES = {
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
     parallelism = params["parallelism"] or default_parallelism()
-    deadline = deadline_in(params["deadline"])
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     if params["state"] == "absent":
         sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
-        return removed(engine, sessions, params["launch"], parallelism, deadline, check=check_mode).to_json()
+        logs = LogRequest.from_options(params["logs"]) if params["logs"] else None
+        removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
+        return removal.carry_out(check=check_mode).to_json()
     if params["plan"] is None:
         return stopped(engine, params["sessions"], parallelism, params["stop_timeout"], check=check_mode).to_json()
     launch = AgentContainers(
@@ -239,7 +312,7 @@ def work(params: Json, check_mode: bool) -> Json:
         plan=read_plan(params["plan"]),
         agent=params["agent"],
         parallelism=parallelism,
-        deadline=deadline,
+        deadline=deadline_in(params["deadline"]),
         limits=engine_limits(params["docker_host"]),
         runtime=params["runtime_volume"],
         edition=params["runtime_edition"],
@@ -247,10 +320,24 @@ def work(params: Json, check_mode: bool) -> Json:
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )
+    if params["state"] == "created" and params["install_ssh"]:
+        return _created_with_ssh(launch, params["bundle"])
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
     work_of = {"created": launch.created, "started": launch.started, "limited": launch.limited}
     return work_of[params["state"]]().to_json()
+
+
+def _created_with_ssh(launch: AgentContainers, bundle: str | None) -> Json:
+    if not bundle:
+        raise InputError(
+            "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
+        )
+    created = launch.created().to_json()
+    installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
+    installed = installer.install((), launch.check)
+    changed = created["changed"] or installed["changed"]
+    return {**created, **installed, "changed": changed, "diff": [created["diff"], installed["diff"]]}
 
 
 def main() -> None:

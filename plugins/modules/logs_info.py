@@ -112,17 +112,11 @@ duration:
   sample: 0.03
 """
 
-import time
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import LONGEST_LOG
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
+from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
@@ -138,38 +132,11 @@ ARGUMENT_SPEC = {
 
 RULES = {"supports_check_mode": True}
 
-# Bytes of each log that remain, however many containers the session has: enough for a traceback.
-LEAST_LOG = 4096
-
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, tail=0, since=0, timeout=1, total=1, deadline=1)
-    engine = Engine(params["docker_host"], params["timeout"])
-    entries = [container_entry(listed) for listed in engine.containers(session=params["session"])]
-    chosen = [entry for entry in entries if not params["containers"] or entry["hostname"] in params["containers"]]
-    ranked = sorted(chosen, key=lambda entry: entry["rank"])
-
-    share = min(LONGEST_LOG, max(LEAST_LOG, params["total"] // max(1, len(ranked))))
-    deadline = deadline_in(params["deadline"])
-
-    def read(entry: Json) -> str:
-        """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
-        try:
-            if time.monotonic() >= deadline:
-                return "(its log was not read: reading the logs took longer than %d s)\n" % params["deadline"]
-            return engine.logs(
-                entry["engine_id"], params["tail"], params["since"], params["timestamps"], share, deadline
-            )
-        except EngineError as error:
-            return "(its log cannot be read: %s)\n" % error.message.rstrip(".")
-
-    texts = run_all(read, ranked, default_parallelism())
-    return {"logs": [_shown(entry, text) for entry, text in zip(ranked, texts)]}
-
-
-def _shown(entry: Json, text: str) -> Json:
-    shown = {key: entry[key] for key in ("hostname", "rank", "state")}
-    return {**shown, "name": entry["engine_name"], "text": text}
+    asked = {name: value for name, value in params.items() if name not in engine_options()}
+    return {"logs": read_logs(Engine(params["docker_host"], params["timeout"]), LogRequest.from_options(asked))}
 
 
 def main() -> None:

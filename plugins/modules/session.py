@@ -84,7 +84,7 @@ options:
     description:
       - Results of M(cluster.compute.logs_info) on the agents, with O(state=terminated) and O(state=failed). They are kept in the
         store's folder. A log that cannot be kept is a warning.
-      - If not set, the results that the hosts of the play registered as C(__session_logs).
+      - If not set, the results that the hosts of the play registered as C(__session_logs) or C(__session_removed).
     type: list
     elements: dict
     default: []

@@ -26,6 +26,8 @@ REPORT = "__session_report"
 SCHEDULED = "__session_scheduled"
 RECORDED = "__session_recorded"
 LOGS = "__session_logs"
+# The results that have the logs to keep, by the state that the session is to have.
+KEPT_LOGS = {"failed": LOGS, "terminated": "__session_removed"}
 REMOVED = "__session_rolled_back"
 FAILURE = "ansible_failed_result"
 PHASES = {

@@ -26,7 +26,7 @@ _DOING: Dict[Tuple[str, str], str] = {
     ("agent_info", ""): "collecting the reports of the agents",
     ("schedule", ""): "placing the session",
     ("network", "present"): "creating the network",
-    ("containers", "created"): "creating %(what)s",
+    ("containers", "created"): "creating %(what)s with their keys",
     ("ssh", ""): "installing keys in %(what)s",
     ("containers", "started"): "starting %(what)s",
     ("verify", ""): "verifying SSH to %(all)s",

@@ -28,8 +28,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker import net
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    Removal,
     remove_volumes,
-    removed,
 )
 
 
@@ -51,7 +51,7 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     launch = launcher(Shape(size=2, mounts=(Mount(name, "/scratch", "volume", "rw", options),)).plan())
     create_and_start(launch)
     assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == launch.plan.session.id
-    result = removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
+    result = Removal(launch.engine, [launch.plan.session.id], "", 4, 10).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in result.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
     assert ours(client, launch.plan) == []
@@ -69,15 +69,15 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     first, second = ([launch.plan.session.id] for launch in pair)
     assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
     engine = pair[0].engine
-    assert removed(engine, first, "", 4, deadline_in(60), check=True).left == [name]
-    gone = removed(engine, first, "", 4, deadline_in(60), check=False)
+    assert Removal(engine, first, "", 4, 60).carry_out(check=True).left == [name]
+    gone = Removal(engine, first, "", 4, 60).carry_out(check=False)
     assert (actions(gone), gone.left) == (["removed"], [name])
     assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
     _networks.absent(engine, first, deadline_in(20), check=False)
-    gone = removed(engine, second, "", 4, deadline_in(60), check=False)
+    gone = Removal(engine, second, "", 4, 60).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in gone.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
-    assert not removed(engine, [*first, *second], "", 4, deadline_in(60), check=False).actions
+    assert not Removal(engine, [*first, *second], "", 4, 60).carry_out(check=False).actions
 
 
 def test_a_volume_that_was_removed_or_mounted_meanwhile(launcher: Launcher, client: Any) -> None:
@@ -103,7 +103,7 @@ def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, clien
     launch.created()
     found = client.inspect_volume(name)
     assert (found["Driver"], found["Options"]) == ("local", options)
-    removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(10), check=False)
+    Removal(launch.engine, [launch.plan.session.id], "", 4, 10).carry_out(check=False)
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
 
 

@@ -29,10 +29,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Port,
     Resources,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    removed,
+    Removal,
 )
 
 
@@ -187,7 +186,7 @@ def test_absent_by_launch_keeps_the_others(launcher: Launcher, client: Any) -> N
     again = replace(launch, plan=relaunched(launch.plan))
     again.created()
     session, attempt = again.plan.session.id, again.plan.session.launch
-    gone = removed(launch.engine, [session], attempt, 4, deadline_in(10), check=False)
+    gone = Removal(launch.engine, [session], attempt, 4, 10).carry_out(check=False)
     assert [one["name"] for one in gone.actions] == [launch.plan.containers[1].name]
     assert len(ours(client, launch.plan)) == 1
 
@@ -233,7 +232,7 @@ def test_speed_beside_the_floor(launcher: Launcher, client: Any) -> None:
     created = time.monotonic()
     launch.started()
     started = time.monotonic()
-    removed(launch.engine, [launch.plan.session.id], "", 4, deadline_in(20), check=False)
+    Removal(launch.engine, [launch.plan.session.id], "", 4, 20).carry_out(check=False)
     print(
         f"{size} containers: created {created - begun:.2f} s, started {started - created:.2f} s, "
         f"removed {time.monotonic() - started:.2f} s"

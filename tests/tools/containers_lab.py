@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     ContainerChanges,
-    removed,
+    Removal,
 )
 
 Launcher = Callable[..., AgentContainers]
@@ -68,7 +68,7 @@ def launches(engine_host: str, client: Any) -> Iterator[Launcher]:
         yield launch
     finally:
         sessions = [plan.session.id for plan in plans]
-        removed(engine, sessions, "", 4, deadline_in(20), check=False)
+        Removal(engine, sessions, "", 4, 20).carry_out(check=False)
         _networks.absent(engine, sessions, deadline_in(20), check=False)
 
 

@@ -18,9 +18,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import retry_until
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import active, end_programs, kill_all
+from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
 
 Value = TypeVar("Value")
@@ -38,6 +39,7 @@ class ContainerChanges:
     before: Dict[str, str] = field(default_factory=dict)
     after: Dict[str, str] = field(default_factory=dict)
     left: List[str] = field(default_factory=list)
+    logs: List[Json] | None = None
 
     def act(self, name: str, action: str, state: str) -> None:
         self.actions.append({"name": name, "action": action})
@@ -50,6 +52,7 @@ class ContainerChanges:
             "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
             "actions": self.actions,
             "left": self.left,
+            **({} if self.logs is None else {"logs": self.logs}),
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
         }
 
@@ -142,30 +145,47 @@ def _session_of(item: Json) -> str:
     return str((item.get("Labels") or {}).get(LABEL_SESSION, ""))
 
 
-def removed(
-    engine: Engine, sessions: Sequence[str], launch: str, parallelism: int, deadline: float, *, check: bool
-) -> ContainerChanges:
-    """Remove the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
+@dataclass(frozen=True)
+class Removal:
+    """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
 
-    Programs that run receive TERM first, and the time of their session to end.
+    Programs that run receive TERM first, and the time of their session to end. A removal that the engine refuses is
+    repeated for ``seconds`` after that. ``logs`` are read in between.
     """
-    outcome = ContainerChanges()
-    everything = session_containers(engine, sessions) if sessions else []
-    listed = [item for item in everything if not launch or item["Labels"].get(LABEL_LAUNCH) == launch]
-    volumes: List[str] = []
-    if sessions and len(listed) == len(everything):
-        volumes, outcome.left = ended_volumes(engine, sessions, listed)
-    if not check:
-        end_programs(engine, listed, parallelism)
-        remove_containers(engine, listed, parallelism, deadline)
-        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
-    for container in listed:
-        outcome.before[engine_name(container)] = state_of(container)
-        outcome.act(engine_name(container), "removed", "absent")
-    for name in volumes:
-        if name not in outcome.left:
-            outcome.act(name, "volume removed", "absent")
-    return outcome
+
+    engine: Engine
+    sessions: Sequence[str]
+    launch: str
+    parallelism: int
+    seconds: int
+    logs: LogRequest | None = None
+
+    def carry_out(self, *, check: bool) -> ContainerChanges:
+        """Remove them, and return what was changed, or would be in check mode."""
+        outcome = ContainerChanges()
+        everything = session_containers(self.engine, self.sessions) if self.sessions else []
+        listed = [item for item in everything if not self.launch or item["Labels"].get(LABEL_LAUNCH) == self.launch]
+        volumes: List[str] = []
+        if self.sessions and len(listed) == len(everything):
+            volumes, outcome.left = ended_volumes(self.engine, self.sessions, listed)
+        if not check:
+            self._remove(listed, volumes, outcome)
+        for container in listed:
+            outcome.before[engine_name(container)] = state_of(container)
+            outcome.act(engine_name(container), "removed", "absent")
+        for name in volumes:
+            if name not in outcome.left:
+                outcome.act(name, "volume removed", "absent")
+        return outcome
+
+    def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> None:
+        running = end_programs(self.engine, listed, self.parallelism)
+        if self.logs is not None:
+            kill_all(self.engine, running, self.parallelism)
+            outcome.logs = read_logs(self.engine, self.logs)
+        deadline = deadline_in(self.seconds)
+        remove_containers(self.engine, listed, self.parallelism, deadline)
+        outcome.left = outcome.left + remove_volumes(self.engine, volumes, deadline)
 
 
 def stopped(

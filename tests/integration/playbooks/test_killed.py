@@ -15,8 +15,7 @@ from controller import SMALL, Controller, Session
 PHASES = {
     "scheduled": "Place the session",
     "network": "Create the network",
-    "created": "Create the containers",
-    "installed": "Install SSH in the containers of this agent",
+    "created": "Create the containers and install SSH in them",
     "started": "Start the containers",
     "verified": "Verify every container by SSH",
 }

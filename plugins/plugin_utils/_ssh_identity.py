@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The SSH identity of a session on the controller: what the agents get of it, and the user's files."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
+
+ID_CONTAINER = "id_container"
+PUBLIC_FILES = ("ssh_config",)
+
+
+@dataclass(frozen=True)
+class SessionIdentity:
+    """The keys of a session, which one secret in the session's folder yields."""
+
+    plan: Plan
+    artifacts: Artifacts
+    identity: Identity
+
+    @classmethod
+    def of(cls, plan: Plan, artifacts: Artifacts, *, check: bool) -> SessionIdentity:
+        """The identity of the session's folder, made if it is missing. In check mode, a new one is not stored."""
+        found = artifacts.identity(plan.session.id, create=not check)
+        return cls(plan, artifacts, found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id))
+
+    def bundle(self, agent: str) -> str:
+        """The keys and texts for the containers of an agent, as an option that is never logged."""
+        return make_bundle(self.plan, self.identity, self.plan.on(agent)).to_text()
+
+    def keep(self, result: Json, route: Route, *, check: bool, diff: bool) -> Json:
+        """Write the user's files that differ, and return the result with what was changed.
+
+        The format of a private key has a random part, so the keys themselves are compared.
+        """
+        files = self._files(route)
+        wanted = {name: text.encode() for name, text in files.items()}
+        kept = self.artifacts.read(ID_CONTAINER)
+        if kept is not None and self.identity.owns(kept):
+            wanted[ID_CONTAINER] = kept
+        stale = {name: content for name, content in wanted.items() if not self.artifacts.holds(name, content)}
+        texts = [self._difference(name, files[name]) for name in PUBLIC_FILES if name in stale] if diff else []
+        if not check:
+            for name, content in stale.items():
+                self.artifacts.write(name, content)
+        shown = (
+            result["diff"] if isinstance(result.get("diff"), list) else [result["diff"]] if result.get("diff") else []
+        )
+        return {
+            **result,
+            "changed": bool(result.get("changed") or stale),
+            "artifacts": self.artifacts.folder,
+            **({"diff": [*shown, *texts]} if diff and (shown or texts) else {}),
+        }
+
+    def _files(self, route: Route) -> Dict[str, str]:
+        urls = app_urls.text(self.plan, self.identity, route.address)
+        return {
+            "ssh_config": config_files.controller_config(self.plan, route.address, self.artifacts.folder, route.proxy),
+            "known_hosts": config_files.authority_line(self.plan, self.identity.authority) + "\n",
+            ID_CONTAINER: self.identity.user.private,
+            **({app_urls.FILE: urls} if urls else {}),
+        }
+
+    def _difference(self, name: str, after: str) -> Json:
+        before = (self.artifacts.read(name) or b"").decode("utf-8", "replace")
+        path = "%s/%s" % (self.artifacts.folder, name)
+        return {"before": before, "after": after, "before_header": path, "after_header": path}
