@@ -26,6 +26,7 @@ TRIO: dict[str, Any] = {
 }
 TRAINED = r"^(\S+): rank (\d) of (\d) on (\S+): .* weights (\w+),"
 ENDED = r"rank (\d) of (\d) ended: (\w+), error (\d+)$"
+STEP = r"step (\d+) with \d ranks: (\w+)$"
 HINT = "torchrun: without options it trains in this container alone; session_torchrun makes it use all 3"
 
 
@@ -60,7 +61,7 @@ def test_torchrun_in_every_container(controller: Controller, image: Callable[[st
 def test_an_elastic_training_survives_the_loss_of_a_container(
     controller: Controller, image: Callable[[str], str]
 ) -> None:
-    """A container is killed, the same command brings it back, it rejoins, and the result is that of an undisturbed run."""
+    """A container is killed, the same command brings it back, it rejoins, and every step's result is that of an undisturbed run."""
     variables = {
         **TRIO,
         "session_image": image("pytorch"),
@@ -83,11 +84,9 @@ def test_an_elastic_training_survives_the_loss_of_a_container(
     assert "with 3 ranks" in text[len(repaired) :], text
     ended = re.findall(ENDED, text, re.MULTILINE)
     assert [size for _rank, size, _sum, _error in ended] == ["3"] * 3, text
-    alone = session.say(
-        "main1",
-        "env -u PET_NNODES -u PET_RDZV_BACKEND -u PET_RDZV_ENDPOINT torchrun --standalone --rdzv-id=alone /programs/elastic.py 1200 0",
-    )
-    assert {(checksum, error) for _rank, _size, checksum, error in re.findall(ENDED, alone, re.MULTILINE)} == {
-        (checksum, error) for _rank, _size, checksum, error in ended
-    }
+    undisturbed = session.say("main1", "everywhere torchrun --rdzv-id=undisturbed /programs/elastic.py 1200 0")
+    assert {found[2:] for found in re.findall(ENDED, undisturbed, re.MULTILINE)} == {found[2:] for found in ended}
+    steps = dict(re.findall(STEP, undisturbed, re.MULTILINE))
+    assert len(set(steps.values())) == 12, undisturbed
+    assert set(re.findall(STEP, text, re.MULTILINE)) <= steps.items(), text
     controller.terminate("elastic").check()

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An elastic training in whole numbers: its result does not depend on how many ranks take part, nor on interruptions.
 
-Every rank keeps the weights of each step in its home folder; after a restart, all continue from the newest.
+Every rank keeps the state of each step in its home folder; after a restart, all continue from the newest. The checksum covers the
+loss of every step in their order, so a step that is lost, repeated or computed from other weights changes it.
 
 Usage: elastic.py STEPS SECONDS_PER_STEP
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import distributed
 
-FEATURES, SAMPLES = 32, 240
+FEATURES, SAMPLES, BATCH = 32, 240, 60
 KEPT = Path.home() / ("elastic-%s.pt" % os.environ.get("TORCHELASTIC_RUN_ID", "alone"))
 
 
@@ -30,6 +31,10 @@ def newest(weights: torch.Tensor, step: int) -> "tuple[torch.Tensor, int]":
     return weights, int(steps[furthest])
 
 
+def checksum(state: torch.Tensor) -> str:
+    return hashlib.sha256(str(state.tolist()).encode()).hexdigest()[:16]
+
+
 def main() -> None:
     count, pace = int(sys.argv[1]), float(sys.argv[2])
     distributed.init_process_group("gloo")
@@ -37,22 +42,25 @@ def main() -> None:
     generator = torch.Generator().manual_seed(7)
     points = torch.randint(-9, 10, (SAMPLES, FEATURES), generator=generator)
     wanted = points @ torch.randint(-5000, 5000, (FEATURES,), generator=generator)
-    weights, step = torch.load(KEPT) if KEPT.exists() else (torch.zeros(FEATURES, dtype=torch.int64), 0)
-    weights, step = newest(weights, step)
+    # The weights, and one number for the losses of all steps.
+    state, step = torch.load(KEPT) if KEPT.exists() else (torch.zeros(FEATURES + 1, dtype=torch.int64), 0)
+    state, step = newest(state, step)
     print(f"rank {rank} of {size} begins at step {step}", flush=True)
-    mine = torch.arange(rank, SAMPLES, size)
     while step < count:
-        gradient = points[mine].T @ (points[mine] @ weights - wanted[mine])
-        distributed.all_reduce(gradient)
-        weights, step = weights - gradient // 40000, step + 1
-        torch.save((weights, step), KEPT.with_suffix(".new"))
+        weights, history = state[:-1], state[-1]
+        mine = (torch.arange(rank, BATCH, size) + step * BATCH) % SAMPLES
+        missed = points[mine] @ weights - wanted[mine]
+        found = torch.cat([points[mine].T @ missed, (missed * missed).sum().reshape(1)])
+        distributed.all_reduce(found)
+        history = (history * 1_000_003 + found[-1] + step) % (2**31 - 1)
+        state, step = torch.cat([weights - found[:-1] // 10000, history.reshape(1)]), step + 1
+        torch.save((state, step), KEPT.with_suffix(".new"))
         KEPT.with_suffix(".new").replace(KEPT)
         if step % 100 == 0 and rank == 0:
-            print(f"step {step} with {size} ranks", flush=True)
+            print(f"step {step} with {size} ranks: {checksum(state)}", flush=True)
         time.sleep(pace)
-    checksum = hashlib.sha256(str(weights.tolist()).encode()).hexdigest()[:16]
-    error = int((points @ weights - wanted).abs().max())
-    print(f"rank {rank} of {size} ended: {checksum}, error {error}", flush=True)
+    error = int((points @ state[:-1] - wanted).abs().max())
+    print(f"rank {rank} of {size} ended: {checksum(state)}, error {error}", flush=True)
     distributed.barrier()
     distributed.destroy_process_group()
 
