@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime im
 _FOLDER = Path(__file__).resolve().parents[2] / "roles" / "image" / "files"
 _BUILDER = "make_runtime.sh"
 # The scripts that are programs; the others are parts of them.
-_PROGRAMS = ("everywhere", "init")
+_PROGRAMS = ("discover_hosts", "everywhere", "init")
 
 
 @functools.lru_cache(maxsize=None)

@@ -186,3 +186,13 @@ def test_a_container_is_lost(lab: Lab, client: Any, launcher: str, then: str, co
     begun = [f"{host}: begun" for host in HOSTS] + ["sub2: begun"] * bool(then)
     assert sorted(line.strip() for line in out + rest.splitlines()) == sorted(begun + ended)
     lab.ssh("sub2", "true")
+
+
+def test_the_containers_that_answer_are_discovered(lab: Lab, client: Any) -> None:
+    """In the form of Horovod's host discovery scripts: HOST:SLOTS."""
+    assert run(lab, "discover_hosts") == (0, [f"{name}:1" for name in HOSTS], [])
+    lost = lab.plan.containers[2].name
+    client.kill(lost)
+    assert run(lab, "discover_hosts") == (0, ["main1:1", "sub1:1"], [])
+    client.start(lost)
+    assert wait_until(lambda: run(lab, "discover_hosts")[1] == [f"{name}:1" for name in HOSTS], deadline_in(120))

@@ -75,6 +75,7 @@ def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> N
     for source, made in {
         "init.sh": "bin/init",
         "everywhere.sh": "bin/everywhere",
+        "discover_hosts.sh": "bin/discover_hosts",
         "life.sh": "libexec/life.sh",
         "limits.sh": "libexec/limits.sh",
         "secrets.sh": "libexec/secrets.sh",
