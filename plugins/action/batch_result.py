@@ -43,7 +43,7 @@ class ActionModule(ComputeAction):
         if self._task.check_mode:
             return {"skipped": True, "changed": False, "msg": "No command runs in check mode."}
         begun = monotonic()
-        rounds = _Rounds(self, plan, task_vars)
+        rounds = _Rounds(self, plan, task_vars, GrowingLog(str(args.get("since") or "")))
         try:
             wait_until(rounds.have_ended, math.inf, first_pause=SILENT_PAUSE, longest_pause=SILENT_PAUSE)
         finally:
@@ -59,12 +59,12 @@ class ActionModule(ComputeAction):
 class _Rounds:
     """Rounds over all agents of a session, each of which asks every agent once."""
 
-    def __init__(self, action: ComputeAction, plan: Plan, task_vars: Json) -> None:
+    def __init__(self, action: ComputeAction, plan: Plan, task_vars: Json, log: GrowingLog) -> None:
         self.wait = BatchWait()
         self._action = action
         self._plan = plan
         self._task_vars = task_vars
-        self._log = GrowingLog()
+        self._log = log
         self._agents: Dict[str, OtherHost] = {}
         self._opening = Lock()
 

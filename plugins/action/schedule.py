@@ -70,6 +70,8 @@ class ActionModule(ComputeAction):
         result["network_patience"] = network_patience(lost_agents(statuses))
         if result.get("outcome") == "placed" and not self._task.check_mode:
             artifacts.remove(args["kept"])
+        if result.get("has_next_command") and not self._task.check_mode:
+            artifacts.record_command("", "")
         if result.get("plan"):
             self._complete(result, request, statuses, task_vars)
         return result

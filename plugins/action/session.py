@@ -78,7 +78,7 @@ class ActionModule(ComputeAction):
             return {}
         artifacts = Artifacts(own["artifacts"], session["name"])
         if result and session["state"] == states.RUNNING:
-            _record_command(artifacts, session, result)
+            artifacts.record_command(result, session["reason"])
             return {}
         # A session that waits again gets new keys with its next plan.
         if session["state"] in states.ENDED or session["state"] == states.PENDING:
@@ -108,15 +108,6 @@ def _kept(artifacts: Artifacts) -> str:
         return artifacts.session
     except ComputeError:
         return ""
-
-
-def _record_command(artifacts: Artifacts, session: Json, result: str) -> None:
-    """The result of the batch command, in ``session.json``."""
-    content = artifacts.read("session.json")
-    if content is not None:
-        document = json.loads(content)
-        document["command"] = {"result": result, "reason": session["reason"]}
-        artifacts.write_json("session.json", document)
 
 
 def _noted(artifacts: Artifacts, result: Json) -> Json:

@@ -134,6 +134,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
 
 
 def _state(scheduled: Json, check_mode: bool) -> str:
+    if scheduled["outcome"] == "running" and scheduled.get("has_next_command"):
+        return "RUNNING, another command %s" % ("would run" if check_mode else "runs now")
     if scheduled["outcome"] == "running":
         return "RUNNING, nothing to do"
     if scheduled["outcome"] == "repair":

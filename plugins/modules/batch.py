@@ -15,6 +15,8 @@ options:
   state:
     description:
       - V(started) starts the command. A command that runs or has ended is not started again.
+      - If C(main1) has another command than the plan, and that command has ended, the command of the plan replaces it and runs.
+        While the other command runs, the module fails.
     type: str
     choices: [started]
     default: started
@@ -66,6 +68,10 @@ oom_killed:
 begun:
   description: V(false) if C(main1) was started after the command, which has ended with the earlier run of C(main1).
   type: bool
+  returned: success
+since:
+  description: When another command was replaced, in the form of the times in the log of C(main1); otherwise empty.
+  type: str
   returned: success
 reason:
   description: Why the exit code is unknown; otherwise empty.

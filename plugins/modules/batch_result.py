@@ -12,6 +12,12 @@ description:
   - Polls every agent of the session until the batch command has ended, or the end of a container decides the result.
   - It runs once on the controller, and opens connections of its own to the agents, with their variables from the inventory.
     It tolerates an agent that does not answer for some minutes.
+options:
+  since:
+    description:
+      - RV(cluster.compute.batch#module:since) of the start of the command. What C(main1) has written before is not shown.
+    type: str
+    default: ""
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.attributes
@@ -63,7 +69,7 @@ from ansible.module_utils.basic import AnsibleModule
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
-        argument_spec={"plan": {"type": "dict", "required": True}},
+        argument_spec={"plan": {"type": "dict", "required": True}, "since": {"type": "str", "default": ""}},
         supports_check_mode=False,
     )
     module.fail_json(msg="cluster.compute.batch_result runs on the controller: call it in a task, by its full name.")

@@ -199,6 +199,10 @@ has_new_limits:
   description: Whether the request has another lifetime or idle timeout than the running session.
   type: bool
   returned: success
+has_next_command:
+  description: Whether the request has another batch command, which replaces that of the running session.
+  type: bool
+  returned: success
 must_apply_limits:
   description: Whether the limits have to be written into containers that run.
   type: bool
@@ -303,16 +307,16 @@ def work(params: Json, check_mode: bool) -> Json:
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
     finally:
         store.close()
-    failure = {"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}
     return {
-        **failure,
-        "changed": decision.verdict in ("placed", "repair", "failed") or decision.is_new,
+        **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
+        "changed": decision.changes_session,
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
         "plan": decision.plan.to_short_json() if decision.plan else None,
         "reason": decision.reason,
         "expected_start": decision.expected_start,
         "has_new_limits": decision.has_new_limits,
+        "has_next_command": decision.has_next_command,
         "missing": list(decision.missing),
         "remove": list(decision.remove),
         "ended": [other.to_json() for other in ended if other],

@@ -117,6 +117,14 @@ class Artifacts:
         """Write a document as JSON, as ``write`` does."""
         return self.write(name, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
+    def record_command(self, result: str, reason: str) -> None:
+        """Write the result of the batch command into ``session.json``, if that file exists; empty while the command runs."""
+        content = self.read("session.json")
+        if content is not None:
+            document = json.loads(content)
+            document["command"] = {"result": result, "reason": reason}
+            self.write_json("session.json", document)
+
     def remove(self, session: str) -> bool:
         """Remove our files and, if it is then empty, the session's folder; returns whether the folder existed."""
         if not self._is_of(session):

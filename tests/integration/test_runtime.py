@@ -21,6 +21,7 @@ from runtime_lab import (
     REFERENCE,
     ROOT,
     RUNTIME,
+    STATE,
     Folder,
     Keys,
     Lab,
@@ -170,6 +171,21 @@ def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[
     assert run(main, "cat times").split() == ["begun"]
     go(main)
     until(lambda: run(main, "cat times").split() == ["begun"] * 2, "the command runs again")
+
+
+def test_another_command_replaces_one_that_has_ended_also_after_a_restart(lab: Lab, images: dict[str, str]) -> None:
+    main = lab.start("main1", images["nothing"], {"command": "exit 3\n", "timeout": "1"})
+    wait_for_sshd(main)
+    go(main)
+    assert exit_code(main) == "3"
+    main.restart(timeout=10)
+    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    script = "#!%s/bin/sh\nsleep 1.5; echo next >>~/times; exit 4\n" % RUNTIME
+    for name, content in {"next_command": script, "next_timeout": "", "next": ""}.items():
+        main.put_archive(STATE, Folder().add(name, content).bytes())
+    until(lambda: run(main, "ls") != "", "the next command runs")
+    assert exit_code(main) == "4"
+    assert run(main, "cat times; ls %s" % STATE, user="root").split() == ["next", "exit_code"]
 
 
 def test_the_progress_of_another_container_is_ignored(lab: Lab, images: dict[str, str]) -> None:

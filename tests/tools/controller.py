@@ -17,6 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +132,29 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
             kill(family(process.pid))
             raise
     return Done(process.returncode, text)
+
+
+def run_answered(
+    command: Sequence[str], line: str, answer: Callable[[], object], controller: Controller, callback: str = "default"
+) -> Done:
+    """Run a playbook, and answer as soon as it prints a line that matches. The line must appear."""
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    environment = {**controller.environment, "ANSIBLE_STDOUT_CALLBACK": callback}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **options) as process:
+        limit = threading.Timer(PATIENCE, process.kill)
+        limit.start()
+        assert process.stdout is not None
+        lines = []
+        for shown in process.stdout:
+            lines.append(shown)
+            if re.fullmatch(line, shown.rstrip("\n")):
+                answer()
+                break
+        else:
+            raise AssertionError("".join(lines))
+        lines += process.stdout.readlines()
+        limit.cancel()
+    return Done(process.returncode, "".join(lines))
 
 
 @dataclass

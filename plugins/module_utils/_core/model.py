@@ -20,8 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, shortened
 
 Json = Dict[str, Any]
-# The metadata of fields that release 1.1.0 adds.
-_NEW = {"since": "1.1.0"}
+_NEW = {"since": "1.1.0"}  # the metadata of fields that release 1.1.0 adds
 
 
 def digest(document: object) -> str:
@@ -149,7 +148,7 @@ class Session:
     ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
     seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
     placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container, ``apps`` those
-    of ``main1``.
+    of ``main1``. ``first`` has the ``command`` and ``command_timeout`` of the launch, if others have replaced them.
     A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
@@ -181,6 +180,7 @@ class Session:
     no_new_privileges: bool = field(default=False, metadata=_NEW)
     restarts: int = field(default=3, metadata=_NEW)
     secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
+    first: Mapping[str, Any] = field(default_factory=dict, metadata=_NEW)
 
     @classmethod
     def from_json(cls, data: Json) -> Session:

@@ -11,15 +11,17 @@ roles/image/files/init.sh writes these files.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import Callable, Dict, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER, LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Json,
     Plan,
+    Session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
@@ -27,6 +29,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 _FIRST_PAUSE = 0.2
+# Seconds in which PID 1 takes another command. It looks for one twice a second.
+_LONGEST_TAKE = 60
 # The exit code that is reported if the command's own exit code is unknown.
 UNREADABLE = 255
 _ENDED = re.compile(rb"(\d{1,3})( oom)?\n")
@@ -75,15 +79,64 @@ class Batch:
     def start(self, *, check: bool) -> Json:
         """Start the command: PID 1 of main1 waits for the file ``go``, and removes it at each start of the container.
 
-        So a repair starts a command again that ended with main1, and never a command that has an exit code.
+        So a repair starts a command again that ended with main1, and never a command that has an exit code, unless main1 has
+        another command than the plan: then that of the plan is run, after the other has ended.
         """
-        main = self._main()
-        folder = run_folder(self.plan.session.id)
+        main = self._main()["Id"]
         status = self.status()
-        begun = status["begun"]
-        if not begun and not check:
-            self.engine.put_file(main["Id"], folder, "go", b"", "main1")
-        return {"changed": not begun, **status, "begun": True}
+        is_next = self._is_next(main)
+        must_start = is_next or not status["begun"]
+        if is_next and status["begun"] and status["exit_code"] is None:
+            message = "session_command: the former command still runs in main1 on %s; wait for its end."
+            raise StateError(message % self.agent, self.agent)
+        since = ""
+        if must_start and not check:
+            if is_next:
+                since = _engine_time()
+                self._put_next(main)
+            self.engine.put_file(main, self._folder, "go", b"", "main1")
+            status = self._taken(main)
+        return {"changed": must_start, **status, "begun": True, "since": since}
+
+    def _is_next(self, main: str) -> bool:
+        """Whether main1 has another command than the plan, or another timeout for it."""
+        return any(
+            self.engine.read_file(main, "%s/%s" % (CONFIG_FOLDER, name), "main1", len(text) + 1) != text
+            for name, text in self._files().items()
+        )
+
+    def _put_next(self, main: str) -> None:
+        """Give PID 1 the command of the plan. It reads the files as soon as the last one exists."""
+        for name, text in self._files().items():
+            self.engine.put_file(main, self._folder, "next_" + name, text, "main1")
+        self.engine.put_file(main, self._folder, "next", b"", "main1")
+
+    def _taken(self, main: str) -> Json:
+        """The status once PID 1 has the command of the plan, so that an exit code is never that of the former."""
+        is_taken = wait_until(
+            lambda: not self.engine.has_path(main, self._folder + "/next", "main1"),
+            deadline_in(_LONGEST_TAKE),
+            _FIRST_PAUSE,
+        )
+        if is_taken:
+            return self.status()
+        message = (
+            "main1: on %s PID 1 has not taken another command within %d s, because it is busy or of an earlier release; run this "
+            "again, or end the session and launch it again."
+        )
+        raise EngineError(message % (self.agent, _LONGEST_TAKE), self.agent)
+
+    def _files(self) -> Dict[str, bytes]:
+        """The files of PID 1 that describe the command."""
+        session = self.plan.session
+        return {
+            "command": session.command.encode("utf-8", "surrogateescape"),
+            "timeout": timeout_text(session).encode(),
+        }
+
+    @property
+    def _folder(self) -> str:
+        return run_folder(self.plan.session.id)
 
     def wait(self, seconds: float) -> Json:
         """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
@@ -121,6 +174,17 @@ class Batch:
         """The session's containers in this engine by the container's ID in the plan."""
         listed = self.engine.containers(self.plan.session.id)
         return {container["Labels"].get(LABEL_CONTAINER): container for container in listed}
+
+
+def timeout_text(session: Session) -> str:
+    """The file with the seconds that the command may take; empty without a limit."""
+    return "%d\n" % session.command_timeout if session.command_timeout else ""
+
+
+def _engine_time() -> str:
+    """Now, in the form of the times in an engine's logs."""
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+    return "%s.%09dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)), nanoseconds)
 
 
 def read_state(engine: Engine, main: str, container: str) -> Json:

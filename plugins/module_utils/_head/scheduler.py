@@ -23,10 +23,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     EngineError,
     InputError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.next_command import (
+    is_next_command,
+    with_next_command,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import is_retired
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -51,7 +55,8 @@ class Decision:
 
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
-    hold something. ``has_new_limits``: the request has another lifetime or idle timeout than the running session.
+    hold something. ``has_new_limits``: the request has another lifetime or idle timeout than the running session,
+    ``has_next_command``: another batch command, which is run now.
     ``expected_start`` is when a session that waits will probably start.
     """
 
@@ -63,7 +68,12 @@ class Decision:
     remove: Tuple[str, ...] = ()
     is_new: bool = False
     has_new_limits: bool = False
+    has_next_command: bool = False
     expected_start: float | None = None
+
+    @property
+    def changes_session(self) -> bool:
+        return self.verdict in ("placed", "repair", "failed") or self.is_new or self.has_next_command
 
 
 def launch(store: Store, request: Request, context: Context) -> Decision:
@@ -96,34 +106,40 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
             return None
         return Decision("held", row, reason=_held(row))
     launched = _running_plan(store, row, request, context)
-    plan = _with_limits(store, row, launched, request, context.site)
-    has_new_limits = plan.session != launched.session
+    limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
-    missing = [container for container in plan.containers if (container.agent, container.id) not in up]
-    if not missing:
-        remove = removable(store, context.agents)
-        return Decision("running", row, plan, remove=remove, has_new_limits=has_new_limits)
-    if row.holder and not is_lost(row, context.now, context.takeover):
+    missing = [container for container in launched.containers if (container.agent, container.id) not in up]
+    if missing and row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
+    _check_reachable(row, missing, context)
+    plan = with_next_command(store, row, limited, request, context)
+    decision = Decision("running", row, plan, has_new_limits=limited != launched, has_next_command=plan != limited)
+    if not missing:
+        return replace(decision, remove=removable(store, context.agents))
+    row.plan = _relaunched(plan)
+    row.holder, row.lease = context.holder, context.now + context.lease
+    store.save(row)
+    hostnames = tuple(container.hostname for container in missing)
+    remove = removable(store, context.agents)
+    return replace(decision, verdict="repair", plan=row.plan, missing=hostnames, remove=remove)
+
+
+def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -> None:
+    """A container is restored on its own agent only."""
     reachable = {agent.name for agent in context.agents if agent.reachable}
     lost = sorted({container.agent for container in missing} - reachable)
     if lost:
         raise ConflictError(
             "Session %s is degraded: %s cannot be reached; bring it back and run this again, or end the session with "
             "terminate.yml." % (row.name, ", ".join(lost)), lost[0])  # fmt: skip
-    row.plan = _relaunched(plan)
-    row.holder, row.lease = context.holder, context.now + context.lease
-    store.save(row)
-    hostnames = tuple(container.hostname for container in missing)
-    remove = removable(store, context.agents)
-    return Decision("repair", row, row.plan, missing=hostnames, remove=remove, has_new_limits=has_new_limits)
 
 
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """The plan of a running session, once the request has proved to be the one that it was made from."""
     if row.request is not None and row.plan is not None:
-        _check_same(row, request)
+        if not is_next_command(row, request, row.request.differences(request)):
+            _check_same(row, request)
         return row.plan
     plans = held_plans(store)
     booked = booked_on(context.agents, ends_on(store, context.agents), plans)

@@ -22,10 +22,10 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{9}Z$")
 
 
 class GrowingLog:
-    """Remembers the time of the last line."""
+    """Remembers the time of the last line; the log is read from ``since``, a time in the engine's form, or from its beginning."""
 
-    def __init__(self) -> None:
-        self._last = ""
+    def __init__(self, since: str = "") -> None:
+        self._last = since
 
     def query(self, session: str, hostname: str) -> Json:
         """The options of ``logs_info`` for what may be new."""

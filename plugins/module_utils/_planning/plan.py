@@ -209,6 +209,8 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     # A launch is new each time, and limits and apps may change. A plan of release 1.0.0 has no grace.
     for name in ("launch", "grace", "lifetime", "idle_timeout", "began", "apps"):
         document["session"].pop(name)
+    # A command may be replaced while the containers stay: they are described by the first.
+    document["session"].update(document["session"].pop("first"))
     for mount in document["session"]["mounts"]:
         mount.pop("local")
     document["network"].pop("labels")
@@ -216,7 +218,7 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     document["containers"][0]["mounts"] = document["session"].pop("mounts")
     for later in fields(Session):
         if "since" in later.metadata and getattr(plan.session, later.name) == later.default:
-            del document["session"][later.name]
+            document["session"].pop(later.name, None)
     return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
 
 

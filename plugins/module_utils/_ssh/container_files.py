@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import timeout_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
@@ -139,7 +140,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
     texts = {
         "bootstrap": session.bootstrap,
         "command": session.command if is_main else "",
-        "timeout": "%d\n" % session.command_timeout if is_main and session.command_timeout else "",
+        "timeout": timeout_text(session) if is_main else "",
         "restarts": _restarts(session) if is_main else "",
         "grace": "%d\n" % session.grace,
         "limits": limits_text(session),

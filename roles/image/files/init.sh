@@ -9,7 +9,8 @@
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
-#               with the word `oom` after it if memory ran out
+#               with the word `oom` after it if memory ran out. The file `next` makes PID 1 run another command: that in
+#               `next_command`, with the timeout in `next_timeout`. It disappears when `exit_code` is no longer that of the former
 #   restarts    how often a command that fails is started again, with a longer pause each time; a command whose time is up is not
 #   timeout     the seconds that the command may take; then it is terminated, and its exit code is 124
 #   grace       the seconds between TERM and KILL at the end, 10 without it
@@ -17,7 +18,7 @@
 #   secrets     the seconds to wait for the session's secrets (secrets.sh)
 #   apps        the apps of main1 (apps.sh); it may change while the container runs
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
-#   container   the container's ID: `go`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
+#   container   the container's ID: `go`, `next`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container
 
 runtime=/opt/cluster-compute
@@ -169,10 +170,33 @@ run_command() { # sets code, and ran_out to a word if memory ran out
     fi
 }
 
-batch() {
-    while [ ! -f "$state/go" ]; do
-        sleep 0.2
+batch() { # the command, and then each that replaces it
+    if [ ! -f "$state/exit_code" ]; then
+        until [ -f "$state/go" ]; do
+            sleep 0.2
+        done
+        [ ! -f "$state/next" ] || take_next
+        run_restarted
+    fi
+    while :; do
+        until [ -f "$state/next" ]; do
+            sleep 0.5
+        done
+        take_next
+        run_restarted
     done
+}
+
+take_next() { # the files of a command that was taken before PID 1 was killed are gone
+    rm -f "$state/exit_code"
+    for file in timeout command; do
+        [ ! -f "$state/next_$file" ] || mv "$state/next_$file" "$config/$file"
+    done
+    chmod 755 "$config/command"
+    rm -f "$state/next"
+}
+
+run_restarted() { # the command, again after a failure as often as the session asks for; leaves its exit code
     left=0 pause=1
     [ ! -s "$config/restarts" ] || read -r left <"$config/restarts"
     run_command
@@ -209,7 +233,7 @@ chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts c
 own_new_volumes
 await_secrets
 bootstrap
-if [ -s "$config/command" ] && [ ! -f "$state/exit_code" ]; then
+if [ -s "$config/command" ]; then
     batch &
     helpers="$helpers $!"
 fi

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from controller import ROOT, SMALL, Controller, Done, Session
+from controller import ROOT, SMALL, Controller, Done, Session, run_answered
 
 TINY: dict[str, Any] = {**SMALL, "session_cluster_size": 2, "session_wait_result": True}
 HUNGRY = "echo begun; python3 -c 'x = bytearray(200 << 20); print(len(x))'"
@@ -85,6 +85,36 @@ def test_the_list_shows_how_each_command_ended(controller: Controller) -> None:
     }
 
 
+def test_another_command_runs_in_the_same_session_once_the_former_has_ended(controller: Controller) -> None:
+    """The same launch with another command runs it; while a command runs, a third is refused and changes nothing."""
+    session = Session(controller, "exit-3")
+    before = session.containers()["main1"]["Id"]
+    second = {
+        **TINY,
+        "session_name": "exit-3",
+        "session_command": "echo second; until [ -e go-on ]; do sleep 0.2; done",
+    }
+    assert "would run" in controller.play("cluster_session", "--check", **second).check().text
+    begun = controller.play("cluster_session", **{**second, "session_wait_result": False}).check()
+    assert "RUNNING, another command runs now" in begun.text
+    row = row_of(controller, "exit-3")
+    assert (row["state"], row["result"]) == ("RUNNING", "")
+    assert session.document["command"] == {"result": "", "reason": ""}
+    third = controller.play("cluster_session", **{**second, "session_command": "echo third"})
+    assert third.code == 2
+    assert "the former command of session exit-3 still runs on localhost" in third.message
+    session.say("main1", "touch go-on")
+    ended = controller.play("cluster_session", **second).check()
+    assert "Session exit-3: SUCCESS, the command ended with exit code 0" in " ".join(ended.text.split())
+    last = controller.play("cluster_session", **{**second, "session_command": "echo last; exit 3"})
+    assert (last.code, "main1: last" in last.text, "main1: second" in last.text) == (2, True, False)
+    assert session.containers()["main1"]["Id"] == before
+    notes = [entry["reason"] for entry in row_of(controller, "exit-3")["history"]]
+    replaced = "another session_command replaces the former"
+    codes = ["the command ended with exit code %d" % code for code in (3, 0, 3)]
+    assert notes[-5:] == [codes[0], replaced, codes[1], replaced, codes[2]]
+
+
 def test_the_result_outlives_the_session(controller: Controller) -> None:
     controller.terminate("exit-3").check()
     row = row_of(controller, "exit-3")
@@ -108,23 +138,13 @@ def test_the_output_is_shown_while_the_command_runs(controller: Controller) -> N
     """The command goes on only after its first line has been seen."""
     command = r"echo begun; until [ -e go-on ]; do sleep 0.2; done; printf 'a\033[2Jb\n'; exit 3"
     variables = {**TINY, "session_name": "watched", "session_command": command}
+    session = Session(controller, "watched")
     arguments = controller.command("cluster_session", **variables)
-    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(arguments, cwd=ROOT, env=controller.environment, **options) as process:
-        limit = threading.Timer(240, process.kill)
-        limit.start()
-        assert process.stdout is not None
-        seen = next((line for line in process.stdout if line == "main1: begun\n"), "")
-        if seen:
-            Session(controller, "watched").say("main1", "touch go-on")
-        rest = process.stdout.read()
-        limit.cancel()
-    assert seen
-    assert process.returncode == 2
-    assert r"main1: a\x1b[2Jb" in rest
-    assert "main1: begun" not in rest
-    document = Session(controller, "watched").document
-    assert document["command"] == {"result": "FAILURE", "reason": "the command ended with exit code 3"}
+    done = run_answered(arguments, "main1: begun", lambda: session.say("main1", "touch go-on"), controller)
+    assert done.code == 2
+    assert r"main1: a\x1b[2Jb" in done.text
+    assert done.text.count("main1: begun") == 1
+    assert session.document["command"] == {"result": "FAILURE", "reason": "the command ended with exit code 3"}
     assert re.search(r"RUNNING \(command failed\) ", controller.play("sessions").check().text)
 
 
