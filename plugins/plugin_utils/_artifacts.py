@@ -12,7 +12,6 @@ not at all, and no symlink is followed at the folder's own name or inside it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -23,6 +22,7 @@ from typing import Iterator, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
@@ -232,7 +232,7 @@ class Artifacts:
 
 def _rename_first(folder: int, temporary: str) -> None:
     """Give the complete file its name if no other fork has done so, on a file system without links."""
-    fcntl.flock(folder, fcntl.LOCK_EX)
+    lock_folder(folder)
     if IDENTITY not in os.listdir(folder):
         os.rename(temporary, IDENTITY, src_dir_fd=folder, dst_dir_fd=folder)
 

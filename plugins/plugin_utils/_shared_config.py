@@ -10,7 +10,6 @@ killed, or several launches at once, leave nothing in it that the next launch or
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import List
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import renamed_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
 
 NAME = "ssh_config"
 MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"
@@ -37,7 +37,7 @@ def update(base: str) -> str:
     except OSError as error:
         return _warning(path, error.strerror or str(error))
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_folder(handle)
         return _replace(handle, folder, path)
     except OSError as error:
         return _warning(path, error.strerror or str(error))

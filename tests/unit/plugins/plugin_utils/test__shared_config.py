@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import controller_config
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
 
 
 def add(base: Path, name: str, running: bool = True) -> None:
@@ -113,3 +116,16 @@ def test_a_file_of_the_user_and_a_link_are_not_touched(base: Path, tmp_path: Pat
 def test_a_folder_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
     assert shared_config.update(str(tmp_path / "none")) == ""
     assert not (tmp_path / "none").exists()
+
+
+def test_a_stopped_controller_does_not_stop_the_others(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(base, "train")
+    monkeypatch.setattr(shared_config, "lock_folder", partial(lock_folder, seconds=0.2))
+    handle = os.open(base, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        warning = shared_config.update(str(base))
+    finally:
+        os.close(handle)
+    assert "another process has held its lock for 0.2 s" in warning
+    assert shared_config.update(str(base)) == ""
