@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import steps
@@ -47,6 +49,16 @@ def test_all_targets_run_even_if_a_needed_target_fails(made: list[str], capsys: 
 def test_an_unknown_needed_target_is_refused() -> None:
     with pytest.raises(SystemExit, match="hosts needs image, which is not in the list of targets"):
         steps.main(["images", "hosts:image"])
+
+
+def test_a_target_is_made_and_its_cpu_time_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import sys, time; print('made'); end = time.process_time() + 0.2\nwhile time.process_time() < end: pass\nsys.exit(3)"
+    (tmp_path / "busy.py").write_text(program)
+    (tmp_path / "Makefile").write_text(f"busy:\n\t@{sys.executable} busy.py\n")
+    monkeypatch.chdir(tmp_path)
+    step = steps.run("busy")
+    assert (step.code, step.output.startswith("made\n")) == (2, True)
+    assert step.cpu >= 0.2
 
 
 def test_the_slowest_tests_are_sorted_over_all_steps() -> None:
