@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
@@ -29,19 +28,12 @@ class ActionModule(ComputeAction):
         result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):
             return result
-        result["queue"] = queue_order(result["sessions"])
+        result["queue"] = [dict(session, paths=_folders(session)) for session in result["queue"]]
         result["healing"] = [dict(session, paths=_folders(session)) for session in healing_sessions(result["sessions"])]
         if newest:
             result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
             check_containers(result["session"], containers)
         return result
-
-
-def queue_order(sessions: List[Json]) -> List[Json]:
-    """The waiting sessions in the order of their turns, each with the folders that its agents must have."""
-    waiting = [session for session in sessions if session["state"] == states.PENDING]
-    waiting.sort(key=lambda session: (-session["priority"], session["created"]))
-    return [dict(session, paths=_folders(session)) for session in waiting]
 
 
 def _folders(session: Json) -> List[str]:

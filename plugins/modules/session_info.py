@@ -175,6 +175,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file 
 from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -218,6 +219,7 @@ def work(params: Json, check_mode: bool) -> Json:
                 "changed": False,
                 "time": now,
                 "sessions": sessions,
+                "queue": _queue(sessions, turns(store, agents, site.queue, now)),
                 "agents": list_agents(held, agents),
                 "owners": list_owners(live, held, limits),
                 "samples": samples(store, now - params["samples"]) if params["samples"] else [],
@@ -235,6 +237,11 @@ def _sessions(store: Store, params: Json, agents: Sequence[Agent], now: float) -
     if params["whole_requests"]:
         return sessions
     return [without_private(session, params["viewer"]) for session in sessions]
+
+
+def _queue(sessions: Sequence[Json], order: Sequence[str]) -> List[Json]:
+    known = {session["id"]: session for session in sessions}
+    return [known[identity] for identity in order if identity in known]
 
 
 def main() -> None:

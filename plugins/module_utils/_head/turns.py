@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Collection, Dict, Mapping, Sequence, Set
+from typing import Collection, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
@@ -24,7 +24,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.allocati
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use, fairness
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import QueueEntry, take_turn
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import QueueEntry, in_order, take_turn
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 # Ends of sessions that an estimate looks at.
@@ -42,8 +43,7 @@ def place_in_turn(
     """Its placement behind all that come before it in the queue; ``besides`` are sessions that count as ended."""
     booked = booked_on(context.agents, ends_on(store, context.agents), plans)
     free: Dict[str, FreeCapacity] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
-    queued = [waiting for waiting in store.live({states.PENDING}) if waiting.request]
-    requests = {waiting.id: waiting.request for waiting in queued if waiting.request}
+    requests = {waiting.id: waiting.request for waiting in _queued(store) if waiting.request}
 
     quotas = Quotas(context.site, use_by_owner(store, context.agents, besides))
 
@@ -56,11 +56,13 @@ def place_in_turn(
     def held(entry: QueueEntry) -> str:
         return quotas.over(request if entry.id == row.id else requests[entry.id])
 
-    fair = _fairness(store, queued, context)
-    total = sum(agent.millicpus for agent in context.agents) or 1
-    queue = [_queue_entry(waiting, requests[waiting.id], fair, total) for waiting in queued]
-    mine = _queue_entry(row, request, fair, total)
-    return take_turn(mine, queue, context.agents, free, context.policy, context.now, can_start, held)
+    queue = _entries(store, [(row, request)], context.agents, context.policy.rules, context.now)
+    return take_turn(queue[row.id], queue.values(), context.agents, free, context.policy, context.now, can_start, held)
+
+
+def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) -> List[str]:
+    """The IDs of the sessions of all owners that wait, in the order in which decisions take them."""
+    return [entry.id for entry in in_order(_entries(store, (), agents, rules, now).values(), rules, now)]
 
 
 def expected_start(store: Store, row: Row, request: Request, plans: Sequence[Plan], context: Context) -> float | None:
@@ -93,14 +95,27 @@ def _without(agent: Agent, sessions: Collection[str]) -> Agent:
     return replace(agent, containers=tuple(one for one in agent.containers if one.session not in sessions))
 
 
-def _fairness(store: Store, queued: Sequence[Row], context: Context) -> Mapping[str, float]:
+def _queued(store: Store) -> List[Row]:
+    return [waiting for waiting in store.live({states.PENDING}) if waiting.request]
+
+
+def _entries(
+    store: Store, asked: Sequence[Tuple[Row, Request]], agents: Sequence[Agent], rules: QueueRules, now: float
+) -> Dict[str, QueueEntry]:
+    """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
+    rows = _queued(store)
+    fair = _fairness(store, rows, rules, now)
+    total = sum(agent.millicpus for agent in agents) or 1
+    pairs = [(row, row.request) for row in rows if row.request]
+    return {row.id: _queue_entry(row, request, fair, total) for row, request in [*pairs, *asked]}
+
+
+def _fairness(store: Store, queued: Sequence[Row], rules: QueueRules, now: float) -> Mapping[str, float]:
     """How little each owner has used; all alike if the site does not weigh it."""
-    rules = context.policy.rules
     if not rules.share_weight:
         return {}
     # What is older than ten half-lives counts less than a thousandth.
-    holdings = store.holdings(context.now - 10 * rules.half_life)
-    use = decayed_use(holdings, rules.half_life, context.now)
+    use = decayed_use(store.holdings(now - 10 * rules.half_life), rules.half_life, now)
     return fairness(use, {waiting.owner for waiting in queued}, rules)
 
 

@@ -96,18 +96,28 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
 
 
 def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None:
-    """A session without its folder becomes ERROR, a failed launch is undone, and the session behind them is launched."""
+    """A session without its folder becomes ERROR, a failed launch is undone, and the session behind them is launched.
+
+    The site puts large sessions first. There is room for one session: the third one, which asked before the others, gets it in the
+    same pass.
+    """
     folder = controller.folder / "data"
     folder.mkdir()
+    room = {"agent_memory": controller.used_memory() + (30 << 30)}
+    controller.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    policy = controller.state / "policy.json"
+    policy.write_text(json.dumps({"queue": {"size_weight": 2000}}))
+    policy.chmod(0o644)
     variables: dict[str, dict[str, Any]] = {
-        "first": {"session_mounts": [{"source": str(folder), "target": "/data"}]},
-        "second": {"session_bootstrap": "sleep 60", "session_bootstrap_timeout": 1},
         "third": {},
+        "second": {"session_bootstrap": "sleep 60", "session_bootstrap_timeout": 1, "session_cpus": 0.3},
+        "first": {"session_mounts": [{"source": str(folder), "target": "/data"}], "session_cpus": 0.4},
     }
     for name, asked in variables.items():
-        assert "is PENDING" in controller.launch(name, agent_schedulable=False, **asked).check().text
+        waits = controller.launch(name, agent_schedulable=False, session_memory="20g", **asked).check()
+        assert "is PENDING" in waits.text
     folder.rmdir()
-    done = controller.play("schedule")
+    done = controller.play("schedule", **room)
     assert done.code == 2
     states = {name: (state, reason) for name, state, _lease, reason in controller.rows()}
     gone = f"session_mounts: '{folder}': must exist on every agent of the session; it does not exist or does not answer on localhost."
@@ -115,8 +125,9 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     assert states["second"][0] == "ERROR"
     assert states["third"][0] == "RUNNING"
     assert re.match(r"first: session_mounts: .* second: Session second was not launched: .*bootstrap", done.message)
-    assert controller.play("schedule").check().changed == 0
+    assert controller.play("schedule", **room).check().changed == 0
     controller.terminate("third").check()
+    policy.unlink()
 
 
 def test_an_agent_that_left_the_inventory_is_named(controller: Controller, tmp_path: Path) -> None:

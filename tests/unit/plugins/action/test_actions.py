@@ -60,28 +60,23 @@ def test_wrong_options_are_the_users_to_mend() -> None:
 
 @pytest.mark.parametrize(("owner", "asked"), [("", {"owner": login()}), ("bob", {"owner": "bob"}), ("all", {})])
 def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, asked: Json) -> None:
-    action = played(session_info.ActionModule, {"sessions": []})
+    action = played(session_info.ActionModule, {"sessions": [], "queue": []})
     action.act({"owner": owner}, {})
     assert action.asked == [{"agents": [], "viewer": login(), **asked}]
 
 
-def waiting(name: str, priority: int, created: float) -> Json:
+def test_each_session_of_the_queue_names_its_folders() -> None:
     mounts = [{"source": "/data", "type": "bind"}, {"source": "cache", "type": "volume"}]
-    return {"name": name, "state": "PENDING", "priority": priority, "created": created, "request": {"mounts": mounts}}
-
-
-def test_the_queue_is_in_the_order_of_turns() -> None:
-    sessions = [waiting("late", 10, 2.0), waiting("urgent", 90, 3.0), waiting("early", 10, 1.0)]
-    result = played(session_info.ActionModule, {"sessions": [*sessions, {"name": "x", "state": "RUNNING"}]}).act({}, {})
-    assert [one["name"] for one in result["queue"]] == ["urgent", "early", "late"]
-    assert result["queue"][0]["paths"] == ["/data"]
+    waiting = {"name": "late", "state": "PENDING", "request": {"mounts": mounts}}
+    result = played(session_info.ActionModule, {"sessions": [waiting], "queue": [waiting]}).act({}, {})
+    assert result["queue"] == [{**waiting, "paths": ["/data"]}]
 
 
 SHOWN = {"name": "train", "state": "RUNNING", "containers": [{"hostname": "main1"}], "logs": [{"hostname": "sub1"}]}
 
 
 def test_the_newest_session_of_a_name() -> None:
-    action = played(session_info.ActionModule, {"sessions": [{**SHOWN, "logs": []}, SHOWN]})
+    action = played(session_info.ActionModule, {"sessions": [{**SHOWN, "logs": []}, SHOWN], "queue": []})
     assert action.act({"name": "train", "newest": True, "containers": ["main1", "sub1"]}, {})["session"] == SHOWN
 
 
@@ -98,7 +93,7 @@ def test_the_newest_session_of_a_name() -> None:
     ],
 )
 def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Json], args: Json, message: str) -> None:
-    action = played(session_info.ActionModule, {"sessions": sessions})
+    action = played(session_info.ActionModule, {"sessions": sessions, "queue": []})
     with pytest.raises(InputError, match=exactly(message)):
         action.act({"name": "train", "newest": True, **args}, {})
 

@@ -17,6 +17,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
 
 A, B = agent("a"), agent("b")
@@ -96,6 +98,34 @@ def test_priority_goes_first(store: Store) -> None:
     launch(store, urgent, context(none, now=1001.0))
     assert launch(store, request(name="early", cluster_size=4), context(A, now=1002.0)).verdict == "pending"
     assert launch(store, urgent, context(A, now=1003.0)).verdict == "placed"
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        (QueueRules(), ["urgent", "early", "large", "late"]),
+        (QueueRules(size_weight=800.0), ["large", "urgent", "early", "late"]),
+        (QueueRules(share_weight=2000.0), ["late", "urgent", "early", "large"]),
+    ],
+    ids=["as usual", "large sessions first", "fair shares"],
+)
+def test_turns_are_in_the_order_of_decisions(store: Store, rules: QueueRules, expected: list[str]) -> None:
+    """Of all owners; alice has used all of the agent before, and bob nothing."""
+    running(store, request(name="before", cpus=4), A, now=1000.0)
+    asked = [
+        request(name="early"),
+        request(name="large", cluster_size=4),
+        request(name="urgent", priority=50),
+        request(name="late", owner="bob"),
+    ]
+    for number, each in enumerate(asked):
+        launch(store, each, context(agent("a", cpus=0), now=2000.0 + number))
+    found = turns(store, [A], rules, 3000.0)
+    assert [store.need(identity).name for identity in found] == expected
+    first = store.need(found[0]).request
+    assert first
+    strict = Policy(STRICT, rules=rules)
+    assert launch(store, first, context(agent("b"), now=3000.0, policy=strict)).verdict == "placed"
 
 
 def test_memory_counts_like_cpus(store: Store) -> None:
