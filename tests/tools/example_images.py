@@ -38,7 +38,7 @@ def _built(client: Any, name: str, variant: str) -> str:
         client.inspect_image(tag)
         return tag
     with contextlib.ExitStack() as stack:
-        arguments = stack.enter_context(_wheels(client, folder)) if (folder / "requirements.txt").exists() else {}
+        arguments = stack.enter_context(wheels(client, folder)) if (folder / "requirements.txt").exists() else {}
         _build(client, folder, suffix, tag, arguments)
     for old in client.images(filters={"label": f"{LABEL}={name}{suffix}"}):
         for other in old["RepoTags"] or []:
@@ -73,8 +73,11 @@ def _build(client: Any, folder: Path, suffix: str, tag: str, arguments: dict[str
 
 
 @contextlib.contextmanager
-def _wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
-    """Download the Python packages of the image with this machine's pip settings and serve them to the build."""
+def wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
+    """Download the Python packages of an image with this machine's pip settings and serve them to the build.
+
+    Yields the build's arguments.
+    """
     version = _python_of(client)
     kept = ROOT / ".cache" / "wheels" / version
     wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,13 +39,13 @@ def provision() -> None:
         raise RuntimeError(f"This machine could not be made an agent:\n{done.stdout[-3000:]}{done.stderr}")
 
 
-def environment(name: str) -> None:
+def environment(name: str, arguments: Mapping[str, str] | None = None) -> None:
     """Build the image of an environment on this machine if it is missing. It needs the reference image.
 
     Raises RuntimeError with the output of the playbook if that fails.
     """
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/build_environments.yml"]
-    command += ["-e", json.dumps({"environments": [name]})]
+    command += ["-e", json.dumps({"environments": [name], "image_build_arguments": arguments or {}})]
     with lock(f"environment-{name}"):
         done = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE

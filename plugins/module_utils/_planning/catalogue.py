@@ -49,9 +49,23 @@ SHIPPED: Table = {
         "versions": {"1.0": "cluster-compute/lab:1.0"},
         "apps": list(APPS.values()),
     },
+    "pytorch": {
+        "description": "PyTorch, and all of lab",
+        "versions": {"2.13.0": "cluster-compute/pytorch:2.13.0"},
+        "apps": list(APPS.values()),
+    },
+    "tensorflow": {
+        "description": "TensorFlow for CPUs, and all of lab",
+        "versions": {"2.21.0": "cluster-compute/tensorflow:2.21.0"},
+        "apps": list(APPS.values()),
+    },
+    "mpi": {
+        "description": "Open MPI, mpi4py, compilers, pdsh, clush and GNU parallel",
+        "versions": {"1.0": "cluster-compute/mpi:1.0"},
+    },
 }
 # The environments that the role image builds, in roles/image/files/environments, each with the environment that it extends.
-BASES = {"lab": "reference"}
+BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "mpi": "reference"}
 _FIELDS = ("description", "versions", "apps", "command", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")
