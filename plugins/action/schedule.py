@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import List
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
@@ -48,7 +49,8 @@ class ActionModule(ComputeAction):
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
         known = {} if args.get("agents") else self.results_of_hosts(reports.REPORT, task_vars)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        request = Request.from_json({**args["request"], **self._given_now()})
+        given = self._given_now() if boolean(args.pop("given", True)) else {}
+        request = Request.from_json({**args["request"], **given})
         # Before anything is placed: a session without its secrets would fail at its start.
         read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)
         args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))

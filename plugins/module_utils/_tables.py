@@ -49,10 +49,12 @@ def sessions_table(sessions: Sequence[Json]) -> List[str]:
 
 
 def remarks(session: Json) -> List[str]:
-    """What a running session lacks, how its command ended, and when it ends by itself."""
+    """What a running session lacks, which apps have failed, how its command ended, and when it ends by itself."""
     if session["state"] != "RUNNING":
         return []
     found = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
+    apps = [name for name in session.get("unhealthy") or () if name != "command"]
+    found += ["unhealthy: %s" % ", ".join(apps)] if apps else []
     command = session.get("command")
     if command and command["exit_code"] is not None:
         found.append("command failed" if command["exit_code"] else "command succeeded")

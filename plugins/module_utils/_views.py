@@ -14,8 +14,10 @@ from typing import Any, List, Mapping, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import tunnel
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
+    describe_app,
     describe_command_exit,
     describe_container_exit,
+    failed_apps,
     limit_reached,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Port, Resources
@@ -136,6 +138,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
 def _state(scheduled: Json, check_mode: bool) -> str:
     if scheduled["outcome"] == "running" and scheduled.get("has_next_command"):
         return "RUNNING, another command %s" % ("would run" if check_mode else "runs now")
+    apps = ", ".join("app %s" % name for name in scheduled.get("failed_apps") or ())
+    if scheduled["outcome"] == "running" and apps:
+        return "RUNNING, %s %s" % (apps, "would be started again" if check_mode else "started again")
     if scheduled["outcome"] == "running":
         return "RUNNING, nothing to do"
     if scheduled["outcome"] == "repair":
@@ -177,10 +182,11 @@ def show_seconds(seconds: float) -> str:
 
 
 def what_happened(session: Json) -> str:
-    """The reason of a session's state. For a running session: how its command and containers ended, if they did."""
+    """The reason of a session's state. For a running session: how its command, apps and containers ended, if they did."""
     ends = [
         describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
     ]
+    ends += [describe_app(app) for app in failed_apps(session["containers"])]
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))
@@ -233,13 +239,13 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
 
 
 def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
-    """The sessions that schedule.yml repairs: they have lost containers, ask for them, and all of their agents answer."""
+    """The sessions that schedule.yml repairs: they have lost containers or apps, ask for them, and all of their agents answer."""
     return [
         session
         for session in sessions
         if session["state"] == "RUNNING"
         and session.get("on_failure") == "restart"
-        and session["degraded"]
+        and (session["degraded"] or failed_apps(session["containers"]))
         and session["request"]
         and not _is_finished(session)
         and all(container["state"] != "unknown" for container in session["containers"])

@@ -54,6 +54,11 @@ options:
       - A launch that takes longer counts as lost, and becomes V(ERROR) with the next launch of any session.
     type: int
     default: 600
+  given:
+    description:
+      - Whether values of this command line replace those that a waiting session keeps.
+    type: bool
+    default: true
   wait:
     description:
       - Seconds to wait while the session is V(PENDING). The task fails if it is still V(PENDING) then.
@@ -226,6 +231,11 @@ expected_start:
     - V(null) if this cannot be said.
   type: float
   returned: success
+failed_apps:
+  description: The apps of the running session that PID 1 does not start again.
+  type: list
+  elements: str
+  returned: success
 missing:
   description: Hostnames of containers that do not run.
   type: list
@@ -256,7 +266,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
@@ -270,6 +280,7 @@ ARGUMENT_SPEC = {
     "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
     "queue_age_bound": {"type": "int", "default": 3600},
     "lease": {"type": "int", "default": 600},
+    "given": {"type": "bool", "default": True},
     "wait": {"type": "float", "default": 0},
     "artifacts": {"type": "path"},
     "kept": {"type": "str", "default": ""},
@@ -309,6 +320,14 @@ def work(params: Json, check_mode: bool) -> Json:
         store.close()
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
+        **_shown(decision),
+        "ended": [other.to_json() for other in ended if other],
+    }
+
+
+def _shown(decision: Decision) -> Json:
+    """The decision as the module returns it."""
+    return {
         "changed": decision.changes_session,
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
@@ -318,8 +337,8 @@ def work(params: Json, check_mode: bool) -> Json:
         "has_new_limits": decision.has_new_limits,
         "has_next_command": decision.has_next_command,
         "missing": list(decision.missing),
+        "failed_apps": list(decision.failed_apps),
         "remove": list(decision.remove),
-        "ended": [other.to_json() for other in ended if other],
     }
 
 

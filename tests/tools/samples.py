@@ -122,6 +122,20 @@ def _with_plans(bare: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -
     )
 
 
+def with_apps(agents: Iterable[Agent], *apps: Json) -> tuple[Agent, ...]:
+    """The agents, of which each main1 reports these apps."""
+
+    def changed(container: ObservedContainer) -> ObservedContainer:
+        return replace(container, data={**container.data, "apps": list(apps)})
+
+    def of(bare: Agent) -> Agent:
+        return replace(
+            bare, containers=tuple(changed(one) if one.hostname == "main1" else one for one in bare.containers)
+        )
+
+    return tuple(of(bare) for bare in agents)
+
+
 def exactly(text: str) -> str:
     """A pattern for the whole of a message."""
     return "^%s$" % re.escape(text)

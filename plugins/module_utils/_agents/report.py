@@ -24,17 +24,19 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     LibraryError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import read_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
     engine_entry,
+    has_apps,
     ignored_entries,
     image_entry,
-    is_ours,
+    is_member,
     network_entry,
     published,
 )
@@ -122,7 +124,7 @@ def _host_report(options: Json) -> Json:
 def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     info = engine.info()
     everyone = engine.containers(everyone=True)
-    ours = [listed for listed in everyone if is_ours(listed)]
+    ours = [listed for listed in everyone if is_member(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
     gpus = gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
@@ -137,7 +139,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "runtime": {"volume": runtime, "present": bool(runtime)},
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
-        "containers": [with_batch(engine, entry) for entry in _ranked(describe(engine, ours, default_parallelism()))],
+        "containers": _observed(engine, ours, options["measure"]),
     }
     answers["ignored_containers"] = ignored_entries(everyone)
     if options["measure"]:
@@ -145,6 +147,15 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         answers["gpu_use"] = gpu_use() if gpus else []
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
+
+
+def _observed(engine: Engine, ours: Sequence[Json], has_time: bool) -> List[Json]:
+    """The containers of sessions, with the state of their command and of their apps."""
+
+    def complete(entry: Json) -> Json:
+        return with_apps(engine, with_batch(engine, entry), has_time)
+
+    return run_all(complete, _ranked(describe(engine, ours, default_parallelism())), default_parallelism())
 
 
 def _measured(engine: Engine, entries: List[Json]) -> List[Json]:
@@ -165,6 +176,23 @@ def with_batch(engine: Engine, entry: Json) -> Json:
     except (ConflictError, EngineError) as error:
         batch = {**parse_exit(None), "begun": True, "reason": error.message}
     return {**entry, "batch": batch}
+
+
+def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
+    """The entry of a main1 that runs with the state of its apps. What cannot be read does not fail the report.
+
+    Apps that came after the launch are in no label: only a report that has time looks for them.
+    """
+    is_main = entry["id"] == entry["session"] and entry["state"] == "running"
+    if not is_main or not (has_time or has_apps(entry["labels"])):
+        return entry
+    try:
+        found = read_statuses(engine, entry["engine_id"], entry["session"])
+    except UnreachableError:
+        raise
+    except EngineError:
+        found = []
+    return {**entry, "apps": [one.to_json() for one in found]} if found else entry
 
 
 def _cluster(info: Json) -> str:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from typing import Iterable, List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
@@ -14,6 +14,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
 LIMITS = {80: "the lifetime of the session is over", 81: "the session was idle for session_idle_timeout"}
+# What PID 1 does about an app that has ended.
+_DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
 _UNSEEN = {"missing": "gone", "unknown": "out of reach"}
 
 
@@ -43,6 +45,21 @@ def describe_container_exit(container: Json) -> str:
         return "%s ended because %s" % (where, LIMITS[container["exit_code"]])
     memory = ", out of memory" if container.get("oom_killed") else ""
     return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
+
+
+def failed_apps(containers: Iterable[Json]) -> List[Json]:
+    """The apps of these containers that do not run: PID 1 starts them again after a pause, or not any more."""
+    return [app for container in containers for app in container.get("apps") or () if app["state"] in _DOWN]
+
+
+def describe_app(app: Json) -> str:
+    """Why an app does not run, without a full stop.
+
+    >>> describe_app({"name": "web", "state": "failed", "exit_code": 3})
+    'app web has ended with exit code 3 and is not started again'
+    """
+    code = "" if app["exit_code"] is None else " with exit code %d" % app["exit_code"]
+    return "app %s has ended%s and is %s" % (app["name"], code, _DOWN[app["state"]])
 
 
 def limit_reached(containers: Iterable[Json]) -> str:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
@@ -24,6 +25,9 @@ _STATES = ("starting", READY, "restarting", FAILED, ENDED)
 # Of the log of an app, in a message.
 _LINES, _WIDTH = 3, 200
 _LONGEST_STATUS = 64
+# Of the file with the status of all apps: bytes and lines.
+_LONGEST_SUMMARY, _MOST_APPS = 16384, 100
+_SUMMARY_LINE = re.compile(r"([a-z0-9][a-z0-9-]{0,62}) ([a-z]+)(?: ([0-9]{1,3}))?")
 _FIRST_PAUSE = 0.2
 
 
@@ -102,6 +106,28 @@ class Apps:
         content = self.engine.read_file(self.main()["Id"], "%s/%s.log" % (LOGS, name), "main1") or b""
         lines = [line.strip() for line in visible_lines(content)]
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
+
+
+def read_statuses(engine: Engine, main: str, session: str) -> List[AppStatus]:
+    """The apps of a session that PID 1 of ``main1`` keeps; ``main`` is the ID of that container in the engine."""
+    path = run_folder(session) + "/apps.status"
+    return parse_statuses(engine.read_file(main, path, "main1", _LONGEST_SUMMARY) or b"")
+
+
+def parse_statuses(content: bytes) -> List[AppStatus]:
+    """The apps of a file in which root of the container may have written anything: other lines are left out.
+
+    >>> parse_statuses(b"lab ready\\nweb failed 3\\nWEB ready\\nweb gone\\n")
+    [AppStatus(name='lab', state='ready', exit_code=None), AppStatus(name='web', state='failed', exit_code=3)]
+    """
+    found: Dict[str, AppStatus] = {}
+    for line in content.decode("ascii", "replace").split("\n"):
+        parts = _SUMMARY_LINE.fullmatch(line)
+        if parts is not None and parts.group(2) in _STATES and parts.group(1) not in found:
+            found[parts.group(1)] = AppStatus(
+                parts.group(1), parts.group(2), int(parts.group(3)) if parts.group(3) else None
+            )
+    return list(found.values())[:_MOST_APPS]
 
 
 def parse_status(name: str, content: bytes) -> AppStatus:

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_CONTAINER,
     LABEL_LAUNCH,
     LABEL_SESSION,
+    RELAY_ROLE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -26,6 +27,18 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "
 def is_ours(listed: Json) -> bool:
     """Whether a container belongs to a session: it claims to, and its labels can be read."""
     return claims(listed) and not flaw(listed["Labels"])
+
+
+def is_member(listed: Json) -> bool:
+    """Whether a container is a member of its session. A relay belongs to the session, too, and ends with it.
+
+    The role decides: every member has the label of its own role, whatever labels its image has.
+    """
+    return is_ours(listed) and not is_relay(listed)
+
+
+def is_relay(listed: Json) -> bool:
+    return bool(listed["Labels"].get(LABEL_CONTAINER + ".role") == RELAY_ROLE)
 
 
 def claims(listed: Json) -> bool:
@@ -154,6 +167,12 @@ def _place(listed: Json) -> List[str]:
         if wanted:
             return [name, wanted]
     return next(([name, (place or {}).get("IPAddress", "")] for name, place in networks.items()), ["", ""])
+
+
+def has_apps(labels: Json) -> bool:
+    """Whether the launch of a session has published ports of apps, by the labels of main1."""
+    ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
+    return any(port.get("name") != "ssh" for port in ports)
 
 
 def _booked(labels: Json) -> Set[int]:

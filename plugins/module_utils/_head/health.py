@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Notes in the history of running sessions: when they lose containers, and when they have all of them again."""
+"""Notes in the history of running sessions: when they lose containers or something fails in them, and when all is well again."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
 
 _DEGRADED = "degraded: "
-_WHOLE = "every container runs again"
+_UNHEALTHY = "unhealthy: "
+_WHOLE, _WELL = "every container runs again", "every app runs again"
 
 
 def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
-    """Note which sessions of an owner are degraded, and which no longer are; returns those that are newly degraded.
+    """Note which sessions of an owner are degraded or unhealthy, and which no longer are; returns those that newly are.
 
     A session that another controller repairs, that has a result, or that ends by itself is not noted.
     """
@@ -35,11 +36,12 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
     for row, session in zip(rows, list_sessions(rows, agents)):
         if limit_reached(session["containers"]):
             continue
-        was_degraded = row.reason.startswith(_DEGRADED)
-        reason = _DEGRADED + what_happened(session) if session["degraded"] else _WHOLE
-        if reason != row.reason and (session["degraded"] or was_degraded):
+        is_lacking = bool(session["degraded"] or session["unhealthy"])
+        back = _WHOLE if row.reason.startswith(_DEGRADED) else _WELL
+        reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
+        if reason != row.reason and (is_lacking or row.reason.startswith((_DEGRADED, _UNHEALTHY))):
             _note(store, row, now, reason)
-            found += [row] if session["degraded"] else []
+            found += [row] if is_lacking else []
     return found
 
 

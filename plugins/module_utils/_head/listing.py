@@ -11,6 +11,7 @@ from typing import Iterable, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import details
@@ -20,7 +21,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 
 
 def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
-    """Every session with its containers; ``degraded`` names those that a RUNNING session lacks."""
+    """Every session with its containers.
+
+    ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its command if they have failed.
+    """
     observed = {container.id: container for agent in agents for container in agent.containers}
     return [_session(row, observed, agents) for row in rows]
 
@@ -34,6 +38,7 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
     containers = _containers(row, observed, agents)
     lacking = [container["hostname"] for container in containers if container["state"] != "running"]
     shape = _shape(row, observed)
+    command = next((container["batch"] for container in containers if "batch" in container), None)
     return {
         **row.to_json(),
         **shape,
@@ -41,20 +46,28 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
         "agents": list(dict.fromkeys(container["agent"] for container in containers)),
         "containers": containers,
         "degraded": lacking if row.state == states.RUNNING else [],
-        "command": next((container["batch"] for container in containers if "batch" in container), None),
+        "unhealthy": _failed(containers, command) if row.state == states.RUNNING else [],
+        "command": command,
         **_limits(row),
         # What schedule.yml does about it on its next run.
         "on_failure": row.plan.session.on_failure if row.plan else "keep",
         "terminate_when_done": row.plan.session.terminate_when_done if row.plan else False,
         "history": row.history,
-        "request": row.request.to_json() if row.request and _is_launchable(row, lacking) else None,
+        "request": row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
     }
 
 
-def _is_launchable(row: Row, lacking: Sequence[str]) -> bool:
-    """Whether schedule.yml may launch it: it waits, or it has lost containers and asks for them."""
+def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
+    """What has failed in containers that run."""
+    apps = ["app %s" % app["name"] for app in failed_apps(containers)]
+    return apps + (["command"] if command and command["exit_code"] else [])
+
+
+def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
+    """Whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
     heals = row.plan is not None and row.plan.session.on_failure == "restart"
-    return row.state == states.PENDING or (row.state == states.RUNNING and heals and bool(lacking))
+    has_lost = bool(lacking or failed_apps(containers))
+    return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
 
 
 def _limits(row: Row) -> Json:
@@ -110,7 +123,7 @@ def _adopted(agent: Agent, container: ObservedContainer) -> Json:
 def _condition(container: ObservedContainer) -> Json:
     """A container's state; if it has stopped, also how it ended."""
     if container.state == "running":
-        known = {name: container.data[name] for name in ("batch", "measured") if container.data.get(name)}
+        known = {name: container.data[name] for name in ("batch", "apps", "measured") if container.data.get(name)}
         return {"state": container.state, **known}
     killed = bool(container.data.get("oom_killed"))
     return {"state": container.state, "exit_code": container.data.get("exit_code"), "oom_killed": killed}

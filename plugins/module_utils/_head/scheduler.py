@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     InputError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
@@ -69,6 +70,7 @@ class Decision:
     is_new: bool = False
     has_new_limits: bool = False
     has_next_command: bool = False
+    failed_apps: Tuple[str, ...] = ()
     expected_start: float | None = None
 
     @property
@@ -114,7 +116,14 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
         return Decision("held", row, reason=_held(row))
     _check_reachable(row, missing, context)
     plan = with_next_command(store, row, limited, request, context)
-    decision = Decision("running", row, plan, has_new_limits=limited != launched, has_next_command=plan != limited)
+    decision = Decision(
+        "running",
+        row,
+        plan,
+        has_new_limits=limited != launched,
+        has_next_command=plan != limited,
+        failed_apps=_failed_apps(plan, [container for _agent, container in observed]),
+    )
     if not missing:
         return replace(decision, remove=removable(store, context.agents))
     row.plan = _relaunched(plan)
@@ -133,6 +142,12 @@ def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -
         raise ConflictError(
             "Session %s is degraded: %s cannot be reached; bring it back and run this again, or end the session with "
             "terminate.yml." % (row.name, ", ".join(lost)), lost[0])  # fmt: skip
+
+
+def _failed_apps(plan: Plan, observed: Sequence[ObservedContainer]) -> Tuple[str, ...]:
+    """The apps of main1 that PID 1 does not start again. Another start of main1 starts all of its apps."""
+    own = (container.data.get("apps") or () for container in observed if container.id == plan.main.id)
+    return tuple(app["name"] for apps in own for app in apps if app["state"] == "failed")
 
 
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:

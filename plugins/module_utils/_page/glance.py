@@ -48,6 +48,8 @@ def tiles(agents: Sequence[Json], sessions: Sequence[Json], owners: Sequence[Jso
     degraded = sum(bool(session["degraded"]) for session in sessions)
     notes = ["%d waiting" % waiting, "%d containers" % sum(owner["containers"] for owner in owners)]
     notes += ["%d degraded" % degraded] if degraded else []
+    unhealthy = sum(bool(session["unhealthy"]) for session in sessions)
+    notes += ["%d unhealthy" % unhealthy] if unhealthy else []
     count = element("p", element("b", running), " session" if running == 1 else " sessions", class_="big")
     shown.append(element("div", element("h3", "Sessions"), count, element("p", ", ".join(notes)), class_="tile"))
     return element("div", joined(*shown), class_="tiles")

@@ -115,7 +115,7 @@ def _filter_of(state: str) -> str:
 
 
 def _state(session: Json) -> Html:
-    kind = "warn" if session["degraded"] else _KINDS.get(session["state"], "warn")
+    kind = "warn" if session["degraded"] or session["unhealthy"] else _KINDS.get(session["state"], "warn")
     result = " (%s)" % session["result"] if session["result"] else ""
     notes = [element("small", remark, class_="remark") for remark in remarks(session) if not remark.endswith(" left")]
     return joined(element("span", session["state"], result, class_="state %s" % kind), *notes)

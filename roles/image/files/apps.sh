@@ -12,7 +12,7 @@
 #
 # /etc/cluster-compute/app/NAME holds the app's `command`, its `environment` and its `token`. run/ID/apps/NAME/status says
 # `starting`, `ready`, `restarting CODE`, `failed CODE` or `ended`. The output goes to the log of the container, each line after the
-# app's name, and to /var/log/cluster-compute/NAME.log.
+# app's name, and to /var/log/cluster-compute/NAME.log. run/ID/apps.status has the line `NAME STATUS` for each app.
 #
 # An app that ends is started again, after a pause that doubles from one second to a minute: up to ten times in a row, and up to
 # three times before it was ready for the first time. An app that was ready for ten minutes starts a new row.
@@ -238,15 +238,31 @@ end_unlisted() {
     done
 }
 
+show_status() { # writes the status of all apps to one file, if it has changed
+    summary=''
+    for app in $apps; do
+        split_app "$app"
+        status=starting
+        { read -r status <"$state/apps/$name/status"; } 2>/dev/null
+        summary="$summary$name $status
+"
+    done
+    [ "$summary" != "$shown" ] || return 0
+    printf '%s' "$summary" >"$state/apps.status.new"
+    mv "$state/apps.status.new" "$state/apps.status"
+    shown=$summary
+}
+
 keep_apps() {
     [ -d "$state/apps" ] || rm -rf "$app_logs" # the image may have been made from another session's container
-    rm -rf "$state/apps"
+    rm -rf "$state/apps" "$state/apps.status"
     mkdir -p "$state/apps" "$app_logs"
-    apps=''
+    apps='' shown=''
     while :; do
         read_apps
         keep_listed
         end_unlisted
+        show_status
         "$runtime/bin/sleep" 1
     done
 }

@@ -147,3 +147,5 @@ def test_the_time_that_is_left_is_beside_the_state() -> None:
     session = {"state": "RUNNING", "degraded": ["sub1"], "ends": time.time() + 7290, "idle_timeout": 600}
     assert remarks(session) == ["degraded: sub1", "2 h 1 min left", "ends when idle for 10 min"]
     assert remarks({**session, "state": "TERMINATED", "degraded": []}) == []
+    failed = {"state": "RUNNING", "unhealthy": ["app web", "command"], "command": {"exit_code": 1}}
+    assert remarks(failed) == ["unhealthy: app web", "command failed"]

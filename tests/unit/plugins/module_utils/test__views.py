@@ -182,6 +182,7 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
 
 
+DOWN, UP = ({"name": "web", "state": state, "exit_code": 3} for state in ("failed", "ready"))
 LOST = {
     "state": "RUNNING",
     "on_failure": "restart",
@@ -203,6 +204,8 @@ LOST = {
         ({"request": None}, False),
         ({"containers": [{"hostname": "sub1", "state": "unknown"}]}, False),
         ({"containers": [{"hostname": "sub1", "state": "missing"}]}, True),
+        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [DOWN]}]}, True),
+        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [UP]}]}, False),
         ({"command": {"exit_code": 0}, "terminate_when_done": True}, False),
         ({"containers": [{"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 80}]}, False),
     ],

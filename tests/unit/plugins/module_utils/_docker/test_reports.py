@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     engine_name,
     ignored_entries,
     image_entry,
+    is_member,
     is_ours,
     network_entry,
 )
@@ -53,6 +54,23 @@ def test_container_entry() -> None:
     assert entry["ports"] == [30000]
     assert "foreign" not in entry["labels"]
     assert ObservedContainer.from_json(entry).resources.millicpus == 500
+
+
+def test_a_relay_belongs_to_its_session_and_is_no_member() -> None:
+    member = listed()
+    relay = listed(
+        Names=[member["Names"][0].replace("sub1", "relay1")],
+        Labels={
+            **member["Labels"],
+            "cluster.compute.container.role": "relay",
+            "cluster.compute.container.index": "1",
+            "cluster.compute.container.relay": "board",
+        },
+    )
+    assert (is_ours(member), is_member(member)) == (True, True)
+    assert (is_ours(relay), is_member(relay)) == (True, False)
+    # The label of an image does not hide a member.
+    assert is_member({**member, "Labels": {**member["Labels"], "cluster.compute.container.relay": "board"}})
 
 
 def test_a_container_is_ours_by_its_labels_and_its_name() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import GIB, agent, carried_out, context, request
+from samples import GIB, agent, carried_out, context, request, with_apps
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -75,6 +75,21 @@ def test_a_degraded_session_names_what_it_is_without(store: Store) -> None:
     ]
     exited = next(one for one in session["containers"] if one["hostname"] == "sub2")
     assert (exited["exit_code"], exited["oom_killed"]) == (137, False)
+
+
+def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: Store) -> None:
+    there = carried_out([A, B], running(store))
+    assert listed(store, *there)["unhealthy"] == []
+    failed, back = (
+        {"name": "web", "state": "failed", "exit_code": 3},
+        {"name": "lab", "state": "ready", "exit_code": None},
+    )
+    down = with_apps(there, failed, back)
+    assert (listed(store, *down)["unhealthy"], listed(store, *down)["degraded"]) == (["app web"], [])
+    main = down[0].containers[0]
+    batch = {"exit_code": 1, "oom_killed": False, "reason": "", "begun": True}
+    both = replace(down[0], containers=(replace(main, data={**main.data, "batch": batch}), *down[0].containers[1:]))
+    assert listed(store, both, down[1])["unhealthy"] == ["app web", "command"]
 
 
 def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:

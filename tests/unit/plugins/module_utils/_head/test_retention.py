@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from samples import agent, carried_out, context, request
+from samples import agent, carried_out, context, request, with_apps
 from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
@@ -133,3 +133,14 @@ def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:
     reason = "degraded: sub1 on a ended with exit code 137"
     assert notes == [(2000.0, reason), (2002.0, "every container runs again")]
     assert store.need(row.id).changed == row.changed
+
+
+def test_a_session_with_an_app_that_stays_down_is_noted_once(store: Store) -> None:
+    there = carried_out([A], running(store, request(cluster_size=2), A))
+    down = with_apps(there, {"name": "web", "state": "failed", "exit_code": 3})
+    [row] = store.live()
+    assert [one.name for one in note_degraded(store, down, "alice", 2000.0)] == ["train"]
+    assert note_degraded(store, down, "alice", 2001.0) == []
+    assert note_degraded(store, there, "alice", 2002.0) == []
+    reason = "unhealthy: app web has ended with exit code 3 and is not started again"
+    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "every app runs again"]

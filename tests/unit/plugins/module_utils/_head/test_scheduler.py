@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
-from samples import agent, carried_out, context, exactly, request
+from samples import agent, carried_out, context, exactly, request, with_apps
 from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
@@ -48,6 +48,9 @@ def test_the_same_command_again_finds_it_running(store: Store) -> None:
     before = row_of(store)
     decision = launch(store, TRAIN, context(*there, now=2000.0))
     assert (decision.verdict, decision.plan, decision.is_new) == ("running", plan, False)
+    assert decision.failed_apps == ()
+    states = [{"name": state, "state": state, "exit_code": 3} for state in ("failed", "restarting", "ready")]
+    assert launch(store, TRAIN, context(*with_apps(there, *states))).failed_apps == ("failed",)
     assert row_of(store) == before
 
 
