@@ -212,6 +212,11 @@ ended:
   type: list
   elements: dict
   returned: always
+waiting:
+  description: The number of waiting sessions of the same owner.
+  type: int
+  returned: always
+  sample: 0
 explanation:
   description: Where the time of this launch went, in one sentence. C(trace.json) beside C(session.json) has the details.
   type: str
@@ -230,7 +235,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import PENDING, RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
@@ -318,6 +323,7 @@ def _changed(store: Store, change: Change, params: Json, *, keep: bool) -> Tuple
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
             remove = removable(store, change.agents)
             kept = store.get(params.get("kept") or "")
+            waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
     finally:
         store.close()
     after = row.state if row else ""
@@ -328,6 +334,7 @@ def _changed(store: Store, change: Change, params: Json, *, keep: bool) -> Tuple
         "plan": row.plan.to_short_json() if row and row.plan else None,
         "remove": [session for session in remove if not row or session != row.id],
         "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
+        "waiting": len(waiting),
         "diff": {"before": {"state": before}, "after": {"state": after}},
     }
 

@@ -89,10 +89,24 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
     assert re.search(r"Session waits is PENDING: localhost: needs 20g memory, \S+ free", waiting.text)
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
     assert controller.play("schedule", **room).check().changed == 0
-    controller.terminate("large").check()
-    launched = controller.play("schedule", **room).check()
-    assert "Session waits: RUNNING" in launched.text
+    # The end of a session makes a pass over the queue of its owner.
+    ended = controller.play("terminate", session_name="large", **room).check()
+    assert "Session large: TERMINATED" in ended.text
+    assert "Session waits: RUNNING" in ended.text
     assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
+
+
+def test_a_batch_session_that_fails_leaves_its_room_to_the_next(controller: Controller) -> None:
+    """The pass keeps the failure of the command, and gives no variable of this command line to another session."""
+    assert "is PENDING" in controller.launch("behind", agent_schedulable=False).check().text
+    batch = {"session_command": "exit 3", "session_wait_result": True, "session_on_failure": "terminate"}
+    done = controller.launch("batch", session_lifetime=9000, **batch)
+    assert done.code == 2
+    assert "Session batch failed: the command ended with exit code 3" in done.text
+    assert "Session behind: RUNNING" in done.text
+    [listed] = controller.sessions(session_name="behind")
+    assert (listed["state"], listed["lifetime"]) == ("RUNNING", 0)
+    controller.play("terminate", session_name="*", session_many=True).check()
 
 
 def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None:
