@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App, tunnel
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files imp
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_installer import show_tokens
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
+from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
@@ -37,7 +38,10 @@ class ActionModule(ComputeAction):
             return result
         if not self._task.check_mode:
             removed = [str(one) for one in args.get("remove") or ()]
-            document = _keep(artifacts, document, apps, removed, identity)
+            where = reports.address_of(str(args["agent"]), task_vars)
+            relays = {relay["name"]: relay for relay in result["relays"]}
+            document = _keep(artifacts, {**document, "apps": _entries(document, removed)}, apps, relays, where)
+            _keep_urls(artifacts, document, apps, removed, identity)
         return {**result, "lines": _lines(result["apps"], document)}
 
 
@@ -49,25 +53,47 @@ def _identity(artifacts: Artifacts, session: str) -> Identity:
     return identity
 
 
-def _keep(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> Json:
-    """Write ``session.json`` and the URLs. A port that was published at the launch stays published."""
-    known = {entry["name"]: entry for entry in document["apps"] if entry["name"] not in removed or entry["port"]}
-    urls = {}
+def _entries(document: Json, removed: List[str]) -> List[Json]:
+    """The entries of the apps that stay. A port that was published at the launch stays published."""
+    return [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
+
+
+def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:
+    """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
+    known = {entry["name"]: entry for entry in document["apps"]}
     for app in apps:
-        port = app_urls.local_port(identity.session, app.name)
-        unpublished = {"name": app.name, "address": "", "port": 0, "tunnel": tunnel(artifacts.folder, port, app.port)}
-        entry = known.setdefault(app.name, unpublished)
-        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
-        urls[app.name] = app.url(address, entry["port"] or port, identity.app_token(app.name))
+        relay = relays.get(app.name)
+        if relay:
+            where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
+            way = tunnel(artifacts.folder, relay["port"], app.port)
+            known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
+        elif app.name not in known or known[app.name].get("relay"):
+            way = tunnel(artifacts.folder, app_urls.local_port(document["session"]["id"], app.name), app.port)
+            known[app.name] = {"name": app.name, "address": "", "port": 0, "tunnel": way}
     changed = {**document, "apps": list(known.values())}
     artifacts.write_json("session.json", changed)
-    app_urls.change(artifacts, urls, removed)
     return changed
+
+
+def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> None:
+    known = {entry["name"]: entry for entry in document["apps"]}
+    urls = {}
+    for app in apps:
+        entry = known[app.name]
+        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
+        port = entry["port"] or app_urls.local_port(identity.session, app.name)
+        urls[app.name] = app.url(address, port, identity.app_token(app.name))
+    app_urls.change(artifacts, urls, removed)
 
 
 def _lines(apps: List[Json], document: Json) -> List[str]:
     tunnels = {entry["name"]: entry["tunnel"] for entry in document["apps"] if entry.get("tunnel")}
-    lines = ["App %s: %s" % (app["name"], app["state"]) for app in apps]
+    relays = {
+        entry["name"]: ", published by a relay at port %d" % entry["port"]
+        for entry in document["apps"]
+        if entry.get("relay")
+    }
+    lines = ["App %s: %s%s" % (app["name"], app["state"], relays.get(app["name"], "")) for app in apps]
     reached = ["  %s" % tunnels[app["name"]] for app in apps if app["name"] in tunnels]
     hint = [
         "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
@@ -77,7 +78,7 @@ class ActionModule(ComputeAction):
         if entry_point == TERMINATE:
             result["is_pattern"] = is_name_pattern(checked["name"] or values.get("session_name"))
         if entry_point == APPS:
-            result.update(_of_running_session(values))
+            result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
         if entry_point == LAUNCH:
             settings = result["variables"]
             values = with_preset(values, settings["session_preset"], settings["session_presets"])
@@ -106,7 +107,7 @@ class ActionModule(ComputeAction):
         return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
 
 
-def _of_running_session(values: Json) -> Json:
+def _of_running_session(values: Json, wants_relays: bool) -> Json:
     """Where main1 of a running session is, and the apps to start, in their normal form."""
     document = Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
     apps = check_apps("session_apps", values.get("session_apps") or [])
@@ -121,8 +122,16 @@ def _of_running_session(values: Json) -> Json:
         "session": document["session"]["id"],
         "agent": main["agent"],
         "apps": [asdict(app) for app in apps],
+        "publish": _unpublished(document, apps) if wants_relays else [],
+        "ports": str(values.get("session_port_range") or Request("name", "owner").port_range),
         "apps_timeout": seconds,
     }
+
+
+def _unpublished(document: Json, apps: Sequence[App]) -> List[str]:
+    """The names of the apps whose ports the launch of the session did not publish."""
+    known = {entry["name"] for entry in document["apps"] if entry["port"] and not entry.get("relay")}
+    return [app.name for app in apps if app.name not in known]
 
 
 def make_requests(values: Json, count: int) -> List[Request]:

@@ -51,6 +51,18 @@ options:
     type: list
     elements: str
     default: []
+  publish:
+    description:
+      - Names of those of O(apps) whose ports a relay publishes, for V(state=present). A relay is a small container of the session
+        on this agent. It ends with C(main1), and every end of the session removes it.
+    type: list
+    elements: str
+    default: []
+  ports:
+    description:
+      - The ports of the agent that relays may publish, as FIRST-LAST.
+    type: str
+    default: 30000-31000
   user:
     description:
       - The C(uid) and C(gid) of the session's user, for V(state=present).
@@ -133,6 +145,27 @@ apps:
       description: The exit code of its last run; null before its end.
       type: int
       returned: always
+relays:
+  description: The relays that run.
+  type: list
+  elements: dict
+  returned: with O(state=present)
+  contains:
+    name:
+      description: The app's name.
+      type: str
+      returned: always
+      sample: tensorboard
+    host_ip:
+      description: The address of the agent that the relay listens at.
+      type: str
+      returned: always
+      sample: 127.0.0.1
+    port:
+      description: The port of the agent.
+      type: int
+      returned: always
+      sample: 30001
 lines:
   description: A line for each app, with its state and the command that reaches it from the controller.
   type: list
@@ -152,7 +185,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_installer import AppInstaller, parse_tokens
 
@@ -163,6 +198,8 @@ ARGUMENT_SPEC = {
     "apps": {"type": "list", "elements": "dict", "default": []},
     "restart": {"type": "list", "elements": "str", "default": []},
     "remove": {"type": "list", "elements": "str", "default": []},
+    "publish": {"type": "list", "elements": "str", "default": []},
+    "ports": {"type": "str", "default": "30000-31000"},
     "user": {"type": "dict", "default": {}},
     "deadline": {"type": "int", "default": 120},
     "artifacts": {"type": "path"},
@@ -177,9 +214,8 @@ RULES = {"supports_check_mode": True}
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, timeout=1, deadline=1)
     apps = running([App.from_json(app) for app in params["apps"]])
-    observed = Apps(
-        Engine(params["docker_host"], params["timeout"], params["agent"]), params["session"], params["agent"]
-    )
+    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
+    observed = Apps(engine, params["session"], params["agent"])
     started = [app.name for app in apps]
     if params["state"] == "ready":
         return {"changed": False, "apps": [one.to_json() for one in observed.wait(started, params["deadline"])]}
@@ -191,7 +227,13 @@ def work(params: Json, check_mode: bool) -> Json:
     changed = installer.change(apps, parse_tokens(params["tokens"]), params["restart"], params["remove"])
     if not check_mode:
         observed.wait([*started, *params["restart"]], params["deadline"])
-    return {"changed": changed, "apps": [observed.status(name).to_json() for name in installer.listed()]}
+    relays = Relays(engine, observed.main(), parse_port_range(params["ports"]), check_mode)
+    changed = relays.change([app for app in apps if app.name in params["publish"]], params["remove"]) or changed
+    return {
+        "changed": changed,
+        "apps": [observed.status(name).to_json() for name in installer.listed()],
+        "relays": relays.published(),
+    }
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import LONGEST_LOG
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, is_member
 
 # Bytes of each log that remain, however many containers the session has: enough for a traceback.
 LEAST_LOG = 4096
@@ -46,7 +46,8 @@ class LogRequest:
 
 def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
     """The log of each container in rank order. The text of a log that cannot be read says why."""
-    entries = [container_entry(listed) for listed in engine.containers(session=request.session)]
+    members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
+    entries = [container_entry(listed) for listed in members]
     chosen = [entry for entry in entries if not request.containers or entry["hostname"] in request.containers]
     ranked = sorted(chosen, key=lambda entry: entry["rank"])
 

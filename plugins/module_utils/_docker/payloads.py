@@ -147,7 +147,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         # The engine itself writes the line of the container.
         "ExtraHosts": ["%s:%s" % pair for pair in plan.addresses if pair[0] != container.hostname],
         "PortBindings": bindings,
-        "Mounts": [_runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
+        "Mounts": [runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
         "Ulimits": _ulimits(settings.limits),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
@@ -184,7 +184,8 @@ def _amounts(resources: Resources) -> Json:
     return {key: value for key, value in amounts.items() if value}
 
 
-def _runtime_mount(volume: str) -> Json:
+def runtime_mount(volume: str) -> Json:
+    """The SSH runtime, as every container of a session has it."""
     return {
         "Type": "volume",
         "Source": volume,

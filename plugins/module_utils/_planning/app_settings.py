@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     ENVIRONMENTS,
     LAUNCH,
     Variable,
+    flag,
 )
 
 APP_SETTINGS: Tuple[Variable, ...] = (
@@ -27,6 +28,13 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         "C(environment) are the defaults of C(session_command) and C(session_environment); C(description) is shown in lists.",
         check_environments,
         read_by=(LAUNCH, APPS, ENVIRONMENTS),
+        since="1.1.0",
+    ),
+    flag(
+        "apps_publish",
+        "Publish the port of each app of O(session_apps) that the launch did not publish, by a relay: a small container of the "
+        "session on the agent of C(main1), which ends with it. Otherwise the app is reached by SSH.",
+        read_by=(APPS,),
         since="1.1.0",
     ),
     Variable(

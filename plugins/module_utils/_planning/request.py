@@ -217,6 +217,7 @@ class Request(BoundedRequest):
         "30000-31000",
         "Ports of the agents that C(main1) may publish, as FIRST-LAST, from 1024 to 65535.",
         rules.check_port_range,
+        read_by=(LAUNCH, APPS),
     )
     bootstrap_timeout: int = declared(
         "int",

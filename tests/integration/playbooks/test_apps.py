@@ -23,11 +23,11 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "768m"}
+SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "768m", "session_on_failure": "restart"}
 WEB = {
     "name": "web",
     "port": 8000,
-    "command": 'echo "hello from $APP_NAME"; exec python3 -m http.server $APP_PORT',
+    "command": 'echo "hello from $APP_NAME"; test ! -e broken || exit 3; exec python3 -m http.server $APP_PORT',
     "ready": "/",
 }
 
@@ -222,6 +222,31 @@ def test_an_app_that_dies_is_back(desk: Session) -> None:
     )
 
 
+def test_an_app_that_stays_down_makes_the_session_unhealthy_until_it_heals(
+    controller: Controller, desk: Session
+) -> None:
+    desk.say("main1", "touch broken")
+    failed = controller.play("session_apps", session_name="desk", session_apps_restart=["web"])
+    assert "App web of main1 ends with exit code 3 before it is ready" in failed.message
+    assert controller.play("schedule").code == 2
+    [listed] = controller.sessions(session_name="desk")
+    assert (listed["degraded"], listed["unhealthy"]) == ([], ["app web"])
+    shown = controller.play("sessions", session_name="desk").check().text
+    assert "RUNNING (unhealthy: app web)" in shown
+    assert "app web has ended with exit code 3 and is not started again" in shown
+    desk.say("main1", "rm broken")
+    healed = controller.play("schedule").check()
+    assert "Session desk: RUNNING, app web started again" in healed.text
+    assert "Directory listing" in get(urls(desk)["web"])
+    assert controller.play("schedule").check().changed == 0
+    [listed] = controller.sessions(session_name="desk")
+    assert listed["unhealthy"] == []
+    assert [note["reason"] for note in listed["history"]][-2:] == [
+        "unhealthy: app web has ended with exit code 3 and is not started again",
+        "every app runs again",
+    ]
+
+
 def test_apps_come_and_go_in_a_running_session(controller: Controller, desk: Session) -> None:
     """A port that was not published at the launch is reached by SSH."""
     board = {
@@ -248,6 +273,29 @@ def test_apps_come_and_go_in_a_running_session(controller: Controller, desk: Ses
     assert "board" not in done.text.partition("Apps]")[2]
     assert "board" not in urls(desk)
     assert desk.ssh("main1", "pgrep -f 'http.server 8100'").code != 0
+
+
+def test_a_relay_publishes_an_app_of_a_running_session(controller: Controller, desk: Session) -> None:
+    """It is no member of the session, and ends with main1 and with the session."""
+    board = {"name": "board", "port": 8100, "command": "exec python3 -m http.server 8100", "ready": "/"}
+    wanted = {"session_name": "desk", "session_apps": [board], "session_apps_publish": True}
+    done = controller.play("session_apps", **wanted).check()
+    entry = next(app for app in desk.document["apps"] if app["name"] == "board")
+    assert controller.ports <= entry["port"] < controller.ports + 36
+    assert f"App board: ready, published by a relay at port {entry['port']}" in done.text
+    assert "Directory listing" in get(urls(desk)["board"])
+    assert controller.play("session_apps", **wanted).check().changed == 0
+    relay = f"{controller.owner}.desk.relay1"
+    assert f"container /{relay}" in controller.engine("desk")
+    [listed] = controller.sessions(session_name="desk")
+    assert [one["hostname"] for one in listed["containers"]] == ["main1", "sub1"]
+    assert controller.play("schedule").check().changed == 0
+    assert "relay" not in controller.play("session_logs", session_name="desk").check().text
+    controller.client.kill(f"{controller.owner}.desk.main1")
+    until(lambda: controller.client.inspect_container(relay)["State"]["Status"] == "exited", "the end of the relay")
+    controller.play("schedule").check()
+    controller.terminate("desk").check()
+    assert controller.engine("desk") == {}
 
 
 def test_the_command_of_the_image_is_an_app(controller: Controller) -> None:

@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Relays: small containers that publish ports of apps which the launch of a session did not publish.
+
+A relay runs on the agent of ``main1``, on the network of the session, and passes connections on to ``main1``. It is in the
+namespace of the processes of ``main1``, so the kernel ends it with ``main1``. It has the labels of the session, so every end
+removes it, and is no member of the session.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    LABEL_BATCH,
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_RELAY,
+    LABEL_SCHEMA,
+    LABEL_SESSION,
+    LABEL_SPEC,
+    RELAY_ROLE,
+    RUNTIME_PATH,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import runtime_mount
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+    container_entry,
+    engine_name,
+    is_relay,
+    published,
+)
+
+# The port at which a relay listens. Its user is not root.
+_LISTEN = 7000
+_NOBODY = "65534:65534"
+_MEMORY, _PROCESSES = 32 << 20, 512
+# Ports of the agent that are tried after the preferred one.
+_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Relays:
+    """The relays of a session on the agent of ``main1``, whose entry in the engine's list is ``main``."""
+
+    engine: Engine
+    main: Json
+    ports: Tuple[int, int]
+    check: bool = False
+
+    def published(self) -> List[Json]:
+        """The relays that run: ``name`` of the app, ``host_ip`` and ``port``."""
+        found = []
+        for relay in self._relays():
+            bound = [port for port in relay.get("Ports") or [] if port.get("PublicPort")]
+            if relay["State"] == "running" and bound:
+                name = relay["Labels"][LABEL_RELAY]
+                found.append(
+                    {"name": name, "host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
+                )
+        return found
+
+    def change(self, apps: Sequence[App], unwanted: Sequence[str]) -> bool:
+        """Create the relays of these apps, unless they run, and remove others. Returns whether anything changes."""
+        specs = {app.name: self._spec(app) for app in apps}
+        going, staying = [], set()
+        for relay in self._relays():
+            name = relay["Labels"][LABEL_RELAY]
+            if name in specs and relay["Labels"].get(LABEL_SPEC) == specs[name] and relay["State"] == "running":
+                staying.add(name)
+            elif name in specs or name in unwanted:
+                going.append(relay)
+        missing = [app for app in apps if app.name not in staying]
+        if not self.check:
+            for relay in going:
+                self.engine.remove(relay["Id"], engine_name(relay))
+            for app in missing:
+                self._create(app, specs[app.name])
+        return bool(going or missing)
+
+    def _relays(self) -> List[Json]:
+        listed = self.engine.containers(self.main["Labels"][LABEL_SESSION])
+        return [container for container in listed if is_relay(container)]
+
+    def _spec(self, app: App) -> str:
+        return digest([app.port, app.preferred_port, app.public, self.main["Id"]])
+
+    def _create(self, app: App, spec: str) -> None:
+        """Create and start a relay at the first port that is free."""
+        name, labels = self._identity(app, spec)
+        for port in self._candidates(app):
+            identity = self.engine.create(name, relay_body(self.main, app, port, labels), name)
+            try:
+                self.engine.start(identity, name)
+                return
+            except TakenError:
+                self.engine.remove(identity, name)
+            except EngineError:
+                self.engine.remove(identity, name)
+                raise
+        message = "App %s: no port from %d to %d of agent %s is free for its relay; set session_port_range."
+        raise EngineError(message % (app.name, *self.ports, self.engine.agent), self.engine.agent)
+
+    def _candidates(self, app: App) -> Iterator[int]:
+        used = set().union(*(published(listed) for listed in self.engine.containers(everyone=True)))
+        first, last = self.ports
+        free = [port for port in range(first, last + 1) if port not in used and port != app.preferred_port]
+        yield from ([app.preferred_port] if app.preferred_port and app.preferred_port not in used else [])
+        yield from free[:_TRIES]
+
+    def _identity(self, app: App, spec: str) -> Tuple[str, Dict[str, str]]:
+        """The name of a new relay, and its labels: those of the session, and of no member."""
+        own = self.main["Labels"]
+        taken = {relay["Labels"].get(LABEL_CONTAINER + ".index") for relay in self._relays()}
+        index = next(number for number in range(1, len(taken) + 2) if str(number) not in taken)
+        shared = (LABEL_SCHEMA, LABEL_SESSION, LABEL_LAUNCH)
+        labels = {name: text for name, text in own.items() if name in shared or name.startswith(LABEL_SESSION + ".")}
+        hostname = "%s%d" % (RELAY_ROLE, index)
+        labels.update(
+            {
+                LABEL_CONTAINER: str(uuid.uuid5(uuid.UUID(own[LABEL_SESSION]), hostname)),
+                LABEL_CONTAINER + ".role": RELAY_ROLE,
+                LABEL_CONTAINER + ".index": str(index),
+                LABEL_RELAY: app.name,
+                LABEL_SPEC: spec,
+                LABEL_BATCH: "",
+                LABEL_CONTAINER + ".ports": "",
+            }
+        )
+        return container_name(own[LABEL_SESSION + ".owner"], own[LABEL_SESSION + ".name"], hostname), labels
+
+
+def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
+    """The create request of a relay: the image of ``main1``, of which nothing runs, and the program of the SSH runtime."""
+    volume = next(mount["Name"] for mount in main["Mounts"] if mount.get("Destination") == RUNTIME_PATH)
+    entry = container_entry(main)
+    program = RUNTIME_PATH + "/bin/busybox"
+    listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry["address"], str(app.port)]
+    place = {"HostIp": "0.0.0.0" if app.public else "127.0.0.1", "HostPort": str(port)}
+    return {
+        "Image": main["ImageID"],
+        "User": _NOBODY,
+        "Entrypoint": listen,
+        "Cmd": [],
+        "Labels": labels,
+        "WorkingDir": "/",
+        "Healthcheck": {"Test": ["NONE"]},
+        "ExposedPorts": {"%d/tcp" % _LISTEN: {}},
+        "HostConfig": {
+            "NetworkMode": entry["network"],
+            "PidMode": "container:" + main["Id"],
+            "PortBindings": {"%d/tcp" % _LISTEN: [place]},
+            "Mounts": [runtime_mount(volume)],
+            "RestartPolicy": {"Name": "no"},
+            "Init": False,
+            "ReadonlyRootfs": True,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "Memory": _MEMORY,
+            "PidsLimit": _PROCESSES,
+        },
+        "NetworkingConfig": {"EndpointsConfig": {entry["network"]: {}}},
+    }
