@@ -2,15 +2,20 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A timer that makes passes over the queue, where no user manager of systemd runs: a line of crontab and its script."""
+"""A timer that makes passes over the queue: of systemd, and a line of crontab where no user manager of systemd runs."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from controller import ROOT, SMALL, Controller, run
+from controller import ROOT, SMALL, Controller, Done, run
 
 # A crontab that keeps its table in a file of the home folder.
 CRONTAB = """#!/bin/sh
@@ -20,6 +25,35 @@ case $1 in
     *) cat -- "$1" >"$HOME/crontab" ;;
 esac
 """
+
+# A user manager asks whether systemd has booted the machine. The answer is in a folder that only the manager sees.
+MANAGER = "mount -t tmpfs tmpfs /run/systemd && mkdir /run/systemd/system && exec /lib/systemd/systemd --user"
+DEADLINE = 120
+
+
+@pytest.fixture
+def manager(controller: Controller) -> Iterator[dict[str, str]]:
+    """The environment of a login with a user manager of systemd, which ends with the test."""
+    assert shutil.which("systemctl"), "The test of the timer needs systemd: apt-get install -y systemd"
+    Path("/run/systemd").mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="cluster-compute-test-"))
+    environment = {**controller.environment, "XDG_RUNTIME_DIR": str(folder)}
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", MANAGER]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until((folder / "systemd" / "private").exists, "the user manager answers")
+            yield environment
+        finally:
+            process.terminate()
+            process.wait(timeout=DEADLINE)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
+        time.sleep(0.2)
 
 
 @pytest.fixture
@@ -59,3 +93,24 @@ def test_the_timer_launches_what_waits_and_writes_the_page(
 def test_an_interval_of_an_hour_is_refused(controller: Controller) -> None:
     wrong = run(controller.command("queue_timer", timer_minutes=60), cwd=ROOT, env=controller.environment)
     assert "timer_minutes: '60'" in wrong.message
+
+
+def test_the_timer_of_systemd_makes_a_pass(controller: Controller, manager: dict[str, str]) -> None:
+    def play(**variables: object) -> Done:
+        command = controller.command("queue_timer", timer_variables=str(controller.common), **variables)
+        return run(command, cwd=ROOT, env=manager).check()
+
+    log = controller.home / ".local/share/cluster-compute/cluster-compute-queue.log"
+    assert "A pass over the queue runs every 7 minutes, by systemd" in play(timer_minutes=7).text
+    until(lambda: log.exists() and "PLAY RECAP" in log.read_text(), "the first pass")
+    assert "failed=0" in log.read_text().rpartition("PLAY RECAP")[2]
+    listed = run(["systemctl", "--user", "list-timers", "--no-pager"], env=manager).check().text
+    assert "cluster-compute-queue.timer" in listed
+    units = sorted((controller.home / ".config/systemd/user").glob("cluster-compute-queue.*"))
+    run(["systemd-analyze", "--user", "verify", *map(str, units)], env=manager).check()
+    assert play(timer_minutes=7).changed == 0
+    play(timer_state="absent")
+    assert "cluster-compute-queue" not in run(["systemctl", "--user", "list-timers", "--no-pager"], env=manager).text
+    assert not [
+        path for path in (controller.home / ".config/systemd/user").rglob("*") if path.is_file() or path.is_symlink()
+    ]
