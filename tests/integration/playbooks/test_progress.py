@@ -31,7 +31,8 @@ def play(controller: Controller, playbook: str, *arguments: str, **variables: An
 def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
     variables = {"session_name": "seen", "session_cluster_size": 3, "session_explain": True, **SMALL}
     done = play(controller, "cluster_session", **variables).check()
-    lines = done.text.splitlines()
+    # On a busy machine, a phase may also show that it goes on.
+    lines = [line for line in done.text.splitlines() if not line.startswith("  … ")]
     assert len(lines) <= 15, done.text
     assert any(re.fullmatch(r"Creating 3 containers +\d+\.\d s", line) for line in lines), done.text
     assert "Session seen: RUNNING (cluster session, single-node)" in lines
