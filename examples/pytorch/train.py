@@ -4,13 +4,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """DistributedDataParallel on the CPU, over gloo. This is plain PyTorch, independent of sessions.
 
-It reads WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has and which torchrun sets itself.
+It reads WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, which every container has and which torchrun sets itself. Where
+TensorBoard is installed, rank 0 writes the loss to ~/runs.
 
 Usage: train.py [EPOCHS]
 """
 
 import hashlib
 import os
+import pathlib
 import socket
 import sys
 
@@ -18,6 +20,11 @@ import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+try:
+    from torch.utils.tensorboard import SummaryWriter
+except ImportError:
+    SummaryWriter = None
 
 FEATURES, SAMPLES, BATCH, WORKERS = 1024, 1536, 64, 2
 
@@ -34,6 +41,13 @@ def shared_memory_used():
     """Return the number of bytes in /dev/shm: batches that the workers pass on."""
     found = os.statvfs("/dev/shm")
     return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def write_losses(losses):
+    """Write the losses for TensorBoard."""
+    with SummaryWriter(pathlib.Path.home() / "runs" / "train") as writer:
+        for step, loss in enumerate(losses):
+            writer.add_scalar("loss", loss, step)
 
 
 def train(rank, size, epochs):
@@ -55,6 +69,8 @@ def train(rank, size, epochs):
             losses.append(loss.item())
         if rank == 0:
             print(f"epoch {epoch + 1} of {epochs}: loss {losses[-1]:.4f}", flush=True)
+    if rank == 0 and SummaryWriter is not None:
+        write_losses(losses)
     return losses[0], losses[-1], model.module, shared
 
 

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The environment pytorch: built, chosen by name, with a job over two containers and TensorBoard in a browser."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from pathlib import Path
+
+import browser
+import example_images
+import images
+import pytest
+from controller import ROOT, Controller, Session
+
+FOLDERS = ROOT / "roles" / "image" / "files" / "environments"
+EXAMPLES = ROOT / "examples"
+SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "1g", "session_shm": "256m"}
+
+
+def build(controller: Controller, name: str) -> None:
+    """Build an environment with the packages that this machine's pip finds, and see it in the list."""
+    if (FOLDERS / name / "requirements.txt").exists():
+        with example_images.wheels(controller.client, FOLDERS / name) as arguments:
+            images.environment("lab")
+            images.environment(name, arguments)
+    else:
+        images.environment(name)
+    listed = controller.play("environments").check().text
+    assert re.search(rf"^ +\"?{name} .* localhost ", listed, re.MULTILINE), listed
+
+
+def launched(controller: Controller, name: str, **variables: object) -> Session:
+    build(controller, name)
+    return controller.launched("work", session_image=name, **SIZE, **variables)
+
+
+def copied(controller: Controller, program: Path) -> None:
+    """A program in the home of every container, by the command of a user."""
+    controller.play("session_copy", session_name="work", session_copy_source=str(program)).check()
+
+
+def test_tensorboard_shows_what_pytorch_has_written(controller: Controller, tmp_path: Path) -> None:
+    session = launched(controller, "pytorch", session_apps=["tensorboard"])
+    copied(controller, EXAMPLES / "pytorch" / "train.py")
+    said = session.say("main1", "everywhere python3 train.py")
+    sums = re.findall(r"rank (\d) of 2 on .*weights (\w+)", said)
+    assert {rank for rank, _sum in sums} == {"0", "1"}, said
+    assert len({weights for _rank, weights in sums}) == 1
+    url = dict(line.split(" ", 1) for line in (session.folder / "apps").read_text().splitlines())["tensorboard"]
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(url.partition("/")[0] + "//" + url.split("/")[2] + "/", timeout=30)
+    with browser.opened(tmp_path) as page:
+        page.get(url + "#timeseries")
+        text = "return document.body.innerText"
+        browser.wait_for(page, lambda: "loss" in page.execute_script(text).split(), "the chart of the loss")
+        browser.wait_for(page, lambda: page.find_elements("css selector", "scalar-card line-chart"), "its line")
+        page.save_screenshot(str(tmp_path / "tensorboard.png"))
+    controller.terminate("work").check()
