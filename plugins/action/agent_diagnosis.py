@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import matrix
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check as last_check

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import Requirements
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_plan import overlay_plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to

@@ -149,11 +149,11 @@ report:
       description: Whether systemd manages the host.
       returned: when the agent is reachable
       type: bool
-    neighbours:
-      description: The number of neighbours that the kernel keeps for all networks together; 0 if it is not known.
+    kernel:
+      description: Limits of the kernel and of the engine that bound the number of containers. What cannot be read is left out.
       returned: when the agent is reachable
-      type: int
-      sample: 1024
+      type: dict
+      sample: {neighbours: 1024, processes: 4194304, inotify: 128, files: 1048576}
     gpus:
       description: The number of device nodes of NVIDIA GPUs on the host.
       returned: when the agent is reachable

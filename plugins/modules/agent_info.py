@@ -208,10 +208,10 @@ agent:
           returned: always
           sample: -1
     kernel:
-      description: Limits of the kernel that bound the containers of a session. What cannot be read is left out.
+      description: Limits of the kernel and of the engine that bound the number of containers. What cannot be read is left out.
       type: dict
       returned: always
-      sample: {neighbours: 1024, processes: 4194304, inotify: 128}
+      sample: {neighbours: 1024, processes: 4194304, inotify: 128, files: 1048576}
     paths:
       description: Which of O(paths) exist.
       type: dict

@@ -44,7 +44,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "cgroup_version": "2",
         "cgroup_driver": "systemd",
         "systemd": True,
-        "neighbours": 1024,
+        "kernel": {"neighbours": 1024, "processes": 4194304, "inotify": 8192, "files": 1048576},
         "gpus": 0,
         "gpu_runtime": False,
         "session_networks": [],

@@ -7,54 +7,37 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Callable, List, Sequence, Tuple
+from typing import Callable, List, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
+    FAIL,
+    OK,
+    PROVISION,
+    WARN,
+    Finding,
+    Requirements,
+    Verdict,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._agents.kernel_checks import (
+    check_inotify,
+    check_limits,
+    check_neighbours,
+    check_size,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import ROTATING
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
 
-OK, WARN, FAIL = "ok", "warn", "fail"
-PROVISION = "run provision_agents.yml"
-
 OLDEST_ENGINE = (20, 10)
 OLDEST_SDK = (5, 0)
 CLOCK_WARN, CLOCK_FAIL = 2.0, 30.0
 DISK_WARN, DISK_FAIL = 10 << 30, 2 << 30
-NOFILE_WARN = 65536
-MEMLOCK_WARN = 64 << 20
-# The kernel's own default.
-NEIGHBOURS_WARN = 1024
 # The storage drivers that can have a size for each container; XFS also needs the mount option pquota.
 QUOTAS = ("overlay2 on xfs", "btrfs", "zfs")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A line of the table. ``where`` is an agent, a pair of agents as ``agent1 -> agent2``, or ``all``."""
-
-    check: str
-    where: str
-    status: str
-    found: str
-    remedy: str = ""
-
-    def to_json(self) -> Json:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Requirements:
-    """What the sessions of the inventory need: address pools, encrypted networks, and the head's Swarm."""
-
-    pools: Sequence[str] = ("10.201.0.0/16",)
-    encrypted: bool = False
-    head: str = ""
-
-
-Verdict = Tuple[str, str, str]
 Check = Tuple[str, Callable[[Json, Requirements], Verdict]]
 
 
@@ -143,16 +126,6 @@ def _cgroups(report: Json, _required: Requirements) -> Verdict:
     return OK, found, ""
 
 
-def _limits(report: Json, _required: Requirements) -> Verdict:
-    nofile, memlock = report["nofile"], report["memlock"]
-    if not nofile and not memlock:
-        return OK, "the engine's own", ""
-    found = "nofile %s, memlock %s" % (_limit(nofile, str), _limit(memlock, show_bytes))
-    if 0 < nofile < NOFILE_WARN or 0 < memlock < MEMLOCK_WARN:
-        return WARN, found, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA"
-    return OK, found, ""
-
-
 def _bounds(report: Json, _required: Requirements) -> Verdict:
     """What keeps a session from filling its agent."""
     driver, storage = report["log_driver"], report["storage"]
@@ -191,16 +164,6 @@ def _drivers(report: Json, _required: Requirements) -> Verdict:
             'set its exec-opts to ["native.cgroupdriver=systemd"], or containers lose their GPUs when systemd reloads'
         )
         return WARN, found + ", and systemd manages the host", remedy
-    return OK, found, ""
-
-
-def _neighbours(report: Json, _required: Requirements) -> Verdict:
-    limit = report["neighbours"]
-    if not limit:
-        return OK, "not known", ""
-    found = "up to %d in all networks together" % limit
-    if limit < NEIGHBOURS_WARN:
-        return WARN, found, "raise net.ipv4.neigh.default.gc_thresh3 with sysctl to at least %d" % NEIGHBOURS_WARN
     return OK, found, ""
 
 
@@ -249,10 +212,12 @@ _ALONE: Tuple[Check, ...] = (
     ("clock", _clock),
     ("disk", _disk),
     ("cgroups", _cgroups),
-    ("limits", _limits),
+    ("limits", check_limits),
     ("bounds", _bounds),
     ("drivers", _drivers),
-    ("neighbours", _neighbours),
+    ("neighbours", check_neighbours),
+    ("size", check_size),
+    ("inotify", check_inotify),
     ("gpus", _gpus),
     ("pool", _pool),
     ("nfs", _nfs),
@@ -278,7 +243,3 @@ def _duration(seconds: float) -> str:
         if seconds >= size:
             return "%.1f %s" % (seconds / size, unit)
     return "%.1f s" % seconds
-
-
-def _limit(amount: int, show: Callable[[int], str]) -> str:
-    return "unlimited" if amount < 0 else show(amount)

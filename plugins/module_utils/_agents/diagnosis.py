@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
+from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import check_agent
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
     FAIL,
     OK,
     PROVISION,
@@ -18,7 +19,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.checks imp
     Finding,
     Requirements,
     Verdict,
-    check_agent,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import blamed, check_overlay
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved, right_cluster

@@ -84,7 +84,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "cgroup_version": str(info.get("CgroupVersion") or 1),
         "cgroup_driver": str(info.get("CgroupDriver") or ""),
         "systemd": host.has_systemd(),
-        "neighbours": host.neighbours(),
+        "kernel": host.kernel_limits(options["docker_host"]),
         "gpus": len(host.gpu_nodes()),
         "gpu_runtime": "nvidia" in (info.get("Runtimes") or {}),
         "log_driver": str(info.get("LoggingDriver") or ""),

@@ -63,15 +63,17 @@ def routes(proc: str = "/proc") -> List[str]:
     return [str(network) for network in sorted(found) if network.prefixlen > 0]
 
 
-def kernel_limits(proc: str = "/proc") -> Dict[str, int]:
-    """Limits of the kernel that a session of many containers reaches; one that cannot be read is left out."""
+def kernel_limits(docker_host: str = "", proc: str = "/proc") -> Dict[str, int]:
+    """Limits of the kernel and of the engine that many containers reach; a limit that cannot be read is left out."""
     paths = {
         "neighbours": "net/ipv4/neigh/default/gc_thresh3",
         "processes": "kernel/pid_max",
         "inotify": "fs/inotify/max_user_instances",
     }
     found = {name: _number(read("%s/sys/%s" % (proc, path))) for name, path in paths.items()}
-    return {name: amount for name, amount in found.items() if amount}
+    pid = engine_pid(docker_host, proc)
+    files = _hard_limit(read("%s/%d/limits" % (proc, pid)), "Max open files") if pid else 0
+    return {name: amount for name, amount in {**found, "files": files}.items() if amount > 0}
 
 
 def needed_addresses(proc: str = "/proc", etc: str = "/etc") -> List[str]:
@@ -132,11 +134,6 @@ def existing(paths: Sequence[str], seconds: float = 10.0) -> Dict[str, bool]:
 def gpu_nodes(dev: str = "/dev") -> List[str]:
     """The device nodes of NVIDIA GPUs, whether or not containers can use them."""
     return sorted(name for name in glob.glob("%s/nvidia*" % dev) if re.search(r"/nvidia[0-9]+$", name))
-
-
-def neighbours(proc: str = "/proc") -> int:
-    """How many neighbours the kernel keeps in all network namespaces together; 0 if it is not known."""
-    return _number(read("%s/sys/net/ipv4/neigh/default/gc_thresh3" % proc))
 
 
 def has_systemd(run: str = "/run") -> bool:

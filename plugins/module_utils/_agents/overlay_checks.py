@@ -12,7 +12,7 @@ from itertools import permutations
 from statistics import median_high, median_low
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import FAIL, OK, PROVISION, WARN, Finding
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import FAIL, OK, PROVISION, WARN, Finding
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 Pair = Tuple[str, str]

@@ -56,9 +56,9 @@ SINGLE_NODE = "single-node"
 MULTI_NODE = "multi-node"
 NETWORK_POOL = "10.201.0.0/16"
 
-# What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
 # A bridge of the kernel has so many ports, one for each container of its network: BR_MAX_PORTS in net/bridge/br_private.h.
 BRIDGE_PORTS = 1023
+# What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
 VXLAN_OVERHEAD = 50
 
 DOCKER_HOST = "unix:///var/run/docker.sock"

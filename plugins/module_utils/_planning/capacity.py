@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Mapping, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import BRIDGE_PORTS
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import kernel_bounds
 
 # Sums of fractions of a device are off by less than this.
 _WHOLE_TOLERANCE = 1e-9
@@ -42,7 +42,7 @@ class FreeCapacity:
     memory: int
     gpus: Dict[str, Tuple[float, float]] = field(default_factory=dict)
     cpu_ids: List[int] = field(default_factory=list)
-    kernel: Mapping[str, int] = field(default_factory=dict)
+    kernel: Mapping[str, Tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> FreeCapacity:
         """A copy, to book on without a change of the original."""
@@ -83,12 +83,13 @@ class FreeCapacity:
             rooms["unpinned CPUs"] = len(self.cpu_ids) * 1000 // per_container.millicpus
         if per_container.gpus:
             rooms["GPUs"] = self._gpu_room(per_container.gpus)
-        return {**rooms, **self.kernel}
+        return {**rooms, **{name: amount // each for name, (amount, each) in self.kernel.items()}}
 
     def _needs(self, slot: str, per_container: PerContainer, count: int) -> Tuple[str, str, str]:
         """How much ``count`` containers need of a resource, its name, and how much of it is free."""
         if slot in self.kernel:
-            return str(count), slot, str(self.kernel[slot])
+            amount, each = self.kernel[slot]
+            return str(count * each), slot, str(amount)
         if slot == "GPUs":
             # Only what this session can use counts as free: whole devices, or parts of those that are shared.
             free = (
@@ -168,17 +169,6 @@ def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
         for gpu in resources.gpus:
             part, shares = free.gpus.get(gpu.id, (0.0, 1.0))
             free.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)
-    free.kernel = kernel_rooms(agent)
+    free.kernel = kernel_bounds(agent.kernel)
     free.cpu_ids = [cpu for cpu in agent.cpu_ids if cpu not in pinned]
     return free
-
-
-def kernel_rooms(agent: Agent) -> Dict[str, int]:
-    """How many containers of one session the agent's kernel can connect, by the name of the limit.
-
-    Each container takes a port of the network's bridge, and an entry in the table of neighbours of C(main1).
-    """
-    rooms = {"ports of a bridge": BRIDGE_PORTS}
-    if agent.kernel.get("neighbours"):
-        rooms["neighbours (net.ipv4.neigh.default.gc_thresh3)"] = agent.kernel["neighbours"]
-    return rooms

@@ -18,6 +18,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import (
+    kernel_room,
+    kernel_shortfall,
+)
 
 _SHOWN_REASONS = 8
 
@@ -46,7 +50,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why nothing was placed, for people. ``is_final``: no agent can be used, and waiting does not change that."""
+    """Why nothing was placed, for people. ``is_final``: waiting does not change it."""
 
     reason: str
     is_final: bool = False
@@ -60,6 +64,8 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
         return Shortfall(_no_agent(refused), is_final=_must_be_repaired(demand, agents))
     room = {agent.name: free[agent.name].room(demand.per_container) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
+    if counts is None and _too_large(demand, agents):
+        return Shortfall(_too_large(demand, agents), is_final=True)
     if counts is None:
         return Shortfall(_shortfall(demand, eligible, room, free, refused))
     return _assign(demand, counts, free)
@@ -69,6 +75,19 @@ def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
     """Whether every agent that could hold the session is out of order in a way that does not pass."""
     wanted = [agent for agent in agents if not _excluded(agent, demand)]
     return bool(wanted) and not any(agent.reachable or agent.may_return for agent in wanted)
+
+
+def _too_large(demand: Demand, agents: Sequence[Agent]) -> str:
+    """Why the kernels of all agents together cannot run so many containers; empty if they can, whatever runs there now."""
+    wanted = [agent for agent in agents if not _excluded(agent, demand)]
+    rooms = [kernel_room(agent.kernel) for agent in wanted]
+    if (max if demand.mode == SINGLE_NODE else sum)(rooms) >= demand.size:
+        return ""
+    lines = ["%s %s" % (agent.name, kernel_shortfall(agent.kernel, demand.size)) for agent in wanted]
+    remedy = "raise these limits, add agents, or choose a smaller session_cluster_size"
+    if demand.mode == SINGLE_NODE and sum(rooms) >= demand.size:
+        remedy = "set session_cluster_mode to multi-node"
+    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, _listed(lines), remedy)
 
 
 def _excluded(agent: Agent, demand: Demand) -> str:

@@ -12,14 +12,14 @@ import pytest
 from check_samples import CONTROLLERS, GIB, NAMES, THREE, probes, report, swarm
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import checks, examination
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import (
+from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize, unfit
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
     FAIL,
     OK,
     WARN,
     Finding,
     Requirements,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize, unfit
 
 
 def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -72,7 +72,10 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "bounds": ({"log_driver": "journald"}, WARN, "pids bounded, logs where journald sends them, files not bounded (overlay2 on extfs)", "bound the logs"),
     "drivers": ({"cgroup_driver": "cgroupfs"}, WARN, "storage overlay2 on extfs, cgroups cgroupfs, and systemd manages the host", "set its exec-opts"),
     "drivers, storage": ({"storage": "vfs"}, WARN, "storage vfs, cgroups systemd: every container gets a copy", "set its storage-driver to overlay2"),
-    "neighbours": ({"neighbours": 512}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
+    "size": ({"kernel": {"neighbours": 1024, "processes": 4096}}, WARN, "up to 292 containers of a session: one more needs 4102 processes (kernel.pid_max)", "raise this limit"),
+    "size, files": ({"kernel": {"files": 1024}}, WARN, "up to 170 containers of a session: one more needs 1026 open files of the engine", "raise this limit"),
+    "inotify": ({"kernel": {"inotify": 128}}, WARN, "128 instances: of more running containers", "raise fs.inotify.max_user_instances"),
+    "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
@@ -184,7 +187,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 14 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 16 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

@@ -59,17 +59,16 @@ def test_mtu_of_the_default_route(tmp_path: Path) -> None:
 def test_limits_of_the_kernel(tmp_path: Path) -> None:
     write(tmp_path, "sys/net/ipv4/neigh/default/gc_thresh3", "1024\n")
     write(tmp_path, "sys/kernel/pid_max", "4194304\n")
-    assert host.kernel_limits(str(tmp_path)) == {"neighbours": 1024, "processes": 4194304}
+    assert host.kernel_limits(proc=str(tmp_path)) == {"neighbours": 1024, "processes": 4194304}
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
     nowhere = str(tmp_path)
-    assert host.kernel_limits(nowhere) == {}
+    assert host.kernel_limits(proc=nowhere) == {}
     assert host.routes(nowhere) == []
     assert host.listening_ports(nowhere) == set()
     assert host.underlay_mtu([], nowhere, nowhere) == 0
     assert host.gpu_nodes(nowhere) == []
-    assert host.neighbours(nowhere) == 0
     assert host.has_systemd(nowhere) is False
     assert host.swarm_cluster(nowhere) == ""
     assert host.engine_limits("unix:///no/such.sock", nowhere) == Limits()
@@ -98,6 +97,7 @@ def test_limits(
     write(tmp_path, "77/limits", LIMITS.format(nofile=nofile, memlock=memlock))
     monkeypatch.setattr(host, "PID_FILE", str(tmp_path / "pid"))
     assert host.engine_limits("tcp://127.0.0.1:2375", str(tmp_path)) == expected
+    assert host.kernel_limits("tcp://127.0.0.1:2375", str(tmp_path)) == {"files": int(nofile)}
 
 
 def test_a_process_that_is_not_an_engine_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

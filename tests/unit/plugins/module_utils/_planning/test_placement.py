@@ -226,12 +226,43 @@ def test_a_session_that_the_kernel_cannot_connect_is_not_placed_there() -> None:
     tiny = PerContainer(1, 1)
     full, small = agent("full", cpus=64), replace(agent("small", cpus=64), kernel={"neighbours": 100})
     assert place_on(Demand(1023, tiny), full) == ["full"] * 1023
-    assert place_on(Demand(1024, tiny), full, small) == (
-        "full: needs 1024 ports of a bridge, 1023 free; small: needs 1024 ports of a bridge, 1023 free"
-    )
     short = "small: needs 101 neighbours (net.ipv4.neigh.default.gc_thresh3), 100 free"
-    assert place_on(Demand(101, tiny), small) == short
+    assert place_on(Demand(101, tiny), small, replace(full, millicpus=0)) == short + "; full: needs 0.101 CPUs, 0 free"
     assert place_on(Demand(1100, tiny, MULTI_NODE), full, small) == ["full"] * 1023 + ["small"] * 77
+
+
+TINY = PerContainer(1, 1)
+LIMITED = [replace(agent(name, cpus=64), kernel={"processes": 1400}) for name in ("one", "two")]
+
+
+@pytest.mark.parametrize(
+    ("demand", "agents", "reason"),
+    [
+        pytest.param(
+            Demand(101, TINY),
+            LIMITED,
+            "101 containers exceed the limits of the kernel (one needs 1414 processes (kernel.pid_max), has 1400; "
+            "two needs 1414 processes (kernel.pid_max), has 1400); set session_cluster_mode to multi-node",
+            id="on one agent",
+        ),
+        pytest.param(
+            Demand(201, TINY, MULTI_NODE),
+            LIMITED,
+            "201 containers exceed the limits of the kernel (one needs 2814 processes (kernel.pid_max), has 1400; "
+            "two needs 2814 processes (kernel.pid_max), has 1400); raise these limits, add agents, or choose a smaller session_cluster_size",
+            id="on all of them",
+        ),
+        pytest.param(
+            Demand(1024, TINY),
+            [replace(agent("full", cpus=64), reachable=False), agent("here", cpus=64)],
+            "1024 containers exceed the limits of the kernel (full needs 1024 ports of a bridge, has 1023; "
+            "here needs 1024 ports of a bridge, has 1023); set session_cluster_mode to multi-node",
+            id="ports",
+        ),
+    ],
+)
+def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[Agent], reason: str) -> None:
+    assert place(demand, agents, frees(*agents)) == Shortfall(reason, is_final=True)
 
 
 def place_on(demand: Demand, *agents: Agent) -> list[str] | str:

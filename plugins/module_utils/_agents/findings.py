@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A finding of a check, and what the checks compare the agents with."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+PROVISION = "run provision_agents.yml"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line of the table. ``where`` is an agent, a pair of agents as ``agent1 -> agent2``, or ``all``."""
+
+    check: str
+    where: str
+    status: str
+    found: str
+    remedy: str = ""
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What the sessions of the inventory need: address pools, encrypted networks, and the head's Swarm."""
+
+    pools: Sequence[str] = ("10.201.0.0/16",)
+    encrypted: bool = False
+    head: str = ""
+
+
+Verdict = Tuple[str, str, str]
