@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import List
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
@@ -37,7 +38,9 @@ class ActionModule(ComputeAction):
 
 
 def _folders(session: Json) -> List[str]:
-    return [mount["source"] for mount in session["request"]["mounts"] if mount["type"] == "bind"]
+    request = session["request"]
+    folders = [mount["source"] for mount in request["mounts"] if mount["type"] == "bind"]
+    return folders + [RDMA_FOLDER] * bool(request.get("rdma"))
 
 
 def newest_session(sessions: List[Json], name: str, owner: object) -> Json:

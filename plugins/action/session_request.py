@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
 from ansible_collections.cluster.compute.plugins.module_utils._planning import catalogue
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import checked_folders
 from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rules import check_apps
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
@@ -88,7 +89,7 @@ class ActionModule(ComputeAction):
             read_secrets(requests[0].secrets, values.get(VARIABLE), self._loader)
             result["requests"] = [request.to_json() for request in requests]
             result["last_check"] = _last_check(settings, addresses(task_vars))
-            result["paths"] = [mount.source for mount in requests[0].mounts if mount.type == "bind"]
+            result["paths"] = checked_folders(requests[0])
         return result
 
     def _groups(self, task_vars: Json) -> List[str]:

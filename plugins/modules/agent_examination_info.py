@@ -158,6 +158,10 @@ report:
       description: The number of device nodes of NVIDIA GPUs on the host.
       returned: when the agent is reachable
       type: int
+    amd_gpus:
+      description: The number of GPUs of AMD that containers can get.
+      returned: when the agent is reachable
+      type: int
     gpu_runtime:
       description: Whether the engine has the runtime C(nvidia).
       returned: when the agent is reachable

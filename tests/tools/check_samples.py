@@ -47,6 +47,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "kernel": {"neighbours": 1024, "processes": 4194304, "inotify": 8192, "files": 1048576},
         "gpus": 0,
         "gpu_runtime": False,
+        "amd_gpus": 0,
         "session_networks": [],
         "open_api": [],
         "nofile": 1048576,

@@ -168,9 +168,9 @@ def _drivers(report: Json, _required: Requirements) -> Verdict:
 
 
 def _gpus(report: Json, _required: Requirements) -> Verdict:
-    count = report["gpus"]
+    count, amd = report["gpus"], report["amd_gpus"]
     if not count:
-        return OK, "none", ""
+        return OK, "%d of AMD" % amd if amd else "none", ""
     if not report["gpu_runtime"]:
         remedy = "install the NVIDIA Container Toolkit and run nvidia-ctk runtime configure --runtime=docker there"
         return WARN, "%d, and the engine has no runtime nvidia" % count, remedy

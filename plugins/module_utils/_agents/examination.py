@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
@@ -86,6 +87,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "systemd": host.has_systemd(),
         "kernel": host.kernel_limits(options["docker_host"]),
         "gpus": len(host.gpu_nodes()),
+        "amd_gpus": len(amd_gpus()),
         "gpu_runtime": "nvidia" in (info.get("Runtimes") or {}),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),

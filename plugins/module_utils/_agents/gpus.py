@@ -2,7 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The GPUs of a host by UUID: from the driver's files in /proc, or from ``nvidia-smi`` where these do not have them."""
+"""The GPUs of a host: those of AMD by their device nodes, those of NVIDIA by UUID.
+
+The UUIDs are from the driver's files in /proc, or from ``nvidia-smi`` where these do not have them.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -14,10 +17,16 @@ import subprocess
 from typing import Callable, List
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
 PATIENCE = 30
 _UUID = re.compile(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)")
+
+
+def all_gpus(has_runtime: bool) -> List[str]:
+    """The GPUs that containers can get: those of NVIDIA if the engine has its runtime, and those of AMD."""
+    return (gpu_ids() if has_runtime else []) + list(amd_gpus())
 
 
 def ask_driver() -> str:

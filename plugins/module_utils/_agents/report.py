@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import gpu_ids
+from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
@@ -127,7 +127,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     ours = [listed for listed in everyone if is_member(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
-    gpus = gpu_ids() if "nvidia" in (info.get("Runtimes") or {}) else []
+    gpus = all_gpus("nvidia" in (info.get("Runtimes") or {}))
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
     answers: Json = {

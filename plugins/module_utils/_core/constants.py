@@ -61,6 +61,9 @@ BRIDGE_PORTS = 1023
 # What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
 VXLAN_OVERHEAD = 50
 
+# The device nodes of InfiniBand and RoCE.
+RDMA_FOLDER = "/dev/infiniband"
+
 DOCKER_HOST = "unix:///var/run/docker.sock"
 DOCKER_DATA_ROOT = "/var/lib/docker"
 

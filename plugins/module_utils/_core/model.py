@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, shortened
 
 Json = Dict[str, Any]
-_NEW = {"since": "1.1.0"}  # the metadata of fields that release 1.1.0 adds
+_NEW = {"since": "1.1.0"}  # the metadata of a field that a release after 1.0.0 adds has that release
 
 
 def digest(document: object) -> str:
@@ -149,7 +149,6 @@ class Session:
     seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
     placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container, ``apps`` those
     of ``main1``. ``first`` has the ``command`` and ``command_timeout`` of the launch, if others have replaced them.
-    A field that a release after 1.0.0 adds has that release as ``since`` in its metadata.
     """
 
     id: str
@@ -178,6 +177,7 @@ class Session:
     log_files: int = field(default=3, metadata=_NEW)
     disk: int = field(default=0, metadata=_NEW)
     no_new_privileges: bool = field(default=False, metadata=_NEW)
+    rdma: bool = field(default=False, metadata=_NEW)
     restarts: int = field(default=3, metadata=_NEW)
     secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
     first: Mapping[str, Any] = field(default_factory=dict, metadata=_NEW)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an agent adds to the containers of a plan: its image, its SSH runtime, its logging driver."""
+"""What an agent adds to the containers of a plan: its image, its SSH runtime, its logging driver, its AMD GPUs."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
@@ -32,7 +33,8 @@ def agent_settings(engine: Engine, reference: str, runtime: str, edition: str) -
     environment = (image.get("Config") or {}).get("Env") or []
     path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
     driver = str(engine.info().get("LoggingDriver") or "")
-    return AgentSettings(image_path=path, runtime=volume, image=_name_of(image, reference), log_driver=driver)
+    name = _name_of(image, reference)
+    return AgentSettings(image_path=path, runtime=volume, image=name, log_driver=driver, nodes=amd_gpus())
 
 
 def _name_of(image: Json, reference: str) -> str:

@@ -14,8 +14,8 @@ launch starts it again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEFAULT_PATH,
@@ -33,6 +33,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker import secrets
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import (
+    device_requests,
+    nvidia_only,
+)
 
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
@@ -59,13 +63,16 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, its runtime volume, its logging driver."""
+    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, its runtime volume, its logging driver,
+    and the nodes of its AMD GPUs.
+    """
 
     image_path: str = ""
     limits: Limits = NO_LIMITS
     runtime: str = ""
     image: str = ""
     log_driver: str = ""
+    nodes: Mapping[str, str] = field(default_factory=dict)
 
 
 def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
@@ -132,7 +139,7 @@ def _environment(container: Container, image_path: str) -> List[str]:
         "PATH": "%s:%s/bin" % (path, RUNTIME_PATH),
         # An agent whose default runtime is nvidia gives every GPU to a container whose image or user says "all".
         # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-        GPUS_SEEN: ",".join(container.resources.devices) or NO_GPU,
+        GPUS_SEEN: ",".join(nvidia_only(container.resources.devices)) or NO_GPU,
     }
     return ["%s=%s" % item for item in merged.items()]
 
@@ -148,12 +155,13 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "ExtraHosts": ["%s:%s" % pair for pair in plan.addresses if pair[0] != container.hostname],
         "PortBindings": bindings,
         "Mounts": [runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
-        "Ulimits": _ulimits(settings.limits),
+        "Ulimits": _ulimits(settings.limits, plan.session.rdma),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
         **({"Tmpfs": {SECRETS_FOLDER: secrets.TMPFS}} if plan.session.secrets else {}),
         **_bounds(plan.session, settings.log_driver),
         **_amounts(container.resources),
+        **_devices(plan, container, settings),
     }
 
 
@@ -177,11 +185,19 @@ def _amounts(resources: Resources) -> Json:
         amounts["CpusetCpus"] = resources.cpuset
     else:
         amounts["NanoCpus"] = resources.millicpus * 1000000
-    if resources.devices:
-        amounts["DeviceRequests"] = [
-            {"Driver": "nvidia", "DeviceIDs": list(resources.devices), "Capabilities": [["gpu"]]}
-        ]
     return {key: value for key, value in amounts.items() if value}
+
+
+def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Json:
+    gpus = container.resources.devices
+    nvidia = nvidia_only(gpus)
+    nodes = device_requests(gpus, settings.nodes, plan.session.rdma)
+    return {
+        **(
+            {"DeviceRequests": [{"Driver": "nvidia", "DeviceIDs": nvidia, "Capabilities": [["gpu"]]}]} if nvidia else {}
+        ),
+        **({"Devices": nodes} if nodes else {}),
+    }
 
 
 def runtime_mount(volume: str) -> Json:
@@ -209,6 +225,7 @@ def _mount(plan: Plan, mount: Mount) -> Json:
     return body
 
 
-def _ulimits(limits: Limits) -> Sequence[Json]:
-    wanted = {"nofile": limits.nofile, "memlock": limits.memlock}
+def _ulimits(limits: Limits, rdma: bool) -> Sequence[Json]:
+    """RDMA registers the memory that it sends: without a known limit of the engine all of it can be locked."""
+    wanted = {"nofile": limits.nofile, "memlock": limits.memlock or (-1 if rdma else 0)}
     return [{"Name": name, "Soft": amount, "Hard": amount} for name, amount in wanted.items() if amount]

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence, Set, Tuple
+from typing import Iterable, List, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SSH_PORT
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER, SSH_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
@@ -26,12 +26,21 @@ LOOPBACK = "127.0.0.1"
 ALL_ADDRESSES = "0.0.0.0"
 
 
+def checked_folders(request: Request) -> List[str]:
+    """The folders that the agents report for a request: its data folders, and that of RDMA devices."""
+    return [mount.source for mount in request.mounts if mount.type == "bind"] + [RDMA_FOLDER] * request.rdma
+
+
 def check_folders(request: Request, placement: Placement, agents: Iterable[Agent]) -> None:
     """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place.
 
     A volume without options is a different folder on each agent. A session on several agents is refused unless that is meant.
     """
     used = [agent for agent in agents if agent.name in placement.agents]
+    without = [agent.name for agent in used if agent.paths.get(RDMA_FOLDER) is False]
+    if request.rdma and without:
+        rule = "needs %s on every agent of the session; %s does not have it" % (RDMA_FOLDER, ", ".join(without))
+        raise InputError("session_rdma", True, rule)
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:

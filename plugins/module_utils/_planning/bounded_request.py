@@ -122,3 +122,8 @@ class BoundedRequest:
         "and many kinds of C(ping) do not work.",
         since="1.1.0",
     )
+    rdma: bool = declared_flag(
+        "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. Each "
+        "agent of the session must have that folder.",
+        since="1.1.0",
+    )

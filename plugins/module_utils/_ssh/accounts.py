@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import List, Set
+from typing import List, Sequence, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
@@ -33,11 +33,27 @@ def merged_passwd(text: str, user: User, shell: str) -> str:
     return _text(root[:1] + [own] + others + daemon)
 
 
-def merged_group(text: str, user: User) -> str:
-    """Insert the user's group after the group of root."""
+def merged_group(text: str, user: User, device_groups: Sequence[int] = ()) -> str:
+    """Insert the user's group after the group of root, and make the user a member of the groups that may use devices.
+
+    >>> print(merged_group("video:x:44:bob", User(), [44, 105]), end="")
+    root:x:0:
+    work:x:1000:
+    video:x:44:bob,work
+    device105:x:105:work
+    """
     lines = text.split("\n")
     root = _named(lines, "root") or ["root:x:0:"]
-    return _text(root[:1] + ["%s:x:%d:" % (user.name, user.gid)] + _except(lines, {"root", user.name}))
+    others = _except(lines, {"root", user.name})
+    for gid in device_groups:
+        same = next((place for place, line in enumerate(others) if line.split(":")[2:3] == [str(gid)]), None)
+        if same is None:
+            others.append("device%d:x:%d:%s" % (gid, gid, user.name))
+            continue
+        fields = (others[same].split(":") + [""])[:4]
+        members = [name for name in fields[3].split(",") if name not in ("", user.name)]
+        others[same] = ":".join([*fields[:3], ",".join([*members, user.name])])
+    return _text(root[:1] + ["%s:x:%d:" % (user.name, user.gid)] + others)
 
 
 def merged_shadow(text: str, user: User) -> str:

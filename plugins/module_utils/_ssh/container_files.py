@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict, dataclass, field
-from typing import List, Mapping
+from typing import List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     CONFIG_FOLDER,
@@ -97,6 +97,7 @@ class ImageContents:
     shell: str = RUNTIME_PATH + "/bin/sh"
     has_profile: bool = False
     config: Json = field(default_factory=dict)
+    device_groups: Tuple[int, ...] = ()
 
 
 def container_entries(
@@ -187,7 +188,7 @@ def _client(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
 def _accounts_of(user: User, contents: ImageContents) -> List[Entry]:
     entries = [
         Entry("/etc/passwd", _bytes(accounts.merged_passwd(contents.passwd, user, contents.shell))),
-        Entry("/etc/group", _bytes(accounts.merged_group(contents.group, user))),
+        Entry("/etc/group", _bytes(accounts.merged_group(contents.group, user, contents.device_groups))),
     ]
     shadow = accounts.merged_shadow(contents.shadow, user)
     if shadow != contents.shadow:

@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import device_groups
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     AUTHORITY,
@@ -43,10 +44,11 @@ class Target:
     engine_id: str
     image: str
     environment: Mapping[str, str]
+    devices: Tuple[Json, ...] = ()
 
     @property
     def contents_key(self) -> str:
-        """Containers of one image share its contents: all containers of a session have the same mounts."""
+        """Containers of one image share its contents: all containers of a session have the same mounts and kinds of devices."""
         return self.image
 
 
@@ -111,7 +113,8 @@ class FileInstaller:
             installed = self.engine.read_file(engine_id, DIGEST_FILE, container.hostname)
             if installed == self.bundle.content_digest(container, self.plan.session, environment).encode():
                 return None
-            return Target(container, engine_id, seen.get("Image", ""), environment)
+            devices = tuple(seen.get("HostConfig", {}).get("Devices") or ())
+            return Target(container, engine_id, seen.get("Image", ""), environment, devices)
 
         targets = run_all(look, containers, default_parallelism())
         return [target for target in targets if target is not None]
@@ -161,6 +164,7 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
         has_profile=has(session.user.home + "/.profile"),
         config=dict((engine.image(target.image) or {}).get("Config") or {}),
+        device_groups=tuple(device_groups(target.devices)),
     )
 
 

@@ -213,6 +213,14 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
     assert launch(store, asked, context(replace(A, paths={"/data": True}))).verdict == "placed"
 
 
+def test_an_agent_without_rdma_devices_is_refused_by_name(store: Store) -> None:
+    message = "session_rdma: True: needs /dev/infiniband on every agent of the session; a does not have it."
+    with pytest.raises(InputError, match=exactly(message)), store.transaction():
+        launch(store, request(rdma=True), context(replace(A, paths={"/dev/infiniband": False})))
+    assert store.states() == {}
+    assert launch(store, request(rdma=True), context(replace(A, paths={"/dev/infiniband": True}))).verdict == "placed"
+
+
 def test_sessions_side_by_side_share_nothing(store: Store) -> None:
     plans = [plan_of(launch(store, request(name="job-%d" % n, cpus=0.5), context(A))) for n in range(6)]
     subnets = [IPv4Network(plan.network.subnet) for plan in plans]

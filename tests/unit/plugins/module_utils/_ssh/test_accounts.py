@@ -81,3 +81,17 @@ def test_an_image_without_an_unused_uid_is_refused() -> None:
     image = "".join(f"u{uid}:x:{uid}:{uid}::/:/bin/sh\n" for uid in range(1, 65534))
     with pytest.raises(ComputeError, match="uses all user IDs below 65534"):
         merged_passwd(image, User(), "/bin/sh")
+
+
+@pytest.mark.parametrize(
+    ("image", "groups", "wanted"),
+    [
+        ("", [44], ["device44:x:44:work"]),
+        ("video:x:44:", [44], ["video:x:44:work"]),
+        ("video:x:44:bob,work\nrender:x:105", [44, 105], ["video:x:44:bob,work", "render:x:105:work"]),
+    ],
+)
+def test_the_user_is_a_member_of_the_groups_that_may_use_devices(
+    image: str, groups: list[int], wanted: list[str]
+) -> None:
+    assert merged_group(image, User(), groups).splitlines() == ["root:x:0:", "work:x:1000:", *wanted]

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Devices that a container gets as nodes of ``/dev``: GPUs of AMD, and those of RDMA. NVIDIA's come from its own runtime."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from typing import Dict, List, Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+# An AMD GPU is named by its address on the PCI bus, because the number of its node can change at a start of the host.
+_AMD = "AMD-"
+_VENDOR = "0x1002"
+# The node through which all GPUs compute: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
+_COMPUTE = "kfd"
+
+
+def amd_gpus(sys: str = "/sys", dev: str = "/dev") -> Dict[str, str]:
+    """The nodes of this host's AMD GPUs by their names; none if the kernel offers no node to compute through."""
+    if not os.path.exists("%s/%s" % (dev, _COMPUTE)):
+        return {}
+    found = {}
+    for folder in glob.glob("%s/class/drm/renderD*" % sys):
+        node = os.path.basename(folder)
+        address = os.path.basename(os.path.realpath(folder + "/device"))
+        if _vendor(folder + "/device/vendor") == _VENDOR and re.match(r"renderD[0-9]+$", node):
+            found[_AMD + address] = "/dev/dri/" + node
+    return dict(sorted(found.items()))
+
+
+def nvidia_only(gpus: Sequence[str]) -> List[str]:
+    """The GPUs that the runtime of NVIDIA gives to a container.
+
+    >>> nvidia_only(["GPU-b1028956", "AMD-0000:03:00.0"])
+    ['GPU-b1028956']
+    """
+    return [gpu for gpu in gpus if not gpu.startswith(_AMD)]
+
+
+def device_requests(gpus: Sequence[str], nodes: Mapping[str, str], rdma: bool) -> List[Json]:
+    """The devices of a container. ``nodes`` has those of the agent's AMD GPUs."""
+    amd = [gpu for gpu in gpus if gpu.startswith(_AMD)]
+    missing = [gpu for gpu in amd if gpu not in nodes]
+    if missing:
+        raise StateError("The agent has no GPU %s any more; check the GPUs and the driver of that host." % missing[0])
+    paths = (["/dev/" + _COMPUTE] if amd else []) + [nodes[gpu] for gpu in amd] + ([RDMA_FOLDER] if rdma else [])
+    return [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths]
+
+
+def device_groups(devices: Sequence[Json]) -> List[int]:
+    """The groups that may use the nodes of a container, as they are on this host; never that of root."""
+    found = set()
+    for device in devices:
+        try:
+            status = os.stat(str(device.get("PathOnHost")))
+        except OSError:
+            continue
+        found.add(status.st_gid)
+    return sorted(found - {0})
+
+
+def _vendor(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
