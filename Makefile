@@ -113,7 +113,7 @@ importer: .venv/.tested .cache/importer/.ready  ## Import the built collection a
 certification: .cache/certification/.ready  ## Check the built collection with the versions of the certification
 	@tests/tools/certification.sh .cache/certification
 
-large: .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself
+large: .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself, other frameworks
 	@tests/tools/with_engine.py pytest tests/large --durations=10 $(ARGS)
 
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')

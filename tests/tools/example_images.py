@@ -81,25 +81,20 @@ def wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
     version = _python_of(client)
     kept = ROOT / ".cache" / "wheels" / version
     wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        str(kept),
-        *wanted,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-    assert done.returncode == 0, done.stderr
+    _pip("download", "--only-binary", ":all:", "--dest", str(kept), *wanted)
+    if (folder / "requirements-source.txt").exists():  # pure Python
+        _pip("wheel", "--no-deps", "--wheel-dir", str(kept), "--requirement", str(folder / "requirements-source.txt"))
     handler = functools.partial(_Quiet, directory=str(kept))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": f"http://127.0.0.1:{server.server_port}/"}
         server.shutdown()
+
+
+def _pip(command: str, *arguments: str) -> None:
+    line = [sys.executable, "-m", "pip", command, "--quiet", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
