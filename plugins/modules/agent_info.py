@@ -275,6 +275,11 @@ agent:
       type: list
       elements: int
       returned: always
+    names:
+      description: The names of the engine's containers that belong to no session.
+      type: list
+      elements: str
+      returned: always
     containers:
       description:
         - The containers of sessions, by session and rank.

@@ -62,7 +62,7 @@ options:
     default: ''
   retry:
     description:
-      - Whether the launch failed because something outside of the collection had taken the subnet or a port, with
+      - Whether the launch failed because something outside of the collection had taken the subnet, a port or a name, with
         O(state=failed). The next placement chooses others.
     type: bool
     default: false

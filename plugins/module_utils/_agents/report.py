@@ -33,6 +33,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.containers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
     engine_entry,
+    engine_name,
     has_apps,
     ignored_entries,
     image_entry,
@@ -115,6 +116,7 @@ def _host_report(options: Json) -> Json:
         "needed_addresses": host.needed_addresses(),
         "networks": [],
         "ports": sorted(host.listening_ports()),
+        "names": [],
         "containers": [],
         "ignored_containers": [],
         "gpu_use": [],
@@ -140,6 +142,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "kernel": host.kernel_limits(options["docker_host"]),
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
+        "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
         "containers": _observed(engine, ours, options["measure"]),
     }
     answers["ignored_containers"] = ignored_entries(everyone)

@@ -47,7 +47,7 @@ class ConflictError(ComputeError):
 
 
 class TakenError(ConflictError):
-    """Something outside of the collection has taken the subnet or a port since it was chosen: another one may be free."""
+    """Something outside of the collection has taken the subnet, a port or a name since it was chosen: another one may be free."""
 
     code = "taken"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -76,9 +77,15 @@ def random_name(source: random.Random | None = None) -> str:
     return "%s-%s-%02d" % (chooser.choice(_ADJECTIVES), chooser.choice(_NOUNS), chooser.randrange(100))
 
 
-def container_name(owner: str, session: str, hostname: str) -> str:
-    """The engine's name of a container: predictable, so that ``docker ps`` reads well."""
-    return "%s.%s.%s" % (owner, session, hostname)
+def container_names(owner: str, session: str, hostname: str, session_id: str) -> Tuple[str, str]:
+    """The engine's names that a container can have: a predictable name, so that ``docker ps`` reads well, and another name that it
+    gets if something else has the first.
+
+    >>> container_names("alice", "train", "main1", "3614fdf3-0e04-4a4b")
+    ('alice.train.main1', 'alice.train.main1.3614fdf3')
+    """
+    name = "%s.%s.%s" % (owner, session, hostname)
+    return name, "%s.%s" % (name, session_id[:8])
 
 
 def run_folder(container: str) -> str:

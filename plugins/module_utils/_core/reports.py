@@ -64,6 +64,7 @@ class Agent:
     needed_addresses: Tuple[str, ...] = ()
     subnets: Tuple[str, ...] = ()
     ports: Tuple[int, ...] = ()
+    names: Tuple[str, ...] = ()
     containers: Tuple[ObservedContainer, ...] = ()
     network_sessions: Tuple[str, ...] = ()
     image_architecture: str = ""
@@ -104,6 +105,7 @@ class Agent:
             needed_addresses=tuple(data.get("needed_addresses") or ()),
             subnets=tuple(subnet for network in networks for subnet in network.get("subnets") or ()),
             ports=tuple(data.get("ports") or ()),
+            names=tuple(data.get("names") or ()),
             containers=tuple(ObservedContainer.from_json(container) for container in data.get("containers") or ()),
             network_sessions=tuple(network["session"] for network in networks if network.get("session")),
             image_architecture=str((data.get("image") or {}).get("architecture") or ""),

@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     EngineError,
     InputError,
     StateError,
+    TakenError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
@@ -55,7 +56,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     state_of,
     stop_containers,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+    claims,
+    container_entry,
+    engine_name,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
@@ -194,7 +199,10 @@ class AgentContainers:
                 raise
             message = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
             values = (container.hostname, self.agent, container.name, holder["Id"][:12])
-            raise ConflictError(message % values, self.agent) from error
+            # What an ended session has left is removed by the next command.
+            is_of_session = claims({"Names": [holder["Name"]], "Labels": holder["Config"].get("Labels")})
+            kind = ConflictError if is_of_session else TakenError
+            raise kind(message % values, self.agent) from error
 
     def _settings(self) -> AgentSettings:
         found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)

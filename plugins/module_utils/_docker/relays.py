@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import runtime_mount
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
@@ -136,7 +136,8 @@ class Relays:
                 LABEL_CONTAINER + ".ports": "",
             }
         )
-        return container_name(own[LABEL_SESSION + ".owner"], own[LABEL_SESSION + ".name"], hostname), labels
+        owner, name = own[LABEL_SESSION + ".owner"], own[LABEL_SESSION + ".name"]
+        return container_names(owner, name, hostname, own[LABEL_SESSION])[0], labels
 
 
 def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:

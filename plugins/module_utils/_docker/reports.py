@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
 
@@ -42,7 +42,7 @@ def is_relay(listed: Json) -> bool:
 
 
 def claims(listed: Json) -> bool:
-    """Whether a container has the labels of a session, and the name that these labels imply.
+    """Whether a container has the labels of a session, and a name that these labels imply.
 
     An image committed from a session's container carries that container's labels, and so does every container of that
     image. A container that the engine is removing may have no name.
@@ -51,7 +51,8 @@ def claims(listed: Json) -> bool:
     if LABEL_SESSION not in labels:
         return False
     owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
-    return engine_name(listed) in ("", container_name(owner, session, _hostname(labels)))
+    names = container_names(owner, session, _hostname(labels), labels[LABEL_SESSION])
+    return engine_name(listed) in ("", *names)
 
 
 def ignored_entries(everyone: Iterable[Json]) -> List[Json]:

@@ -101,6 +101,7 @@ def rebuilt_plan(
         ports=_ports(observed) or free_ports(request, placed_on[0], plans, agents),
         mtu=mtu_for(mode, agents, placed_on),
         began=_began(example) or row.created,
+        taken_names={agent.name: agent.names for agent in agents},
     )
     return build_plan(request, inputs)
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Tuple
+from typing import Collection, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
@@ -33,3 +33,8 @@ class Context:
     takeover: str = ""
     kept: str = ""
     site: SitePolicy = field(default_factory=SitePolicy)
+
+    @property
+    def taken_names(self) -> Mapping[str, Collection[str]]:
+        """The names that containers without a session have on each agent."""
+        return {agent.name: agent.names for agent in self.agents}

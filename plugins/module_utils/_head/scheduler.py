@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, replace
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Collection, Dict, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
@@ -44,7 +44,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.allocati
     free_subnet,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
+    PlanInputs,
+    build_plan,
+    free_name,
+    mtu_for,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -126,7 +131,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     )
     if not missing:
         return replace(decision, remove=removable(store, context.agents))
-    row.plan = _relaunched(plan)
+    row.plan = _relaunched(plan, context.taken_names)
     row.holder, row.lease = context.holder, context.now + context.lease
     store.save(row)
     hostnames = tuple(container.hostname for container in missing)
@@ -262,12 +267,16 @@ def _planned(row: Row, request: Request, placement: Placement, plans: Sequence[P
         ports=free_ports(request, placement.agents[0], plans, context.agents),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         began=context.now,
+        taken_names=context.taken_names,
     )
     return build_plan(request, inputs)
 
 
-def _relaunched(plan: Plan) -> Plan:
-    """The same plan under a new launch ID, which keeps apart what a repair makes and what was there."""
+def _relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
+    """The same plan under a new launch ID, which keeps apart what a repair makes and what was there.
+
+    A container whose name something else has taken gets its other name.
+    """
     launch_id = str(uuid.uuid4())
 
     def relabelled(labels: Mapping[str, str]) -> Dict[str, str]:
@@ -276,7 +285,14 @@ def _relaunched(plan: Plan) -> Plan:
     return Plan(
         session=replace(plan.session, launch=launch_id),
         network=replace(plan.network, labels=relabelled(plan.network.labels)),
-        containers=tuple(replace(container, labels=relabelled(container.labels)) for container in plan.containers),
+        containers=tuple(
+            replace(
+                container,
+                name=free_name(plan.session, container.hostname, taken_names.get(container.agent, ())),
+                labels=relabelled(container.labels),
+            )
+            for container in plan.containers
+        ),
     )
 
 

@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep impor
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
 from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
 
-# How often a launch chooses another subnet and other ports.
+# How often a launch chooses another subnet, other ports and other names.
 _MOST_RETRIES = 3
 
 
@@ -34,7 +34,7 @@ class Change:
     """What is to change: the session, by its ID or by name and owner, and who changes it.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
-    any more; ``retry`` says that a launch failed at a subnet or a port that something else has taken.
+    any more; ``retry`` says that a launch failed at a subnet, a port or a name that something else has taken.
     """
 
     id: str

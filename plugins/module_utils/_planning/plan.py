@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     GRACE,
@@ -40,7 +40,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Session,
     digest,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_name, network_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names, network_name
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
@@ -55,7 +55,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What a plan is made from besides the request: the IDs, the placement and the addresses."""
+    """What a plan is made from besides the request: the IDs, the placement and the addresses.
+
+    ``taken_names`` are the names that containers without a session have, by agent.
+    """
 
     session_id: str
     launch: str
@@ -64,6 +67,7 @@ class PlanInputs:
     ports: Tuple[Port, ...]
     mtu: int | None = None
     began: float = 0.0
+    taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -105,6 +109,12 @@ def container_id(session_id: str, hostname: str) -> str:
     '3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11'
     """
     return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
+
+
+def free_name(session: Session, hostname: str, taken: Collection[str]) -> str:
+    """The engine's name of a container, where other containers have the names that are taken."""
+    name, other_name = container_names(session.owner, session.name, hostname, session.id)
+    return other_name if name in taken else name
 
 
 def show_placement(agents: Sequence[str]) -> str:
@@ -165,7 +175,7 @@ def _container(
     local_rank: int,
     labels: Mapping[str, str],
 ) -> Container:
-    identity = container_id(session.id, member.hostname)
+    identity, agent = container_id(session.id, member.hostname), inputs.placement.agents[member.rank]
     resources = inputs.placement.resources[member.rank]
     own: Dict[str, str] = {
         LABEL_CONTAINER: identity,
@@ -181,13 +191,13 @@ def _container(
     own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
     return Container(
         id=identity,
-        name=container_name(session.owner, session.name, member.hostname),
+        name=free_name(session, member.hostname, inputs.taken_names.get(agent, ())),
         hostname=member.hostname,
         role=member.role,
         index=member.index,
         rank=member.rank,
         local_rank=local_rank,
-        agent=inputs.placement.agents[member.rank],
+        agent=agent,
         address=inputs.subnet.addresses[member.rank],
         resources=resources,
         ports=inputs.ports if member.rank == 0 else (),
@@ -204,7 +214,9 @@ def _with_spec(plan: Plan, container: Container) -> Container:
     }
     added = added_since_1_0_0(container).items()
     environment = {name: text for name, text in container.environment.items() if (name, text) not in added}
-    described = replace(container, labels=labels, environment=environment)
+    # A container with its other name is still the right one.
+    name = free_name(plan.session, container.hostname, ())
+    described = replace(container, name=name, labels=labels, environment=environment)
     document: Dict[str, Any] = Plan(plan.session, plan.network, (described,)).to_json()
     # A launch is new each time, and limits and apps may change. A plan of release 1.0.0 has no grace.
     for name in ("launch", "grace", "lifetime", "idle_timeout", "began", "apps"):

@@ -8,12 +8,29 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import Controller, Session
+from controller import ROOT, SMALL, Controller, Session, run
 
 REFERENCE = "cluster-compute/reference:1"
+# The history of a session whose launch finds a port or a name taken.
+AGAIN = ["PENDING", "SCHEDULED", "PREPARING", "PENDING", "SCHEDULED", "PREPARING", "RUNNING"]
+# A callback of Ansible that creates a container just before the launch creates its own.
+TAKE = """
+import docker
+from ansible.plugins.callback import CallbackBase
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "aggregate", "take"
+    taken = False
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        if not self.taken and "Create the containers" in task.get_name():
+            self.taken = True
+            docker.APIClient(base_url=%r).create_container(%r, ["sleep", "600"], name=%r)
+"""
 
 # The variables of a launch, and a pattern for its error.
 FAILURES: dict[str, tuple[dict[str, Any], str]] = {
@@ -63,17 +80,32 @@ def test_a_failed_launch_leaves_nothing(controller: Controller, case: str) -> No
     assert controller.everything() == before
 
 
-@pytest.mark.usefixtures("neighbour")
-def test_a_container_name_in_use_is_refused(controller: Controller, stranger: dict[str, Any]) -> None:
-    before = controller.everything()
-    failed = controller.launch("taken", session_cluster_size=3)
-    print(failed.message)
-    assert failed.code == 2
-    conflict = f"sub2: on localhost the name {stranger['Name'][1:]} is used by container "
-    assert conflict in failed.message
-    assert controller.everything() == before
-    after = controller.client.inspect_container(stranger["Id"])
-    assert (after["State"], after["Config"]) == (stranger["State"], stranger["Config"])
+def test_names_that_something_else_has_are_chosen_again(
+    controller: Controller, stranger: dict[str, Any], tmp_path: Path
+) -> None:
+    """A container has the name of sub2 before the launch; another gets that of sub1 just before the launch creates it."""
+    late = f"{controller.owner}.taken.sub1"
+    (tmp_path / "take.py").write_text(TAKE % (controller.host, REFERENCE, late))
+    environment = {**controller.environment, "ANSIBLE_CALLBACK_PLUGINS": str(tmp_path)}
+    command = controller.command("cluster_session", session_name="taken", session_cluster_size=3, **SMALL)
+    try:
+        done = run(command, cwd=ROOT, env=environment).check()
+        assert done.text.count("Session taken: RUNNING") == 1
+        session, other = Session(controller, "taken"), Session(controller, "taken").id[:8]
+        names = {hostname: one["Name"] for hostname, one in session.containers().items()}
+        own = f"/{controller.owner}.taken."
+        assert names == {"main1": f"{own}main1", "sub1": f"{own}sub1.{other}", "sub2": f"{own}sub2.{other}"}
+        assert session.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
+        [listed] = [one for one in controller.sessions() if one["name"] == "taken"]
+        assert [entry["after"] for entry in listed["history"]] == AGAIN
+        assert f"sub1: on localhost the name {late} is used by container " in listed["history"][3]["reason"]
+        assert controller.launch("taken", session_cluster_size=3).check().changed == 0
+        controller.terminate("taken").check()
+        assert not controller.engine("taken")
+        after = controller.client.inspect_container(stranger["Id"])
+        assert (after["State"], after["Config"]) == (stranger["State"], stranger["Config"])
+    finally:
+        controller.client.remove_container(late, force=True)
 
 
 @pytest.mark.usefixtures("neighbour")
@@ -104,9 +136,9 @@ def test_an_exhausted_address_pool_is_refused(controller: Controller, neighbour:
 
 def test_the_history_records_the_failure(controller: Controller) -> None:
     rows = {row[0]: row for row in controller.rows()}
-    _name, state, lease, reason = rows["taken"]
+    _name, state, lease, reason = rows["fails"]
     assert (state, lease) == ("ERROR", 0)
-    assert "is used by container " in reason
+    assert "nowhere/none:1" in reason
 
 
 def test_a_port_that_something_else_has_taken_is_chosen_again(controller: Controller) -> None:
@@ -122,8 +154,6 @@ def test_a_port_that_something_else_has_taken_is_chosen_again(controller: Contro
     assert int(port["HostPort"]) == first + 1
     assert session.say("main1", "hostname") == "main1"
     [listed] = [one for one in controller.sessions() if one["name"] == "elsewhere"]
-    assert [entry["after"] for entry in listed["history"]] == [
-        "PENDING", "SCHEDULED", "PREPARING", "PENDING", "SCHEDULED", "PREPARING", "RUNNING",
-    ]  # fmt: skip
+    assert [entry["after"] for entry in listed["history"]] == AGAIN
     assert "address already in use" in listed["history"][3]["reason"]
     controller.terminate("elsewhere").check()

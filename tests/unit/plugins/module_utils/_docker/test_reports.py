@@ -76,9 +76,12 @@ def test_a_relay_belongs_to_its_session_and_is_no_member() -> None:
 def test_a_container_is_ours_by_its_labels_and_its_name() -> None:
     """Containers of an image that was committed from a session's container inherit its labels."""
     one = listed()
+    identity = one["Labels"]["cluster.compute.session"]
     assert is_ours(one)
     assert is_ours({**one, "Names": ["/other/alias", *one["Names"]]})
+    assert is_ours({**one, "Names": ["%s.%s" % (one["Names"][0], identity[:8])]})
     assert not is_ours(listed(Names=["/eager_turing"]))
+    assert not is_ours({**one, "Names": [one["Names"][0] + ".00000000"]})
     assert not is_ours(listed(Labels={"foreign": "label"}))
     assert not is_ours({"Id": "e1", "Names": ["/x"], "Labels": None})
     # What the engine has begun to remove.

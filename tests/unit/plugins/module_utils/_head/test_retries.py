@@ -2,12 +2,14 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A launch that failed because something else had taken its subnet or a port waits for another placement."""
+"""A launch that failed because something else had taken its subnet, a port or a name waits for another placement."""
 
 from __future__ import annotations
 
-from samples import agent, context, request
+from samples import agent, carried_out, context, request
+from store_sessions import plan_of
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SPEC
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
@@ -33,3 +35,20 @@ def test_a_failed_repair_is_not_retried(store: Store) -> None:
     _before, row = CHANGES["failed"](store, failed)
     assert row is not None
     assert row.state == "RUNNING"
+
+
+def test_a_name_that_something_else_has_is_not_used(store: Store) -> None:
+    """Neither by a launch nor by a repair; the digest of a container is the same with either name."""
+    there = agent("a", names=("registry", "alice.train.sub1"))
+    asked = request(cluster_size=2)
+    made = plan_of(launch(store, asked, context(there)))
+    other = "alice.train.sub1." + made.session.id[:8]
+    assert [container.name for container in made.containers] == ["alice.train.main1", other]
+    CHANGES["running"](store, Change(made.session.id, "", "", "", "", 1001.0, 600.0))
+    [lost] = carried_out([agent("a", names=("alice.train.main1",))], made, states={"main1": "gone"})
+    repaired = launch(store, asked, context(lost, now=2000.0))
+    assert (repaired.verdict, repaired.missing) == ("repair", ("main1",))
+    [main, sub] = plan_of(repaired).containers
+    assert (main.name, sub.name) == ("alice.train.main1." + made.session.id[:8], "alice.train.sub1")
+    specs = [[one.labels[LABEL_SPEC] for one in each.containers] for each in (made, plan_of(repaired))]
+    assert specs[0] == specs[1]
