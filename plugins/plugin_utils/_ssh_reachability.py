@@ -109,16 +109,19 @@ def load_paramiko() -> Any:
 
 def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float) -> socket.socket:
     """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
+    reason = ""
     while True:
-        reason = "connection closed by the server"
         try:
             connection = gateway.connect(_left(deadline))
             if connection.recv(4, socket.MSG_PEEK):
                 return connection
             connection.close()
+            reason = gateway.complaint or "connection closed by the server"
+        except TimeoutError:
+            # The deadline has cut this attempt short: an earlier one knows more.
+            reason = gateway.complaint or reason or "timed out"
         except OSError as error:
-            reason = error.strerror or str(error)
-        reason = gateway.complaint or reason
+            reason = gateway.complaint or error.strerror or str(error)
         if time.monotonic() + gateway.pause >= deadline:
             raise ComputeError(
                 "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),

@@ -161,6 +161,13 @@ def test_what_a_proxy_command_complains_of_is_the_reason(tmp_path: Path) -> None
     )
 
 
+def test_an_attempt_that_the_deadline_cuts_short_does_not_hide_the_reason(tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    proxy = f"sh -c 'test ! -e {second} || exec sleep 60; touch {second}; echo bastion: no route >&2; exit 255'"
+    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", proxy=proxy)
+    assert "does not accept ssh connections: bastion: no route; " in said
+
+
 def test_a_silent_proxy_command_ends_at_the_deadline(tmp_path: Path) -> None:
     started = tmp_path / "pid"
     assert "timed out" in answer_of(
