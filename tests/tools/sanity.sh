@@ -13,6 +13,12 @@ if [[ ${1:-} == --environment ]]; then
     shift 2
 fi
 
+# The shims of version managers fail for all versions but the active version: the real interpreters go first.
+if command -v pyenv >/dev/null; then
+    for folder in "$(pyenv root)"/versions/*/bin; do PATH=$folder:$PATH; done
+fi
+export PATH=$environment/bin:$PATH
+
 # ansible-test keeps its own virtual environments in the home folder: give it a folder that stays between runs.
 export HOME=$root/.cache/sanity
 mkdir -p "$HOME/.ansible/test/cache"
@@ -22,12 +28,6 @@ mkdir -p "$HOME/.ansible/test/cache"
 for version in 23_1_2 24_2 25_2; do
     cp "$root/tests/tools/get_pip.py" "$HOME/.ansible/test/cache/get_pip_$version.py"
 done
-
-# The shims of version managers fail for all versions but the active version: the real interpreters go first.
-if command -v pyenv >/dev/null; then
-    for folder in "$(pyenv root)"/versions/*/bin; do PATH=$folder:$PATH; done
-fi
-export PATH=$environment/bin:$PATH
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
