@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps, limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
@@ -23,9 +23,10 @@ _WHOLE, _WELL = "every container runs again", "every app runs again"
 
 
 def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
-    """Note which sessions of an owner are degraded or unhealthy, and which no longer are; returns those that newly are.
+    """Note which sessions of an owner lack containers or apps, and which no longer do; returns those that newly do.
 
-    A session that another controller repairs, that has a result, or that ends by itself is not noted.
+    A session that another controller repairs, that has a result, or that ends by itself is not noted. A command that has
+    failed is a result, which is recorded when the session ends or a controller waits for it.
     """
     rows = [
         row
@@ -36,7 +37,7 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
     for row, session in zip(rows, list_sessions(rows, agents)):
         if limit_reached(session["containers"]):
             continue
-        is_lacking = bool(session["degraded"] or session["unhealthy"])
+        is_lacking = bool(session["degraded"] or failed_apps(session["containers"]))
         back = _WHOLE if row.reason.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
         if reason != row.reason and (is_lacking or row.reason.startswith((_DEGRADED, _UNHEALTHY))):

@@ -11,6 +11,8 @@ import pytest
 from controller import Controller, Done, Session
 from cryptography.hazmat.primitives import serialization
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
+
 
 def host_key(session: Session, host: str) -> str:
     """The key that the container's certificate is for; the certificate itself has a random part."""
@@ -78,9 +80,11 @@ def test_main_removed(controller: Controller, session: Session) -> None:
 
 def test_a_repair_that_fails_leaves_it_as_it_was(controller: Controller, session: Session) -> None:
     before = session.containers()
-    name = before["sub2"]["Name"][1:]
     controller.client.remove_container(before["sub2"]["Id"], force=True)
-    stranger = controller.client.create_container("cluster-compute/reference:1", ["sleep", "600"], name=name)
+    strangers = [
+        controller.client.create_container("cluster-compute/reference:1", ["sleep", "600"], name=name)
+        for name in container_names(controller.owner, "mends", "sub2", session.id)
+    ]
     try:
         failed = again(controller)
         assert failed.code == 2
@@ -90,7 +94,8 @@ def test_a_repair_that_fails_leaves_it_as_it_was(controller: Controller, session
             host: before[host]["State"]["StartedAt"] for host in ("main1", "sub1", "sub3")
         }
     finally:
-        controller.client.remove_container(stranger["Id"], force=True)
+        for stranger in strangers:
+            controller.client.remove_container(stranger["Id"], force=True)
     again(controller).check()
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
 
