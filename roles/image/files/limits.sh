@@ -23,11 +23,13 @@ read_limits() { # sets lifetime, began and idle, 0 where there is no limit, and 
             idle:*) idle=$first ;;
         esac
     done 2>/dev/null <"$config/limits"
-    for limit in "$lifetime" "$idle"; do
-        if [ "$limit" -gt 0 ] && [ "$limit" -lt 60 ]; then
-            interval=1
-        fi
-    done
+    # The login by which containers ask each other takes a tenth of a second of CPU, which must not count as use.
+    if [ "$idle" -gt 0 ] && [ "$idle" -lt 60 ]; then
+        interval=3
+    fi
+    if [ "$lifetime" -gt 0 ] && [ "$lifetime" -lt 60 ]; then
+        interval=1
+    fi
 }
 
 warn() { # TEXT: shows it in every terminal, and in the log. A terminal that nothing reads must not hold this up
