@@ -106,7 +106,7 @@ def test_works_again_after_a_restart(lab: Lab, images: dict[str, str], image: st
     wait_for_sshd(main)
     assert main.logs(stderr=False).decode().split() == ["work", "/home/work", "heard"]
     main.restart(timeout=10)
-    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    wait_for_sshd(main, starts=2)
 
     assert run(main, "ssh main1 cat times").split() == ["once"]
 
@@ -140,7 +140,7 @@ def test_the_command_waits_for_go_and_runs_once(lab: Lab, images: dict[str, str]
     assert exit_code(main) == "3"
     assert "said\n" in main.logs(stderr=False).decode()
     main.restart(timeout=10)
-    wait_for_sshd(main)
+    wait_for_sshd(main, starts=2)
     time.sleep(0.5)
     assert run(main, "cat times").split() == ["once"]
 
@@ -166,7 +166,7 @@ def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[
     until(lambda: run(main, "ls") != "", "the command runs")
     main.kill()
     main.start()
-    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    wait_for_sshd(main, starts=2)
     time.sleep(0.5)
     assert run(main, "cat times").split() == ["begun"]
     go(main)
@@ -179,7 +179,7 @@ def test_another_command_replaces_one_that_has_ended_also_after_a_restart(lab: L
     go(main)
     assert exit_code(main) == "3"
     main.restart(timeout=10)
-    until(lambda: main.logs().count(b"Server listening on 0.0.0.0") == 2, "sshd listens again")
+    wait_for_sshd(main, starts=2)
     script = "#!%s/bin/sh\nsleep 1.5; echo next >>~/times; exit 4\n" % RUNTIME
     for name, content in {"next_command": script, "next_timeout": "", "next": ""}.items():
         main.put_archive(STATE, Folder().add(name, content).bytes())
