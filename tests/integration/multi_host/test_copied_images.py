@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An image that a single host has reaches the others, also where the engines compute different IDs for it.
 
-AGENT_SUITES=bookworm,trixie,trixie+containerd makes hosts of which one has containerd's image store.
+With AGENT_SUITES=bookworm,trixie,trixie+containerd, one of the three hosts uses the image store of containerd.
 """
 
 from __future__ import annotations
