@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, shortened
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, plain, shortened
 
 Json = Dict[str, Any]
 _NEW = {"since": "1.1.0"}  # the metadata of a field that a release after 1.0.0 adds has that release
@@ -267,7 +267,7 @@ class Plan:
 
     def to_json(self) -> Json:
         """Plain lists and dicts, as JSON would give them back."""
-        document: Json = json.loads(json.dumps(asdict(self), default=dict))
+        document = plain(self)
         if not self.peers:
             del document["peers"]
         return {"schema": SCHEMA, **document}

@@ -2,11 +2,13 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Long texts that the containers of a session share, once in a document: lists of all hostnames, most of all."""
+"""Dataclasses as documents, and texts that the containers of a session share, once in a document: lists of hostnames, most of all."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import json
+from dataclasses import is_dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 Texts = Mapping[str, str]
@@ -67,3 +69,11 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
         {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
         for container in document["containers"]
     ]
+
+
+def plain(document: Any) -> Dict[str, Any]:
+    """A dataclass as plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
+    made: Dict[str, Any] = json.loads(
+        json.dumps(document, default=lambda part: vars(part) if is_dataclass(part) else dict(part))
+    )
+    return made

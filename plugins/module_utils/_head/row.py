@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -19,7 +20,22 @@ COLUMNS = (
     "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
     "request", "plan", "holder", "lease", "created", "changed",
 )  # fmt: skip
-_PARSERS: Dict[str, Callable[[Json], Any]] = {"request": Request.from_json, "plan": Plan.from_json, "holder": dict}
+
+
+@lru_cache(maxsize=256)
+def _request(text: str) -> Request | None:
+    """A request from its column: one decision reads the queue several times, and requests and plans never change."""
+    document = json.loads(text)
+    return None if document is None else Request.from_json(document)
+
+
+@lru_cache(maxsize=256)
+def _plan(text: str) -> Plan | None:
+    document = json.loads(text)
+    return None if document is None else Plan.from_json(document)
+
+
+_PARSERS: Dict[str, Callable[[str], Any]] = {"request": _request, "plan": _plan, "holder": json.loads}
 
 
 @dataclass
@@ -90,8 +106,7 @@ def values_of(row: Row) -> Tuple[Any, ...]:
 def row_of(values: Any) -> Row:
     pairs = dict(zip(COLUMNS, values))
     for name, parse in _PARSERS.items():
-        document = json.loads(pairs[name])
-        pairs[name] = None if document is None else parse(document)
+        pairs[name] = parse(pairs[name])
     return Row(**pairs)
 
 

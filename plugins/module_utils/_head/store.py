@@ -174,7 +174,7 @@ class Store:
         query = (
             "SELECT session, owner, began, ended, millicpus, memory, gpus FROM holding WHERE ended IS NULL OR ended > ?"
         )
-        return [Holding(*values) for values in self._db.execute(query, (since,))]
+        return [Holding._make(values) for values in self._db.execute(query, (since,))]
 
     def forget(self, row: Row) -> None:
         """Delete a session, its history and its launches."""

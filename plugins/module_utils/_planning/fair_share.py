@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Dict, Iterable, Iterator, List, Mapping, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
@@ -17,9 +18,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy i
 _GIB = float(1 << 30)
 
 
-@dataclass(frozen=True)
-class Holding:
-    """What a session has held for a time, in seconds since the epoch. ``ended`` is None while it holds it."""
+class Holding(NamedTuple):
+    """What a session has held for a time, in seconds since the epoch. ``ended`` is None while it holds it.
+
+    A decision reads those of months: a tuple is made in a fifth of the time of a frozen dataclass.
+    """
 
     session: str
     owner: str
@@ -99,11 +102,11 @@ def decayed_use(holdings: Iterable[Holding], half_life: float, now: float) -> Di
     the three counts.
     """
     use: Dict[str, float] = {}
+    rate = half_life / math.log(2.0)
     for one in holdings:
         weight = max(one.millicpus / 1000.0, one.memory / _GIB / 8.0, 10.0 * one.gpus)
         begun, over = max(0.0, now - one.began), 0.0 if one.ended is None else max(0.0, now - one.ended)
         # The integral of 2 ** (-age / half_life) over the time that it was held.
-        rate = half_life / 0.6931471805599453
         held = rate * (2.0 ** (-over / half_life) - 2.0 ** (-begun / half_life))
         use[one.owner] = use.get(one.owner, 0.0) + weight * held
     return use

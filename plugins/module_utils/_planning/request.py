@@ -13,12 +13,13 @@ specification from both.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import plain
 from ansible_collections.cluster.compute.plugins.module_utils._planning import (
     app_rules,
     mount_rules,
@@ -258,8 +259,7 @@ class Request(BoundedRequest):
     )
 
     def to_json(self) -> Json:
-        values = asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return plain(self)
 
     @classmethod
     def from_json(cls, data: Json) -> Request:
