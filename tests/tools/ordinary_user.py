@@ -27,7 +27,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from controller import ROOT, Controller, Done, run
+from controller import PATIENCE, ROOT, Controller, Done, run
 
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".cache", ".ansible", "__pycache__", "*.tar.gz")
 NOT_IN_STDLIB = shutil.ignore_patterns("test", "tests", "site-packages", "dist-packages", "config-*")
@@ -55,7 +55,7 @@ class OrdinaryUser:
         python = str(self.folder / "venv/bin/python")
         return self.run(group, controller, [python, "-m", "ansible", "playbook", *arguments])
 
-    def run(self, group: str, controller: Controller, command: Sequence[str]) -> Done:
+    def run(self, group: str, controller: Controller, command: Sequence[str], timeout: float = PATIENCE) -> Done:
         """Run a command without any privilege and without a way to gain one."""
         become = _setpriv(self.account, grp.getgrnam(group).gr_gid)
         checkout = self.folder / "checkout"
@@ -68,7 +68,7 @@ class OrdinaryUser:
             "LD_LIBRARY_PATH": str(self.folder / "python/lib"),
             "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
         }
-        return run([*become, *command], cwd=checkout, env=environment)
+        return run([*become, *command], cwd=checkout, env=environment, timeout=timeout)
 
 
 @contextlib.contextmanager

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import logins
 import pytest
 from controller import SMALL, Controller, Done
 from ordinary_user import OrdinaryUser, engine_group, ordinary_user, second_user
@@ -22,36 +24,61 @@ ASKED = [f"{name.removeprefix('session_')}={value}" for name, value in SMALL.ite
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """The program as a forced command of SSH starts it, as the service account."""
+    """The program of the front end, as sshd and sudo of this machine start it for accounts that have nothing else."""
 
     service: OrdinaryUser
     controller: Controller
-    group: str
+    port: int
 
-    def asked(self, owner: OrdinaryUser, command: str) -> Done:
-        program = str(self.service.folder / "checkout/extensions/front_end/cluster_session.py")
-        python = [str(self.service.folder / "venv/bin/python"), "-I", program, "--owner", owner.account.pw_name]
-        shell = ["sh", "-c", 'SSH_ORIGINAL_COMMAND=$1; export SSH_ORIGINAL_COMMAND; shift; exec "$@"', "sh", command]
-        return self.service.run(self.group, self.controller, [*shell, *python])
+    @property
+    def command(self) -> list[str]:
+        return ["/usr/bin/python3", "-I", str(self.service.folder / "checkout/extensions/front_end/cluster_session.py")]
+
+    def asked(self, owner: OrdinaryUser, *words: str, options: Sequence[str] = ()) -> Done:
+        """The answer to words that follow ``ssh cluster@controller``."""
+        known = self.service.folder / "known_hosts"
+        client = logins.ssh(owner.account, self.port, known, *options)
+        return self.run_as(owner, [*client, f"{self.service.account.pw_name}@127.0.0.1", *words])
+
+    def asked_by_sudo(self, owner: OrdinaryUser, *words: str, **environment: str) -> Done:
+        words = ("-u", self.service.account.pw_name, *self.command, *words)
+        return logins.sudo(owner.account, self.service.folder / "sudoers", words, environment)
+
+    def run_as(self, owner: OrdinaryUser, command: Sequence[str]) -> Done:
+        return owner.run(owner.own_group, self.controller, command)
+
+    def let_in(self, *owners: OrdinaryUser) -> None:
+        """The lines of docs/policy.md for each of these accounts."""
+        command, service = " ".join(self.command), self.service.account
+        keys = [
+            f'command="{command} --owner {owner.account.pw_name}",restrict,pty {logins.new_key(owner.account)}'
+            for owner in owners
+        ]
+        logins.authorize(service, keys)
+        rules = [f"{owner.account.pw_name} ALL=({service.pw_name}) NOPASSWD: {command} *" for owner in owners]
+        (self.service.folder / "sudoers").write_text("".join(f"{rule}\n" for rule in rules))
 
 
 @pytest.fixture(scope="module")
 def front_end(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FrontEnd]:
     if os.geteuid() != 0 or shutil.which("useradd") is None or not engine_host.startswith("unix://"):
         pytest.skip("this test needs root, useradd and an engine of this machine: it creates other users")
+    logins.check_installed()
     with ordinary_user() as service:
         made = Controller(service.folder / "controller", engine_host)
         own = service.home / "state"
         names = ("session_network_pool", "session_port_range", "agent_cpus", "agent_memory")
         common = {"session_state_dir": str(own), **{name: made.variables[name] for name in names}}
+        subprocess.run(["usermod", "--append", "--groups", engine_group(made), service.account.pw_name], check=True)
         try:
-            _install(service, own, common)
-            yield FrontEnd(service, made, engine_group(made))
+            _install(service, own, common, engine_host)
+            with logins.sshd(service.folder, service.account) as port:
+                yield FrontEnd(service, made, port)
         finally:
             made.clean()
 
 
-def _install(service: OrdinaryUser, state: Path, common: dict[str, object]) -> None:
+def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host: str) -> None:
     state.mkdir(mode=0o700)
     os.chown(state, service.account.pw_uid, service.account.pw_gid)
     (state / "policy.json").write_text(json.dumps(POLICY))
@@ -66,7 +93,7 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object]) -> N
         "inventory": str(service.folder / "checkout/playbooks/inventory/local.yml"),
         "artifacts": str(service.home / "sessions"),
         "variables_files": str(service.folder / "common.json"),
-        "environment": f"LD_LIBRARY_PATH={service.folder}/python/lib ANSIBLE_STDOUT_CALLBACK=default",
+        "environment": f"LD_LIBRARY_PATH={service.folder}/python/lib ANSIBLE_STDOUT_CALLBACK=default DOCKER_HOST={host}",
     }
     path = service.folder / "checkout/extensions/front_end/front_end.json"
     path.write_text(json.dumps(config))
@@ -75,48 +102,76 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object]) -> N
 
 def test_an_account_without_docker_has_sessions_of_its_own(front_end: FrontEnd) -> None:
     with second_user(front_end.service) as alice, second_user(front_end.service) as bob:
+        front_end.let_in(alice, bob)
         try:
-            _use(front_end, alice, bob)
+            _use(front_end, alice)
+            _try_to_reach_those_of_others(front_end, alice, bob)
+            _try_to_lift_limits(front_end, alice, bob)
         finally:
             ended = front_end.asked(alice, "end train")
         assert "Session train" in ended.check().text
         assert front_end.asked(alice, "enter train").code != 0
 
 
-def _use(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryUser) -> None:
-    launched = front_end.asked(alice, f"launch train lifetime=600 cluster_size=2 {' '.join(ASKED)}").check()
+def _use(front_end: FrontEnd, alice: OrdinaryUser) -> None:
+    launched = front_end.asked(alice, "launch", "train", "lifetime=600", "cluster_size=2", *ASKED).check()
     assert "Session train: RUNNING" in launched.text
     entered = front_end.asked(alice, "enter train -- sh -c 'hostname; ssh sub1 id -u'").check()
     assert entered.text.split() == ["main1", str(alice.account.pw_uid)]
     assert "train" in front_end.asked(alice, "list").check().text
+    by_sudo = front_end.asked_by_sudo(alice, "enter", "train", "--", "hostname")
+    assert by_sudo.check().text.split()[-1] == "main1"
 
-    # No session of another owner is seen, read, entered or ended.
+
+def _try_to_reach_those_of_others(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryUser) -> None:
+    """No session of another owner is seen, read, entered or ended."""
+    owner, service = alice.account.pw_name, front_end.service
     assert "train" not in front_end.asked(bob, "list").check().text
-    for command in ("enter train", "logs train", "launch train owner=" + alice.account.pw_name):
+    for command in ("enter train", f"enter ../{owner}/train", "logs train", f"launch train owner={owner}"):
         assert front_end.asked(bob, command).code != 0
     assert "There is no live session train" in front_end.asked(bob, "end train").check().text
+    # The owner is the caller, whatever the caller writes.
+    for words, environment in ((("enter", "train"), {"SUDO_USER": owner}), (("--owner", owner), {})):
+        assert front_end.asked_by_sudo(bob, *words, **environment).code != 0
+    # Neither login gives a shell, another program, another account or a tunnel.
+    assert "invalid choice: 'id'" in front_end.asked(bob, "id").text
+    assert front_end.asked(bob, options=["-W", f"127.0.0.1:{front_end.port}"]).code != 0
+    for target in (["/bin/sh", "-c", "id"], ["/usr/bin/python3", "-c", "pass"]):
+        words = ["-u", service.account.pw_name, *target]
+        refused = logins.sudo(bob.account, service.folder / "sudoers", words, {})
+        assert refused.code != 0
+        assert "a password is required" in refused.text
+    # The accounts have no access to the engine, and none to the files of the service account.
+    assert front_end.run_as(bob, ["sh", "-c", "test -w /var/run/docker.sock"]).code != 0
+    key = service.home / "sessions" / owner / "train/id_container"
+    assert key.exists()
+    for path in (service.home / "state/sessions.db", key):
+        assert "Permission denied" in front_end.run_as(bob, ["cat", str(path)]).text
 
-    # The limits of the site hold, and nothing that the caller writes lifts them or is evaluated.
+
+def _try_to_lift_limits(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryUser) -> None:
+    """The limits of the site hold, and nothing that the caller writes lifts them or is evaluated."""
+    lifts = json.dumps({"session_state_dir": "/tmp/mine", "session_owner": bob.account.pw_name})
     for words, sentence in (
-        ("", "session_lifetime: 0: must be from 1 to 3600 seconds (policy of this site)"),
-        ("lifetime=60 cluster_size=3", "permits " + alice.account.pw_name + " 2 at a time"),
+        ([], "session_lifetime: 0: must be from 1 to 3600 seconds (policy of this site)"),
+        (["lifetime=60", "cluster_size=3"], "permits " + alice.account.pw_name + " 2 at a time"),
+        # As in docs/policy.md: ssh joins its words, so that quotes of the caller's shell are not enough.
         (
-            'lifetime=60 mounts=[{"source":"/","target":"/h"}]'.replace('"', '\\"'),
+            ["lifetime=60", """'mounts=[{"source": "/", "target": "/h"}]'"""],
             "must be a permitted folder: there is none",
         ),
-        ("lifetime=60 state_dir=/tmp/mine", "must be VARIABLE=VALUE"),
-        ('lifetime=60 \'command={{ lookup("pipe", "id") }}\'', "must not contain {{"),
+        (["lifetime=60", "state_dir=/tmp/mine"], "must be VARIABLE=VALUE"),
+        (["lifetime=60", "--extra-vars", f"'{lifts}'"], "must be VARIABLE=VALUE"),
+        (["lifetime=60", f"'--extra-vars={lifts}'"], "must be VARIABLE=VALUE"),
+        (["lifetime=60", "-e", "session_lifetime=9999"], "must be VARIABLE=VALUE"),
+        (["lifetime=60", """'command={{ lookup("pipe", "id") }}'"""], "must not contain {{"),
     ):
-        refused = front_end.asked(alice, f"launch other {words} {' '.join(ASKED)}")
+        refused = front_end.asked(alice, "launch", "other", *words, *ASKED)
         assert refused.code != 0
         assert sentence in " ".join(refused.text.split()), refused.text
-    waits = front_end.asked(alice, f"launch other lifetime=60 {' '.join(ASKED)}").check()
-    assert "has 2 of the 2 containers that the policy of this site permits, and it needs 1" in " ".join(
-        waits.text.split()
-    )
+    refused = front_end.asked_by_sudo(alice, "launch", "other", "lifetime=60", "--extra-vars", lifts)
+    assert "must be VARIABLE=VALUE" in refused.text
+    waits = front_end.asked(alice, "launch", "other", "lifetime=60", *ASKED).check()
+    reason = "has 2 of the 2 containers that the policy of this site permits, and it needs 1"
+    assert reason in " ".join(waits.text.split())
     front_end.asked(alice, "end other").check()
-
-    # The account itself has no access to the engine, and none to the files of the service account.
-    own = [alice.own_group, front_end.controller]
-    assert alice.run(*own, ["sh", "-c", "test -w /var/run/docker.sock"]).code != 0
-    assert alice.run(*own, ["sh", "-c", f"cat {front_end.service.home}/state/sessions.db"]).code != 0

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Logins of accounts of this machine, as a site has them: Debian's sshd with keys, and sudo with a rule."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from controller import Done, run
+
+SSHD, SUDO = "/usr/sbin/sshd", "/usr/bin/sudo"
+# The folder that sshd needs, which its service creates.
+EMPTY = Path("/run/sshd")
+PATIENCE = 30
+
+
+def check_installed() -> None:
+    """Fail if a program is missing: without it nothing would be tested."""
+    missing = [path for path in (SSHD, SUDO) if not Path(path).exists()]
+    assert not missing, f"{' and '.join(missing)} missing: apt-get install -y openssh-server sudo"
+
+
+def new_key(account: pwd.struct_passwd) -> str:
+    """A new key in the home folder of an account; the line of its public half."""
+    path = Path(account.pw_dir) / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", account.pw_name, "-f", path], check=True)
+    os.chown(path, account.pw_uid, account.pw_gid)
+    return path.with_suffix(".pub").read_text().strip()
+
+
+def authorize(account: pwd.struct_passwd, lines: Sequence[str]) -> None:
+    """Write the authorized_keys of an account, which only root can change."""
+    folder = Path(account.pw_dir) / ".ssh"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    (folder / "authorized_keys").write_text("".join(f"{line}\n" for line in lines))
+
+
+@contextlib.contextmanager
+def sshd(folder: Path, account: pwd.struct_passwd) -> Iterator[int]:
+    """The port of an sshd that lets this account in, by keys alone."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = int(listening.getsockname()[1])
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "host_key"], check=True)
+    # Without a password, and not locked: the sshd of a site asks PAM, which not every container lets it do.
+    subprocess.run(["usermod", "--password", "*", account.pw_name], check=True)
+    public = (folder / "host_key.pub").read_text()
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}")
+    options = {
+        "ListenAddress": f"127.0.0.1:{port}",
+        "HostKey": folder / "host_key",
+        "PidFile": "none",
+        "UsePAM": "no",
+        "PasswordAuthentication": "no",
+        "KbdInteractiveAuthentication": "no",
+        "AllowUsers": account.pw_name,
+    }
+    (folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in options.items()))
+    EMPTY.mkdir(mode=0o755, exist_ok=True)
+    command = [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")]
+    with (
+        (folder / "sshd.log").open("wb") as log,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
+    ):
+        try:
+            _await(port, process, folder / "sshd.log")
+            yield port
+        finally:
+            process.terminate()
+
+
+def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"sshd did not start: {log.read_text()}")
+
+
+def ssh(account: pwd.struct_passwd, port: int, known_hosts: Path, *options: str) -> list[str]:
+    """The ssh command of the owner of a key, up to the name of the other account."""
+    checks = ["-o", f"UserKnownHostsFile={known_hosts}", "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes"]
+    return ["ssh", "-F", "none", "-i", f"{account.pw_dir}/id", "-p", str(port), *checks, *options]
+
+
+def sudo(account: pwd.struct_passwd, rules: Path, words: Sequence[str], environment: Mapping[str, str]) -> Done:
+    """Run sudo as an account, with these rules in place of the machine's; no other process sees them."""
+    rules.chmod(0o440)
+    become = f"setpriv --reuid={account.pw_uid} --regid={account.pw_gid} --clear-groups"
+    script = f"mount --bind {shlex.quote(str(rules))} /etc/sudoers && exec {become} {SUDO} -n {shlex.join(words)}"
+    own = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": account.pw_dir, **environment}
+    return run(["unshare", "--mount", "sh", "-c", script], cwd="/", env=own)
