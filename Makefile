@@ -9,7 +9,10 @@ MAKEFLAGS += --no-print-directory
 # The first Python on the path that is new enough for the controller side of Ansible.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
-PIP := .venv/bin/pip install --quiet --disable-pip-version-check
+# Only files whose digests are in the lock: `make lock` writes the locks.
+PIP := bin/pip install --quiet --disable-pip-version-check
+BY_DIGEST := $(PIP) --require-hashes
+NO_PYTHON := Python 3.11 or newer is required and was not found: apt-get install -y python3 python3-venv
 PLAY := .venv/bin/ansible-playbook
 DEMO := -e session_name=demo
 COLLECTION := ansible_collections.cluster.compute.plugins
@@ -119,11 +122,16 @@ large: .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itse
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
 	@tests/tools/with_engine.py python tests/tools/matrix.py $(ARGS)
 
-# Tools whose requirements differ from those of .venv have virtual environments of their own.
+# Tools whose requirements differ from those of .venv have virtual environments of their own. Those of `make test` have locks.
+OWN_VENV = test -n "$(PYTHON)" || { echo "$(NO_PYTHON)" >&2; exit 1; }; $(PYTHON) -m venv --clear .cache/$*
+.cache/%/.ready: tests/requirements/%.lock
+	@$(OWN_VENV)
+	@.cache/$*/$(BY_DIGEST) -r $<
+	@touch $@
+
 .cache/%/.ready: tests/requirements/%.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required and was not found: apt-get install -y python3 python3-venv" >&2; exit 1; }
-	@$(PYTHON) -m venv --clear .cache/$*
-	@.cache/$*/bin/pip install --quiet --disable-pip-version-check -r $<
+	@$(OWN_VENV)
+	@.cache/$*/$(PIP) -r $<
 	@touch $@
 
 molecule: .venv/.tested  ## Run the molecule scenarios on agents created for the run
@@ -137,9 +145,12 @@ $(MOLECULE): .venv/.tested
 docs-site: .venv/.tested .cache/docs-site/.ready  ## Build the documentation as web pages in build/site
 	@tests/tools/docs_site.sh .cache/docs-site build/site
 
-.PHONY: variables
+.PHONY: variables lock
 variables: .venv/.tested  ## Write the role's argument specification from the declaration of its variables
 	@python tests/tools/variables.py
+
+lock: .cache/uv/.ready  ## Write the locks from the requirements (LOCK_OPTIONS=--upgrade for the newest versions)
+	@tests/tools/lock_requirements.sh .cache/uv
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -150,15 +161,15 @@ clean:  ## Remove the files that make created here (sessions and agents stay)
 .PHONY: .venv
 .venv: .venv/.ready
 
-.venv/.ready: requirements.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required and was not found: apt-get install -y python3 python3-venv" >&2; exit 1; }
+.venv/.ready: requirements.lock
+	@test -n "$(PYTHON)" || { echo "$(NO_PYTHON)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: apt-get install -y python3-venv" >&2; exit 1; }
 	@echo "Creating .venv (ansible-core, the Docker SDK, paramiko) …"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -r requirements.txt
+	@.venv/$(BY_DIGEST) -r $<
 	@touch $@
 
-.venv/.tested: .venv/.ready requirements-dev.txt
+.venv/.tested: .venv/.ready requirements-dev.lock
 	@echo "Adding the test tools to .venv …"
-	@$(PIP) -r requirements-dev.txt
+	@.venv/$(BY_DIGEST) -r requirements-dev.lock
 	@touch $@
