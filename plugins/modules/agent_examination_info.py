@@ -154,6 +154,10 @@ report:
       returned: when the agent is reachable
       type: dict
       sample: {neighbours: 1024, processes: 4194304, inotify: 128, files: 1048576}
+    bridge_filter:
+      description: Whether packets between the ports of a bridge pass iptables (C(net.bridge.bridge-nf-call-iptables)).
+      returned: when the agent is reachable
+      type: bool
     gpus:
       description: The number of device nodes of NVIDIA GPUs on the host.
       returned: when the agent is reachable

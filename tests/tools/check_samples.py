@@ -56,6 +56,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "log_driver": "json-file",
         "storage": "overlay2 on extfs",
         "mtu": 1500,
+        "bridge_filter": True,
         "esp": True,
         "esp_reason": "taken",
         "clock": 0.0,

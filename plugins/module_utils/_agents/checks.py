@@ -204,6 +204,17 @@ def _esp(report: Json, required: Requirements) -> Verdict:
     )
 
 
+def _bridge_filter(report: Json, _required: Requirements) -> Verdict:
+    """On docker_gwbridge, where containers of overlays reach the outside, rules of iptables keep them apart."""
+    if report["bridge_filter"]:
+        return OK, "iptables sees bridged packets", ""
+    return (
+        WARN,
+        "iptables does not see bridged packets: containers of different sessions reach each other on docker_gwbridge",
+        "load the module br_netfilter and set net.bridge.bridge-nf-call-iptables=1 with sysctl, now and at each start",
+    )
+
+
 _ALONE: Tuple[Check, ...] = (
     ("engine", _engine),
     ("api", _api),
@@ -222,7 +233,7 @@ _ALONE: Tuple[Check, ...] = (
     ("pool", _pool),
     ("nfs", _nfs),
 )
-_AMONG_OTHERS: Tuple[Check, ...] = (("mtu", _mtu), ("encryption", _esp))
+_AMONG_OTHERS: Tuple[Check, ...] = (("mtu", _mtu), ("bridge filter", _bridge_filter), ("encryption", _esp))
 
 
 def _numbers(version: str) -> Tuple[int, ...]:

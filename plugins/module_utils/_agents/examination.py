@@ -86,6 +86,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "cgroup_driver": str(info.get("CgroupDriver") or ""),
         "systemd": host.has_systemd(),
         "kernel": host.kernel_limits(options["docker_host"]),
+        "bridge_filter": host.has_bridge_filter(),
         "gpus": len(host.gpu_nodes()),
         "amd_gpus": len(amd_gpus()),
         "gpu_runtime": "nvidia" in (info.get("Runtimes") or {}),

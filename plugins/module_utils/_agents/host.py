@@ -76,6 +76,11 @@ def kernel_limits(docker_host: str = "", proc: str = "/proc") -> Dict[str, int]:
     return {name: amount for name, amount in {**found, "files": files}.items() if amount > 0}
 
 
+def has_bridge_filter(proc: str = "/proc") -> bool:
+    """Whether packets between the ports of a bridge pass iptables; without the module br_netfilter they do not."""
+    return read("%s/sys/net/bridge/bridge-nf-call-iptables" % proc).strip() == "1"
+
+
 def needed_addresses(proc: str = "/proc", etc: str = "/etc") -> List[str]:
     """Addresses that this host must go on reaching: its gateways, its name servers, and the other end of its SSH connection."""
     gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows("%s/net/route" % proc)}

@@ -44,7 +44,7 @@ def test_a_single_agent_needs_no_swarm_and_no_ports() -> None:
     alone = report(1, swarm=swarm(1, "", state="inactive", manager=False), esp=None)
     findings = diagnose([alone], {}, Requirements())
     assert not_ok(findings) == []
-    assert not {"swarm", "quorum", "udp 4789", "encryption", "mtu"} & {one.check for one in findings}
+    assert not {"swarm", "quorum", "udp 4789", "encryption", "mtu", "bridge filter"} & {one.check for one in findings}
 
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -78,6 +78,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
+    "bridge filter": ({"bridge_filter": False}, WARN, "iptables does not see bridged packets: containers of different sessions", "load the module br_netfilter"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
     "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),
     "swarm": ({"swarm": swarm(2, "other", managers=[])}, FAIL, "in another Swarm (other, the head's is home)", "run docker swarm leave --force on that host"),

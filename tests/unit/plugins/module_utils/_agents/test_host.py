@@ -62,6 +62,13 @@ def test_limits_of_the_kernel(tmp_path: Path) -> None:
     assert host.kernel_limits(proc=str(tmp_path)) == {"neighbours": 1024, "processes": 4194304}
 
 
+@pytest.mark.parametrize(("content", "is_on"), [("1\n", True), ("0\n", False), (None, False)])
+def test_whether_iptables_sees_bridged_packets(content: str | None, is_on: bool, tmp_path: Path) -> None:
+    if content is not None:
+        write(tmp_path, "sys/net/bridge/bridge-nf-call-iptables", content)
+    assert host.has_bridge_filter(str(tmp_path)) == is_on
+
+
 def test_nothing_to_read(tmp_path: Path) -> None:
     nowhere = str(tmp_path)
     assert host.kernel_limits(proc=nowhere) == {}
