@@ -48,7 +48,7 @@ LAUNCHING = {
 }
 ENDING = {
     "after the reports": "Collecting agent reports",
-    "after the logs": "Reading logs",
+    "after its record": "Ending the session",
     "after the removal": "Removing",
 }
 FAULTS: Tuple[Fault, ...] = (

@@ -9,6 +9,7 @@ import doctest
 import json
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _drill_faul
 from ansible_collections.cluster.compute.plugins.plugin_utils._drill import Drill, quoted
 from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Settings
 from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import PHASES
 
+TASKS = Path(__file__).resolve().parents[4] / "roles/session/tasks"
 DISK, DOCKER = "disk of the head full", "docker"
 STRANGER = "id1 alice alice.train.main1 running"
 
@@ -185,6 +188,29 @@ def test_every_fault_has_an_action_and_a_name_of_its_own() -> None:
     assert all(callable(getattr(Drill, fault.action)) for fault in faults.FAULTS)
     with pytest.raises(InputError, match="drill_faults: 'earthquake': must be a fault of the drill: sub killed, "):
         faults.chosen(["earthquake"])
+
+
+@pytest.mark.parametrize(
+    ("phases", "files"),
+    [
+        (faults.LAUNCHING, ("provision", "main", "collect_reports", "place", "deploy")),
+        (faults.ENDING, ("collect_reports", "terminate_one", "remove")),
+    ],
+)
+def test_a_fault_strikes_after_a_phase_that_the_tasks_begin(phases: dict[str, str], files: tuple[str, ...]) -> None:
+    """A phase that no task begins is never at its end."""
+    begun = {phase for name in files for phase in phases_of(TASKS / f"{name}.yml")}
+    assert [phase for phase in phases.values() if not any(one.startswith(phase) for one in begun)] == []
+
+
+def phases_of(path: Path) -> set[str]:
+    """The phases that the tasks of a file begin by their actions."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    actions = [
+        (line.strip()[:-1].rpartition(".")[2], after) for line, after in pairwise(lines) if "cluster.compute." in line
+    ]
+    found = [(name, after.partition("state: ")[2].strip()) for name, after in actions]
+    return {PHASES.get(one) or PHASES.get((one[0], ""), "") for one in found}
 
 
 def test_the_table() -> None:
