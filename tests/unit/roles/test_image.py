@@ -2,17 +2,21 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Expressions of the role image."""
+"""Expressions and scripts of the role image."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-TASKS = Path(__file__).resolve().parents[3] / "roles" / "image" / "tasks"
+ROLE = Path(__file__).resolve().parents[3] / "roles" / "image"
+TASKS = ROLE / "tasks"
 
 
 def test_each_argument_of_a_build_is_an_option_with_its_value() -> None:
@@ -34,3 +38,18 @@ def trusted(expression: str) -> str:
         return expression
     marked: str = trust_as_template(expression)
     return marked
+
+
+@pytest.mark.parametrize(("programs", "bans"), [(("sshd",), True), (("sshd", "sshd-session", "sshd-auth"), False)])
+def test_an_sshd_that_bans_addresses_bans_none(programs: tuple[str, ...], bans: bool, tmp_path: Path) -> None:
+    """All clients of a published port can have the address of the gateway, that of the owner included."""
+    found = re.search(r"^run_sshd\(\) \{.*?^\}$", (ROLE / "files/init.sh").read_text(), re.DOTALL | re.MULTILINE)
+    assert found
+    (tmp_path / "libexec").mkdir()
+    for name in programs:
+        (tmp_path / "libexec" / name).write_text('#!/bin/sh\necho "$@"\n')
+        (tmp_path / "libexec" / name).chmod(0o755)
+    script = f"runtime={tmp_path}\nsshd_settings() {{ echo settings; }}\n{found.group()}\nrun_sshd\n"
+    said = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=60).stdout
+    assert said.startswith("-D -e -f settings")
+    assert ("-o PerSourcePenalties=no" in said) != bans
