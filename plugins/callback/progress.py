@@ -56,7 +56,8 @@ class CallbackModule(DefaultCallback):
         self._pid = os.getpid()
         self._stopped = threading.Event()
         self._begun = False
-        self._before: Any = None
+        self._before: Dict[int, Any] = {}
+        self._is_interrupted = False
 
     # Output
 
@@ -99,7 +100,8 @@ class CallbackModule(DefaultCallback):
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
         with suppress(ValueError):  # only the main thread has signals
-            self._before = signal.signal(signal.SIGTERM, self._on_termination)
+            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
+            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         if self._is_quiet():
@@ -108,6 +110,8 @@ class CallbackModule(DefaultCallback):
             super().v2_playbook_on_play_start(play)
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        if self._is_interrupted:
+            raise KeyboardInterrupt
         if not self._is_quiet():
             super().v2_playbook_on_task_start(task, is_conditional)
             return
@@ -221,8 +225,18 @@ class CallbackModule(DefaultCallback):
         if os.getpid() == self._pid and not self._progress.is_finished:
             self._progress.is_finished = True
             os.write(2, ("%s%s\n" % (CLEAR if self._is_live else "", self._progress.interrupted())).encode())
-        if callable(self._before):
-            self._before(number, frame)
+        self._pass_on(number, frame)
+
+    def _on_interrupt(self, number: int, frame: Any) -> None:
+        """Ansible raises KeyboardInterrupt. Python ignores it in some places, such as a fork: the next task raises it again."""
+        self._is_interrupted = True
+        self._pass_on(number, frame)
+
+    def _pass_on(self, number: int, frame: Any) -> None:
+        """What the signal did before."""
+        before = self._before.get(number)
+        if callable(before):
+            before(number, frame)
         else:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run that is interrupted ends, whatever Python does at that moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule
+
+# Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
+SWALLOWED = """
+import os, signal
+os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT) or sum(range(9)))
+if not os.fork():
+    os._exit(0)
+print("goes on")
+"""
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def test_an_interrupt_that_python_ignores_ends_the_run_at_the_next_task(
+    handlers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.Thread.start", lambda _thread: None)
+    monkeypatch.setattr("atexit.register", lambda _function: None)
+    asked: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
+    callback: Any = CallbackModule()
+    callback.v2_playbook_on_start(None)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert asked == [signal.SIGINT]
+    with pytest.raises(KeyboardInterrupt):
+        callback.v2_playbook_on_task_start(None, False)
+
+
+def test_python_ignores_an_interrupt_during_a_fork() -> None:
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert "KeyboardInterrupt" in done.stderr
