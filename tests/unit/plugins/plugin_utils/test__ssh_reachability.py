@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import (
     MOST_BYTES,
+    BoundedSocket,
     SshEndpoint,
     reach,
 )
@@ -217,3 +218,16 @@ def test_a_server_whose_banner_never_ends_is_given_up(tmp_path: Path) -> None:
     with listening(serve) as port:
         assert "refuses the ssh login of work" in answer_of(port, tmp_path, "ssh-ed25519 AAAA")
     assert sent < 4 * MOST_BYTES
+
+
+@pytest.mark.parametrize(("seconds", "most", "read"), [(60.0, 8, 8), (0.0, 1 << 20, 0)])
+def test_a_connection_yields_bounded_bytes_until_its_deadline(
+    seconds: float, most: int, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability.MOST_BYTES", most)
+    ours, theirs = socket.socketpair()
+    with theirs, BoundedSocket(ours, time.monotonic() + seconds) as connection:
+        theirs.send(b"x" * 64)
+        theirs.shutdown(socket.SHUT_WR)
+        received = list(iter(lambda: connection.recv(4), b""))
+    assert len(b"".join(received)) == read
