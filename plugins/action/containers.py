@@ -38,6 +38,7 @@ class ActionModule(ComputeAction):
         args["bundle"] = own.bundle(str(args.get("agent")))
         result = self.module("containers", with_part(args), task_vars)
         if result.get("failed"):
+            own.forget()
             return result
         route = reports.route_to(plan.main.agent, address, task_vars)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)

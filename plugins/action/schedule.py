@@ -31,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
+from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
 from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
@@ -76,7 +77,16 @@ class ActionModule(ComputeAction):
             artifacts.record_command("", "")
         if result.get("plan"):
             self._complete(result, request, statuses, task_vars)
+        if result.get("outcome") == "running":
+            result.update(self._restore(result, artifacts, task_vars))
         return result
+
+    def _restore(self, result: Json, artifacts: Artifacts, task_vars: Json) -> Json:
+        """Nothing is missing on the agents; files on the controller may be."""
+        plan, address = Plan.from_json(result["plan"]), str(result["deployment"]["address"])
+        route = reports.route_to(plan.main.agent, address, task_vars)
+        restored = restore(plan, result["session"], artifacts, address, route, check=self._task.check_mode)
+        return {**restored, "warnings": [*(result.get("warnings") or ()), *(restored.get("warnings") or ())]}
 
     def _notify(self, result: Json, task_vars: Json) -> None:
         """A queued session that cannot be launched, and sessions that have ended by themselves."""

@@ -29,6 +29,7 @@ class ActionModule(ComputeAction):
             args.update(agent=agent, plan=plan.part(agent), bundle=own.bundle(agent))
             result = self.module("ssh", args, task_vars)
         if result.get("failed"):
+            own.forget()
             return result
         route = reports.route_to(plan.main.agent, address, task_vars)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)

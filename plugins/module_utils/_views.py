@@ -141,6 +141,8 @@ def _state(scheduled: Json, check_mode: bool) -> str:
     apps = ", ".join("app %s" % name for name in scheduled.get("failed_apps") or ())
     if scheduled["outcome"] == "running" and apps:
         return "RUNNING, %s %s" % (apps, "would be started again" if check_mode else "started again")
+    if scheduled["outcome"] == "running" and scheduled.get("restored_files"):
+        return "RUNNING, its files on this controller %s written again" % ("would be" if check_mode else "are")
     if scheduled["outcome"] == "running":
         return "RUNNING, nothing to do"
     if scheduled["outcome"] == "repair":

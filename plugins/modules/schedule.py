@@ -196,6 +196,11 @@ avoided:
       description: The ports.
       type: list
       elements: int
+restored_files:
+  description: Files of the running session on the controller that were lost and are written again.
+  type: list
+  elements: str
+  returned: when files were lost, and the file C(identity) was not
 network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int

@@ -30,12 +30,19 @@ class SessionIdentity:
     plan: Plan
     artifacts: Artifacts
     identity: Identity
+    is_new: bool = False
 
     @classmethod
     def of(cls, plan: Plan, artifacts: Artifacts, *, check: bool) -> SessionIdentity:
         """The identity of the session's folder, made if it is missing. In check mode, a new one is not stored."""
+        is_new = artifacts.identity(plan.session.id, create=False) is None
         found = artifacts.identity(plan.session.id, create=not check)
-        return cls(plan, artifacts, found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id))
+        return cls(plan, artifacts, found or Identity(secrets.token_bytes(SECRET_BYTES), plan.session.id), is_new)
+
+    def forget(self) -> None:
+        """Remove keys that were made for a call that has failed: where the session runs with others, they would hide that."""
+        if self.is_new:
+            self.artifacts.remove(self.plan.session.id)
 
     def bundle(self, agent: str) -> str:
         """The keys and texts for the containers of an agent, as an option that is never logged."""

@@ -78,6 +78,32 @@ def test_main_removed(controller: Controller, session: Session) -> None:
     assert [row[1:3] for row in controller.rows()] == [("RUNNING", 0)]
 
 
+def test_files_lost_on_the_controller_are_written_again(controller: Controller, session: Session) -> None:
+    before, document = session.containers(), session.document
+    for name in ("id_container", "known_hosts", "session.json", "ssh_config"):
+        (session.folder / name).unlink()
+    restored = again(controller).check()
+    assert "Session mends: RUNNING, its files on this controller are written again" in restored.text
+    assert session.containers() == before
+    assert session.document["containers"] == document["containers"]
+    assert session.say("sub1", "ssh sub3 hostname") == "sub3"
+
+
+def test_keys_lost_on_the_controller_are_named_and_never_replaced(controller: Controller, session: Session) -> None:
+    """A launch cannot tell a folder that was lost from one that another controller has."""
+    before = session.containers()
+    kept = session.folder.rename(session.folder.with_name("kept"))
+    same = again(controller).check()
+    assert f"Session mends runs, but {session.folder} does not have its keys" in " ".join(same.text.split())
+    controller.client.remove_container(before["sub2"]["Id"], force=True)
+    failed = again(controller)
+    assert failed.code == 2
+    assert "with an identity that this controller does not have; repair it from the controller that" in failed.message
+    assert not session.folder.exists(), "keys that fit no container would hide the reason from the next command"
+    kept.rename(session.folder)
+    assert "Session mends: RUNNING, sub2 brought back" in again(controller).check().text
+
+
 def test_a_repair_that_fails_leaves_it_as_it_was(controller: Controller, session: Session) -> None:
     before = session.containers()
     controller.client.remove_container(before["sub2"]["Id"], force=True)

@@ -107,6 +107,12 @@ def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check
     assert (lines[-1] == enter) == (not check)
 
 
+@pytest.mark.parametrize(("check", "verb"), [(False, "are"), (True, "would be")])
+def test_a_summary_names_files_that_were_lost(check: bool, verb: str) -> None:
+    lines = summary(scheduled("running", restored_files=["ssh_config"]), "/tmp", check)
+    assert "RUNNING, its files on this controller %s written again" % verb in lines[0]
+
+
 def test_a_whole_summary() -> None:
     assert summary(scheduled("placed", with_apps(THREE)), "/tmp/x") == [
         "Session train: RUNNING (cluster session, multi-node)",

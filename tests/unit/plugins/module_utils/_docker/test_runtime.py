@@ -139,6 +139,18 @@ def test_a_runtime_is_installed_once_and_a_half_filled_volume_again() -> None:
     assert newest(engine.runtime_volumes(), SCRIPTS.edition) == name
 
 
+def test_another_image_fills_another_volume_and_a_session_keeps_its_own() -> None:
+    engine = Engine()
+    old = install(engine)["volume"]
+    engine.mounted = (old,)
+    engine.image = lambda _name: {"RootFS": {"Layers": ["of today"]}, "Config": {}}  # type: ignore[method-assign]
+    renewed = install(engine)
+    assert (renewed["changed"], renewed["removed"]) == (True, [])
+    assert set(engine.kept) == {name + end for name in (old, renewed["volume"]) for end in ("", COMPLETE)}
+    engine.mounted = ()
+    assert install(engine)["removed"] == [old]
+
+
 def test_a_mounted_volume_that_lost_its_mark_gets_it_again() -> None:
     engine = Engine()
     name = install(engine)["volume"]
