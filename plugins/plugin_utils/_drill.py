@@ -18,6 +18,7 @@ from typing import Callable, Dict
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import IDENTITY
 from ansible_collections.cluster.compute.plugins.plugin_utils._drill_faults import (
     FAILED,
     NOT_RUN,
@@ -89,6 +90,16 @@ class Drill(Steps):
         self._end(name)
         return repaired
 
+    def all_killed(self, name: str, _detail: str) -> str:
+        """Every container ends at once, as after a restart of their hosts: the next launch repairs the session."""
+        self._launch(name)
+        for container in self._document(name)["containers"]:
+            self.runs.docker(container["agent"], "kill %s.%s.%s" % (self.settings.owner, name, container["hostname"]))
+        repaired = self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return repaired
+
     def kill_launch(self, name: str, detail: str) -> str:
         """The controller of a launch is killed: the same command launches the session."""
         self._interrupt("cluster_session", name, detail)
@@ -152,6 +163,18 @@ class Drill(Steps):
             raise ComputeError("A command ran in %s, although its keys are lost." % name)
         self._end(name)
         return self.runs.message(ended)
+
+    def files_lost(self, name: str, _detail: str) -> str:
+        """The controller loses all files of a running session but the secret: the next launch writes them again."""
+        self._launch(name)
+        folder = os.path.join(self.settings.folder, name)
+        for file in os.listdir(folder):
+            if file != IDENTITY:
+                os.unlink(os.path.join(folder, file))
+        repaired = self._launch(name, "repair")
+        self._must_answer(name)
+        self._end(name)
+        return repaired
 
     def store_lost(self, name: str, _detail: str) -> str:
         """The head loses its store: sessions are found by their labels. The drill uses a store of its own for this."""
