@@ -77,7 +77,7 @@ class ActionModule(ComputeAction):
             artifacts.record_command("", "")
         if result.get("plan"):
             self._complete(result, request, statuses, task_vars)
-        if result.get("outcome") == "running":
+        if result.get("plan") and result.get("outcome") == "running":
             result.update(self._restore(result, artifacts, task_vars))
         return result
 

@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.callback.progress import Callba
 # Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
 SWALLOWED = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT) or sum(range(9)))
 if not os.fork():
     os._exit(0)
