@@ -93,7 +93,10 @@ class Progress:
 
     def _phase_of(self, task: TaskFacts) -> str:
         kind = task.action[len(COLLECTION) :] if task.action.startswith(COLLECTION) else ""
-        phase = PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or ROLES.get(task.role, "")
+        own = ROLES.get(task.role, "")
+        if kind == "session_request" and own:  # the request of a launch is checked already
+            return own
+        phase = PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or own
         return phase.format(what=self.what)
 
     def end(self, now: float) -> List[str]:

@@ -32,6 +32,14 @@ def test_tasks_without_a_phase_of_their_own_belong_to_the_one_before() -> None:
     assert progress.phase == "Collecting agent reports"
 
 
+def test_the_choice_of_an_environment_is_part_of_its_build() -> None:
+    progress = Progress()
+    progress.start(REPORT, 0.0)
+    choose = TaskFacts("Choose the environments", "cluster.compute.session_request", role="cluster.compute.image")
+    progress.start(choose, 1.0)
+    assert progress.phase == "Preparing the image"
+
+
 def test_after_the_placement_phases_name_what_is_launched() -> None:
     progress = Progress()
     progress.start(PLACE, 0.0)
