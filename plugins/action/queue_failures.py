@@ -17,10 +17,17 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        failures = list(args.get("previous") or [])
-        if args.get("failure"):
-            failures.append(_sentence(args, task_vars.get(reports.FAILURE) or {}))
-        return {"changed": False, "failures": failures}
+        failures, kind = list(args.get("previous") or []), args.get("failure")
+        failed = task_vars.get(reports.FAILURE) or {}
+        if kind == "repair":
+            return {"changed": False, "failures": failures, "unrepaired": _unrepaired(str(args["session"]), failed)}
+        added = [_sentence(args, failed)] if kind else []
+        return {"changed": False, "failures": failures + added, "unrepaired": ""}
+
+
+def _unrepaired(session: str, failed: Json) -> str:
+    prefix, why = "Session %s was not repaired" % session, str(failed.get("msg") or "an agent failed.")
+    return why if why.startswith(prefix) else "%s: %s" % (prefix, why)
 
 
 def _sentence(args: Json, failed: Json) -> str:

@@ -22,11 +22,12 @@ options:
   failure:
     description:
       - What has failed. If not set, no failure is added.
+      - A V(repair) that fails is no failure of the pass. The session runs as before, and the next pass tries again.
     type: str
-    choices: [launch, termination, upkeep]
+    choices: [launch, repair, termination, upkeep]
   session:
     description:
-      - The name of the session, with O(failure=launch).
+      - The name of the session, with O(failure=launch) and O(failure=repair).
     type: str
 extends_documentation_fragment:
   - cluster.compute.attributes
@@ -61,13 +62,17 @@ failures:
   type: list
   elements: str
   returned: success
+unrepaired:
+  description: The sentence of a repair that failed, with O(failure=repair); empty otherwise.
+  type: str
+  returned: success
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 ARGUMENT_SPEC = {
     "previous": {"type": "list", "elements": "str", "default": []},
-    "failure": {"type": "str", "choices": ["launch", "termination", "upkeep"]},
+    "failure": {"type": "str", "choices": ["launch", "repair", "termination", "upkeep"]},
     "session": {"type": "str"},
 }
 
@@ -76,7 +81,7 @@ def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
         argument_spec=ARGUMENT_SPEC,
-        required_if=[("failure", "launch", ["session"])],
+        required_if=[("failure", "launch", ["session"]), ("failure", "repair", ["session"])],
         supports_check_mode=True,
     )
     module.fail_json(msg="cluster.compute.queue_failures runs on the controller: call it in a task, by its full name.")

@@ -38,12 +38,19 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
         if limit_reached(session["containers"]):
             continue
         is_lacking = bool(session["degraded"] or failed_apps(session["containers"]))
-        back = _WHOLE if row.reason.startswith(_DEGRADED) else _WELL
+        noted = _last_note(store, row)
+        back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
-        if reason != row.reason and (is_lacking or row.reason.startswith((_DEGRADED, _UNHEALTHY))):
+        if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
             _note(store, row, now, reason)
             found += [row] if is_lacking else []
     return found
+
+
+def _last_note(store: Store, row: Row) -> str:
+    """The last reason in the history of a session. Its row may have the reason of a repair that failed."""
+    history = store.history(row.id)
+    return str(history[-1]["reason"]) if history else ""
 
 
 def _note(store: Store, row: Row, now: float, reason: str) -> None:

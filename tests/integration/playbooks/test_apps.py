@@ -228,7 +228,8 @@ def test_an_app_that_stays_down_makes_the_session_unhealthy_until_it_heals(
     desk.say("main1", "touch broken")
     failed = controller.play("session_apps", session_name="desk", session_apps_restart=["web"])
     assert "App web of main1 ends with exit code 3 before it is ready" in failed.message
-    assert controller.play("schedule").code == 2
+    unhealed = controller.play("schedule").check()
+    assert "Session desk was not repaired: App web of main1 ends with exit code 3" in unhealed.text
     [listed] = controller.sessions(session_name="desk")
     assert (listed["degraded"], listed["unhealthy"]) == ([], ["app web"])
     shown = controller.play("sessions", session_name="desk").check().text

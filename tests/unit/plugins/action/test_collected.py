@@ -39,4 +39,18 @@ def test_kept_logs_come_before_those_that_the_hosts_have_read() -> None:
 )
 def test_failures_of_a_pass_are_kept_in_order(args: Json, failed: Json, failures: list[str]) -> None:
     result = played(queue_failures.ActionModule).act(args, {"ansible_failed_result": failed})
-    assert result == {"changed": False, "failures": failures}
+    assert result == {"changed": False, "failures": failures, "unrepaired": ""}
+
+
+@pytest.mark.parametrize(
+    ("why", "sentence"),
+    [
+        ({"msg": "App web ends with exit code 3."}, "Session train was not repaired: App web ends with exit code 3."),
+        ({"msg": "Session train was not repaired: a is lost."}, "Session train was not repaired: a is lost."),
+        ({}, "Session train was not repaired: an agent failed."),
+    ],
+)
+def test_a_repair_that_fails_is_shown_and_fails_no_pass(why: Json, sentence: str) -> None:
+    args: Json = {"failure": "repair", "session": "train", "previous": ["one"]}
+    result = played(queue_failures.ActionModule).act(args, {"ansible_failed_result": why})
+    assert result == {"changed": False, "failures": ["one"], "unrepaired": sentence}

@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.retention im
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
 from ansible_collections.cluster.compute.plugins.modules import session_upkeep
 
@@ -144,3 +145,16 @@ def test_a_session_with_an_app_that_stays_down_is_noted_once(store: Store) -> No
     assert note_degraded(store, there, "alice", 2002.0) == []
     reason = "unhealthy: app web has ended with exit code 3 and is not started again"
     assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "every app runs again"]
+
+
+def test_a_repair_that_fails_is_no_further_loss(store: Store) -> None:
+    plan = running(store, request(cluster_size=2), A)
+    whole, broken = carried_out([A], plan), carried_out([A], plan, states={"sub1": "exited"})
+    [row] = store.live()
+    assert [one.name for one in note_degraded(store, broken, "alice", 2000.0)] == ["train"]
+    CHANGES["failed"](store, Change(row.id, "", "", "the image is missing", "", 2010.0, 0.0))
+    assert note_degraded(store, broken, "alice", 2020.0) == []
+    assert store.need(row.id).reason == "the image is missing"
+    assert note_degraded(store, whole, "alice", 2030.0) == []
+    reason = "degraded: sub1 on a ended with exit code 137"
+    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "every container runs again"]
