@@ -1,13 +1,16 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Add the controller's login for the registry to the options of ``image``."""
+"""Add the controller's login for the registry to the options of ``image``, and show the bytes of the pull."""
 
 from __future__ import annotations
+
+import shlex
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._registry_login import login_for
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import watched
 
 
 class ActionModule(ComputeAction):
@@ -18,4 +21,7 @@ class ActionModule(ComputeAction):
             args.pop("username", None)
             args.pop("password", None)
             args.update(login_for(str(args.get("name") or "")))
-        return self.module("image", args, task_vars)
+        # In a folder of the user who logs in: the name cannot be taken by anybody else.
+        progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
+        with watched(self._connection, str(task_vars.get("inventory_hostname", "")), "cat " + shlex.quote(progress)):
+            return self.module("image", {**args, "progress": progress}, task_vars)

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 import time
+from typing import ContextManager
 
 from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -20,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 from ansible_collections.cluster.compute.plugins.modules.image_distribution import ARGUMENT_SPEC, RULES
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import watched
 
 ARCHIVE = "image.tar"
 PREFIX = "image-"
@@ -90,7 +93,8 @@ class ActionModule(ComputeAction):
         path = os.path.join(folder, ARCHIVE)
         remote = self._connection._shell.join_path(self._make_tmp_path(), ARCHIVE)
         wanted = {key: options[key] for key in ("id", "agent", "size")}
-        result = self.module("image_export", {**wanted, **options["engine"], "path": remote}, task_vars)
+        with self._counted(remote, options["agent"], size):
+            result = self.module("image_export", {**wanted, **options["engine"], "path": remote}, task_vars)
         if not result.get("failed"):
             self._connection.fetch_file(remote, path)
             os.chmod(path, 0o600)
@@ -102,10 +106,15 @@ class ActionModule(ComputeAction):
             return {"changed": True}
         folder = self._make_tmp_path()
         remote = self._connection._shell.join_path(folder, ARCHIVE)
-        self._connection.put_file(options["path"], remote)
+        with self._counted(remote, options["agent"], os.stat(options["path"]).st_size):
+            self._connection.put_file(options["path"], remote)
         self._fixup_perms2((folder, remote))
         wanted = {key: options[key] for key in ("name", "id", "content", "agent")}
         return self.module("image_load", {**wanted, **options["engine"], "path": remote}, task_vars)
+
+    def _counted(self, remote: str, agent: str, size: int) -> ContextManager[None]:
+        """Show the size of a file on the host while it grows."""
+        return watched(self._connection, agent, "stat -c %s " + shlex.quote(remote), size)
 
     def _clean_up(self, options: Json, _task_vars: Json) -> Json:
         folder = os.path.dirname(options["path"] or "")

@@ -12,8 +12,8 @@ short_description: One line for each phase of a launch
 description:
   - Prints a line for each phase of the collection's playbooks with its duration. Prints the text of M(ansible.builtin.debug) tasks as
     it is, so that tables are readable.
-  - On a terminal, the last line shows the phase in progress, the number of agents that have finished, and the seconds. In a log, a
-    phase that runs longer than ten seconds prints a line every ten seconds.
+  - On a terminal, the last line shows the phase in progress, the number of agents that have finished, the bytes of an image that is
+    pulled or copied, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
   - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
   - With C(-v) or more, the output is that of P(ansible.builtin.default#callback).
 author: The cluster.compute authors (@cluster-compute)
@@ -28,11 +28,14 @@ import atexit
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, List
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
 
+from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress, TaskFacts
@@ -79,6 +82,7 @@ class CallbackModule(DefaultCallback):
         while not self._stopped.wait(1.0):
             with self._lock:
                 now = time.monotonic()
+                self._progress.transfers = _transfers(TERMINAL.folder)
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
                     os.write(1, (CLEAR + text).encode())
@@ -97,6 +101,8 @@ class CallbackModule(DefaultCallback):
             return
         self._begun = True
         TERMINAL.clear = CLEAR if self._is_terminal else ""
+        # Ansible removes its own folder at the end of the run.
+        TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
         with suppress(ValueError):  # only the main thread has signals
@@ -248,9 +254,21 @@ class CallbackModule(DefaultCallback):
             self._print([self._progress.interrupted()], error=True)
 
 
+def _transfers(folder: str) -> List[Tuple[int, int]]:
+    """The transfers in progress, of which the workers write: the bytes that have arrived, and all or 0."""
+    found = []
+    for path in Path(folder).glob("*[!~]"):
+        # A transfer may end meanwhile.
+        with suppress(OSError, ValueError):
+            now, whole = path.read_text(encoding="ascii").split()
+            found.append((int(now), int(whole)))
+    return found
+
+
 def _facts(task: Any) -> TaskFacts:
     role = task._role.get_name() if getattr(task, "_role", None) else ""
-    state = task.args.get("state", "") if isinstance(task.args, dict) else ""
+    args = task.args if isinstance(task.args, dict) else {}
+    state = args.get("state") or args.get("step") or ""
     return TaskFacts(task.get_name().strip(), str(task.action), str(role), str(state))
 
 

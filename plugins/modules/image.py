@@ -73,6 +73,12 @@ options:
       - Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
     type: int
     default: 1800
+  progress:
+    description:
+      - A new file on the agent, in which the module counts during a pull the bytes that have arrived and all that it knows of.
+      - The action of this module sets it, in a folder of the user who logs in.
+    type: path
+    version_added: 1.1.0
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
@@ -196,6 +202,7 @@ ARGUMENT_SPEC = {
     "password": {"type": "str", "no_log": True},
     "identity_token": {"type": "str", "no_log": True},
     "deadline": {"type": "int", "default": 1800},
+    "progress": {"type": "path"},
     **engine_options(),
 }
 

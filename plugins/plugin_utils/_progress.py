@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 
 COLLECTION = "cluster.compute."
 # Seconds without output after which a log gets a line.
@@ -21,22 +22,26 @@ CLEAR = "\r\x1b[2K"
 
 @dataclass
 class Terminal:
-    """What must be written before a line of an action: it erases the live line of the callback, if there is one."""
+    """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own.
+
+    ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
+    """
 
     clear: str = ""
+    folder: str = ""
 
 
 # Set by the callback before Ansible forks the workers, which run the actions.
 TERMINAL = Terminal()
 
-# The phase that an action of the collection begins; an action that is not here belongs to the phase before it.
+# The phase that an action of the collection begins, by its state or step; an action that is not here belongs to the phase before it.
 PHASES: Dict[Tuple[str, str], str] = {
     ("session_request", ""): "Checking the request",
     ("agent_info", ""): "Collecting agent reports",
     ("schedule", ""): "Placing the session",
     ("image", "present"): "Pulling the image",
-    ("image_export", ""): "Copying the image",
-    ("image_import", ""): "Copying the image",
+    ("image_distribution", "fetch"): "Copying the image",
+    ("image_distribution", "deliver"): "Copying the image",
     ("folder_marks", "present"): "Checking the data folders",
     ("network", "present"): "Creating {what}",
     ("containers", "created"): "Creating {what}",
@@ -51,8 +56,9 @@ PHASES: Dict[Tuple[str, str], str] = {
     ("containers", "absent"): "Removing containers",
     ("session", "terminating"): "Ending the session",
 }
-# The phase of a task of these roles that begins none by its action.
+# The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
+IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,7 @@ class Progress:
     is_finished: bool = False
     running: Set[str] = field(default_factory=set)
     hosts: Set[str] = field(default_factory=set)
+    transfers: Sequence[Tuple[int, int]] = ()
     failures: Dict[str, str] = field(default_factory=dict)
 
     def start(self, task: TaskFacts, now: float) -> List[str]:
@@ -96,8 +103,9 @@ class Progress:
         own = ROLES.get(task.role, "")
         if kind == "session_request" and own:  # the request of a launch is checked already
             return own
-        phase = PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or own
-        return phase.format(what=self.what)
+        if kind:
+            return (PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or "").format(what=self.what)
+        return "" if task.action.rpartition(".")[2] in IDLE else own
 
     def end(self, now: float) -> List[str]:
         """The line of the phase in progress, with its seconds."""
@@ -131,7 +139,14 @@ class Progress:
         done = len(self.hosts) - len(self.running)
         counted = " (%d of %d agents)" % (done, len(self.hosts)) if len(self.hosts) > 1 else ""
         detail = ": " + self.task if self.phase in ROLES.values() else ""
-        return "%s%s%s, %d s" % (self.phase, detail, counted, now - self.begun)
+        return "%s%s%s%s, %d s" % (self.phase, detail, counted, self._transferred(), now - self.begun)
+
+    def _transferred(self) -> str:
+        """The bytes of all transfers together, as ``, 40m of 512m``."""
+        now, whole = (sum(amounts) for amounts in zip(*self.transfers)) if self.transfers else (0, 0)
+        if not now and not whole:
+            return ""
+        return ", %s of %s" % (show_bytes(now), show_bytes(whole)) if whole else ", %s" % show_bytes(now)
 
     def heartbeat(self, now: float) -> List[str]:
         """A line for a log in which nothing has appeared for a while."""

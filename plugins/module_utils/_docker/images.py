@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.image_refe
     registry_of,
     split,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import Listener, counted
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import architecture, image_entry
 
 # Seconds in which a registry must return an image's digest; after that it counts as not answering.
@@ -44,7 +45,9 @@ class ImageEngine(Engine):
             found = client.inspect_distribution(reference, auth_config=auth)
             return str((found.get("Descriptor") or {}).get("digest") or "")
 
-    def pull(self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float) -> None:
+    def pull(
+        self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
+    ) -> None:
         what = "pull image %s%s%s" % (repository, "@" if ":" in tag else ":", tag)
         with self._asking(what) as client:
             header = self._sdk.auth.encode_header(auth) if auth else None
@@ -57,7 +60,7 @@ class ImageEngine(Engine):
                 timeout=STALL,
             )
             client._raise_for_status(answer)
-            self._follow(client._stream_helper(answer, decode=True), what, deadline)
+            self._follow(client._stream_helper(answer, decode=True), what, deadline, listen)
 
     def load(self, archive: Any) -> str:
         """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
@@ -86,11 +89,13 @@ class ImageEngine(Engine):
         with self._asking("name image %s %s" % (identity[:19], name)) as client:
             client.tag(identity, repository, tag, force=True)
 
-    def _follow(self, events: Any, what: str, deadline: float) -> str:
+    def _follow(self, events: Any, what: str, deadline: float, listen: Listener | None = None) -> str:
         """Read the progress of a request to its end, and return its text. Raises an EngineError at the deadline."""
         lines = []
         for event in events:
             lines.append(str(event.get("stream") or ""))
+            if listen is not None:
+                listen(event)
             if event.get("error"):
                 reason = clean(str(event["error"])).rstrip(".")
                 raise EngineError("%s could not %s: %s." % (self._speaker(""), what, reason), self.agent)
@@ -144,7 +149,8 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     wanted = digest_of(repository, options["digests"])
     try:
         known = wanted or _resolve(impatient, reference, auth)
-        engine.pull(repository, known if wanted else tag, auth, deadline)
+        with counted(options.get("progress")) as listen:
+            engine.pull(repository, known if wanted else tag, auth, deadline, listen)
         if wanted and ":" not in tag:
             engine.tag("%s@%s" % (repository, wanted), reference)
     except UnreachableError:

@@ -10,13 +10,19 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
+import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+import slow_registry
 from controller import ROOT, SMALL, Controller, Done, run
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
 
 def environment(controller: Controller) -> dict[str, str]:
@@ -26,6 +32,26 @@ def environment(controller: Controller) -> dict[str, str]:
 
 def play(controller: Controller, playbook: str, *arguments: str, **variables: Any) -> Done:
     return run(controller.command(playbook, *arguments, **variables), cwd=ROOT, env=environment(controller))
+
+
+@contextmanager
+def registry(seconds: int) -> Iterator[str]:
+    """The reference of an image whose pull takes its time."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    program = [sys.executable, slow_registry.__file__, str(port), str(seconds)]
+    with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert wait_until(lambda: is_open(port), deadline_in(30))
+            yield f"127.0.0.1:{port}/{slow_registry.NAME}"
+        finally:
+            process.kill()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
@@ -62,6 +88,19 @@ def test_a_failure_is_one_sentence_once(controller: Controller) -> None:
     assert done.code == 2
     assert done.text.count("was not launched") == 1, done.text
     assert done.text.splitlines()[-1].startswith("Session undone was not launched: ")
+
+
+def test_the_bytes_of_a_pull(controller: Controller) -> None:
+    """The pull takes longer than the ten seconds after which a log gets a line."""
+    with registry(14) as reference:
+        try:
+            done = play(controller, "cluster_session", session_name="pulls", session_image=reference, **SMALL).check()
+        finally:
+            controller.terminate("pulls")
+            controller.client.remove_image(reference, force=True)
+    assert re.search(r"^  … Pulling the image, \d\S* of 3m, \d+ s$", done.text, re.MULTILINE), done.text
+    assert re.search(r"^Pulling the image +\d+\.\d s$", done.text, re.MULTILINE), done.text
+    assert "Preparing the image" not in done.text
 
 
 def test_details_are_ansibles_own_output(controller: Controller) -> None:

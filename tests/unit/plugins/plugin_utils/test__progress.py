@@ -70,6 +70,36 @@ def test_provisioning_names_its_task() -> None:
     assert progress.live(30.0) == "Preparing the image: Install packages, 30 s"
 
 
+@pytest.mark.parametrize("action", ["ansible.builtin.debug", "cluster.compute.image_info"])
+def test_a_task_that_prepares_nothing_begins_no_preparation(action: str) -> None:
+    progress = Progress()
+    progress.start(TaskFacts("Get the image of each agent", action, role="cluster.compute.image"), 0.0)
+    assert progress.phase == ""
+
+
+def test_a_copy_of_an_image_is_a_phase() -> None:
+    progress = Progress()
+    fetch = TaskFacts("Fetch", "cluster.compute.image_distribution", "cluster.compute.image", "fetch")
+    progress.start(fetch, 0.0)
+    assert progress.phase == "Copying the image"
+
+
+@pytest.mark.parametrize(
+    ("transfers", "shown"),
+    [
+        ([], "Pulling the image, 20 s"),
+        ([(0, 0)], "Pulling the image, 20 s"),
+        ([(3 << 20, 0)], "Pulling the image, 3m, 20 s"),
+        ([(3 << 20, 8 << 20), (1 << 20, 8 << 20)], "Pulling the image, 4m of 16m, 20 s"),
+    ],
+)
+def test_bytes_of_all_agents_are_shown_together(transfers: list[tuple[int, int]], shown: str) -> None:
+    progress = Progress()
+    progress.start(TaskFacts("Pull the image", "cluster.compute.image", state="present"), 0.0)
+    progress.transfers = transfers
+    assert progress.live(20.0) == shown
+
+
 def test_a_log_gets_a_line_after_ten_silent_seconds() -> None:
     progress = Progress()
     progress.start(CREATE, 0.0)

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Count the bytes of a pull from the events that the engine sends, in a file that others can read meanwhile."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Mapping, Tuple
+
+# Seconds between two counts in the file: the engine sends an event for every few hundred kilobytes.
+PERIOD = 1.0
+
+Listener = Callable[[Mapping[str, Any]], None]
+
+
+class PullCount:
+    """The bytes of each layer: those that have arrived, and all. The engine names a layer's size when it begins to fetch it."""
+
+    def __init__(self) -> None:
+        self._layers: Dict[str, Tuple[int, int]] = {}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take an event of the engine: https://docs.docker.com/reference/api/engine/, "Create an image".
+
+        >>> count = PullCount()
+        >>> count.add({"id": "4f4f", "status": "Downloading", "progressDetail": {"current": 20, "total": 90}})
+        >>> count.text()
+        '20 90'
+        """
+        layer, status, detail = str(event.get("id") or ""), event.get("status"), event.get("progressDetail") or {}
+        if status == "Downloading" and detail.get("total"):
+            self._layers[layer] = (int(detail.get("current") or 0), int(detail["total"]))
+        elif status in ("Download complete", "Pull complete") and layer in self._layers:
+            size = self._layers[layer][1]
+            self._layers[layer] = (size, size)
+
+    def text(self) -> str:
+        """The bytes that have arrived, and all that are known of."""
+        return "%d %d" % (
+            sum(now for now, _all in self._layers.values()),
+            sum(size for _now, size in self._layers.values()),
+        )
+
+
+@contextmanager
+def counted(path: str | None) -> Iterator[Listener]:
+    """A listener for the events of a pull, which keeps the count in a new file. Without a file, it does nothing.
+
+    A file that cannot be written costs the count, not the pull. The name is never followed if it is a link.
+    """
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644) if path else -1
+    except OSError:
+        file = -1
+    if file < 0:
+        yield _ignore
+        return
+    try:
+        yield _listener(file)
+    finally:
+        os.close(file)
+
+
+def _ignore(_event: Mapping[str, Any]) -> None:
+    """Listen to nothing."""
+
+
+def _listener(file: int) -> Listener:
+    count, written = PullCount(), 0.0
+
+    def listen(event: Mapping[str, Any]) -> None:
+        nonlocal written
+        count.add(event)
+        now = time.monotonic()
+        if now - written >= PERIOD:
+            written = now
+            # The end of a longer text may remain behind the line.
+            os.pwrite(file, count.text().encode() + b"\n", 0)
+
+    return listen

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Show how many bytes of an image have been transferred while an action waits: a second connection asks the host."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import threading
+from contextlib import contextmanager, suppress
+from typing import Any, Iterator
+
+from ansible.errors import AnsibleError
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+
+# Seconds between two questions. Over SSH, each is a command on the connection that Ansible keeps open.
+PERIOD = 2.0
+# Connections whose commands do not disturb each other: each is a process of its own.
+_SEPARATE = frozenset(("ssh", "local"))
+_COUNT = re.compile(rb"([0-9]{1,18})(?: ([0-9]{1,18}))?\n")
+
+
+@contextmanager
+def watched(connection: Any, host: str, command: str, total: int = 0) -> Iterator[None]:
+    """Ask the host for bytes during the block, and leave them where the callback finds them.
+
+    The command prints the bytes that have been transferred and, if it knows them, all; ``total`` stands for those otherwise.
+    Where nothing shows the count, nothing is asked.
+    """
+    transport = str(getattr(connection, "transport", "")).rpartition(".")[2]
+    if not TERMINAL.folder or transport not in _SEPARATE:
+        yield
+        return
+    path, ended = os.path.join(TERMINAL.folder, host), threading.Event()
+    # The module waits on the original.
+    asker = threading.Thread(
+        target=_ask_repeatedly, args=(copy.copy(connection), command, total, path, ended), daemon=True
+    )
+    asker.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        asker.join(PERIOD)
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _ask_repeatedly(connection: Any, command: str, total: int, path: str, ended: threading.Event) -> None:
+    while not ended.wait(PERIOD):
+        try:
+            code, printed, _errors = connection.exec_command(command, in_data=None, sudoable=False)
+        except AnsibleError:
+            continue
+        found = _COUNT.match(printed) if code == 0 else None
+        if found and not ended.is_set():
+            with suppress(OSError):
+                _write(path, "%d %d" % (int(found.group(1)), int(found.group(2) or total)))
+
+
+def _write(path: str, text: str) -> None:
+    """Replace the file, so that a reader finds a whole text."""
+    with open(path + "~", "w", encoding="ascii") as file:
+        file.write(text)
+    os.replace(path + "~", path)
