@@ -80,7 +80,8 @@ def test_a_container_gets_files_for_the_user_and_the_variables_for_pid_1(tmp_pat
     assert made.set_env.startswith('"TOKEN=it')
     with tarfile.open(fileobj=io.BytesIO(made.archive(User(uid=7, gid=8)))) as tar:
         entries = {entry.name: (entry.mode, entry.uid, entry.gid) for entry in tar}
-        tar.extractall(tmp_path, filter="tar")
+        # Debian 12's Python 3.11.2 knows no filters.
+        (tmp_path / ".environment").write_bytes(member.read() if (member := tar.extractfile(".environment")) else b"")
     assert list(entries)[-1] == ".complete"
     assert entries["token"] == entries["key"] == (0o400, 7, 8)
     assert {entries[name] for name in (".environment", ".set_env", ".complete")} == {(0o600, 0, 0)}
