@@ -82,7 +82,7 @@ def ordinary_user() -> Iterator[OrdinaryUser]:
         _copy(folder, account)
         yield OrdinaryUser(account, folder)
     finally:
-        subprocess.run(["userdel", name], check=False, capture_output=True)
+        subprocess.run(["userdel", "--force", name], check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -94,7 +94,7 @@ def second_user(first: OrdinaryUser) -> Iterator[OrdinaryUser]:
     try:
         yield OrdinaryUser(_account(name, home), first.folder)
     finally:
-        subprocess.run(["userdel", name], check=False, capture_output=True)
+        subprocess.run(["userdel", "--force", name], check=False, capture_output=True)
 
 
 def engine_group(controller: Controller) -> str:
