@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from controller import Controller
+from controller import Controller, Session
 
 # Saves its state in the data folder; it takes a moment.
 PROGRAM = "trap 'sleep 1; hostname >/data/$(hostname); exit 0' TERM; touch /data/ready-$(hostname); while :; do sleep 0.1; done"
@@ -73,19 +73,26 @@ def test_a_lifetime_is_raised_ends_the_session_and_the_next_run_removes_it(contr
     controller.terminate("next").check()
 
 
-def test_a_pattern_ends_the_sessions_that_match_only_if_several_are_meant(controller: Controller) -> None:
-    for name in ("sweep-1", "sweep-2", "other"):
-        controller.launched(name)
-    refused = controller.terminate("sweep-*")
+def test_several_sessions_without_a_name_end_by_a_pattern_if_several_are_meant(controller: Controller) -> None:
+    tiny = {"cpus": 0.2, "memory": "64m", "shm": "16m"}
+    unnamed = {"session_count": 3, "session_preset": "tiny", "session_presets": {"tiny": tiny}}
+    controller.play("cluster_session", **unnamed).check()
+    names = [row[0] for row in controller.holding()]
+    words = names[0].rpartition("-")[0]
+    assert names == [f"{words}-{number}" for number in (1, 2, 3)]
+    assert {container["HostConfig"]["Memory"] for container in Session(controller, names[0]).containers().values()} == {
+        64 << 20
+    }
+    controller.launched("other")
+    refused = controller.terminate(f"{words}-*")
     assert refused.code != 0
-    assert (
-        "2 live sessions match sweep-*: sweep-1, sweep-2; add -e session_many=true to terminate them." in refused.text
-    )
-    assert len(controller.holding()) == 3
-    controller.play("terminate", session_name="sweep-*", session_many=True).check()
+    matches = f"3 live sessions match {words}-*: {', '.join(names)}; add -e session_many=true to terminate them."
+    assert matches in refused.text
+    assert len(controller.holding()) == 4
+    controller.play("terminate", session_name=f"{words}-*", session_many=True).check()
     assert [row[0] for row in controller.holding()] == ["other"]
-    nothing = controller.terminate("sweep-*").check()
-    assert "0 live sessions match sweep-*: nothing to end" in nothing.text
+    nothing = controller.terminate(f"{words}-*").check()
+    assert f"0 live sessions match {words}-*: nothing to end" in nothing.text
     controller.terminate("other").check()
 
 
