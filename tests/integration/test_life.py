@@ -197,8 +197,12 @@ def test_a_lifetime_may_be_raised_while_the_container_runs(lab: Lab) -> None:
 
 
 def test_an_idle_session_ends_in_all_containers_and_a_busy_one_does_not(lab: Lab) -> None:
-    """A sub that is busy keeps main1, although main1 is idle itself; a login keeps a session, too."""
+    """A sub that is busy keeps main1, although main1 is idle itself; then a program on main1 saves its state."""
     main = limited(lab, "idle 5\n", "main1,sub1")
+    run(main, "cat >program.sh <<'EOF'\n%sEOF\n" % PROGRAM)
+    main.exec_run(
+        ["sh", "program.sh"], user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True
+    )
     sub = limited(lab, "idle 5\n", "main1,sub1", "sub1")
     sub.exec_run(["sh", "-c", BURN], user="work", detach=True)
     until(lambda: int(read(main, QUIET) or 0) >= 2 * 5, "main1 is idle for longer than its limit")
@@ -207,6 +211,7 @@ def test_an_idle_session_ends_in_all_containers_and_a_busy_one_does_not(lab: Lab
     assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
     assert sub.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
     assert b"was idle for" in main.logs()
+    assert saved(main) == "saved\n"
 
 
 def test_a_login_by_ssh_keeps_a_session(lab: Lab) -> None:
