@@ -81,7 +81,7 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
-def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: str = "") -> str:
+def answer_of(port: int, folder: Path, host_key: str, timeout: int = 6, proxy: str = "") -> str:
     """What the verification of sub1 and sub2 says, in a thread that must end."""
     endpoint = SshEndpoint("127.0.0.1", port, "work", key_file(folder, "id"), host_key, proxy=proxy)
     said: list[str] = []
@@ -99,7 +99,7 @@ def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: s
     return said[0]
 
 
-def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "") -> str:
+def verified(folder: Path, shell: Shell, timeout: int = 6, proxy: str = "") -> str:
     own = paramiko.Ed25519Key.from_private_key_file(key_file(folder, "host"))
 
     def serve(connection: socket.socket) -> None:
