@@ -10,8 +10,11 @@ import glob
 import os
 import runpy
 import sys
+import sysconfig
 
-WHEEL = glob.glob(os.path.join(os.path.dirname(ensurepip.__file__), "_bundled", "pip-*.whl"))[0]
+# Distributions keep the wheels of ensurepip in a folder of their own: https://docs.python.org/3/using/configure.html
+FOLDER = sysconfig.get_config_var("WHEEL_PKG_DIR") or os.path.join(os.path.dirname(ensurepip.__file__), "_bundled")
+WHEEL = glob.glob(os.path.join(FOLDER, "pip-*.whl"))[0]
 UNKNOWN = ("--no-setuptools", "--no-wheel")  # options of get-pip.py, not of pip
 
 sys.path.insert(0, WHEEL)

@@ -30,6 +30,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability 
 
 # Seconds after which a verification that does not end has failed the test.
 PATIENCE = 60
+# Seconds of a verification whose proxy command is a new process, on a busy machine.
+SLOW = 6
 
 Shell = Callable[[Any, str, "list[str]"], None]
 
@@ -81,7 +83,7 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
-def answer_of(port: int, folder: Path, host_key: str, timeout: int = 6, proxy: str = "") -> str:
+def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: str = "") -> str:
     """What the verification of sub1 and sub2 says, in a thread that must end."""
     endpoint = SshEndpoint("127.0.0.1", port, "work", key_file(folder, "id"), host_key, proxy=proxy)
     said: list[str] = []
@@ -99,7 +101,7 @@ def answer_of(port: int, folder: Path, host_key: str, timeout: int = 6, proxy: s
     return said[0]
 
 
-def verified(folder: Path, shell: Shell, timeout: int = 6, proxy: str = "") -> str:
+def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "") -> str:
     own = paramiko.Ed25519Key.from_private_key_file(key_file(folder, "host"))
 
     def serve(connection: socket.socket) -> None:
@@ -156,7 +158,7 @@ def test_a_proxy_command_reaches_what_no_direct_connection_does(tmp_path: Path) 
 
 def test_what_a_proxy_command_complains_of_is_the_reason(tmp_path: Path) -> None:
     proxy = "sh -c 'echo noise >&2; echo bastion: no route to %%h >&2; exit 255'"
-    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", proxy=proxy)
+    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", SLOW, proxy)
     assert said == (
         "main1 at 127.0.0.1, port 9 does not accept ssh connections: bastion: no route to %h; session_logs.yml shows its log."
     )
@@ -165,15 +167,14 @@ def test_what_a_proxy_command_complains_of_is_the_reason(tmp_path: Path) -> None
 def test_an_attempt_that_the_deadline_cuts_short_does_not_hide_the_reason(tmp_path: Path) -> None:
     second = tmp_path / "second"
     proxy = f"sh -c 'test ! -e {second} || exec sleep 60; touch {second}; echo bastion: no route >&2; exit 255'"
-    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", proxy=proxy)
+    said = answer_of(9, tmp_path, "ssh-ed25519 AAAA", SLOW, proxy)
     assert "does not accept ssh connections: bastion: no route; " in said
 
 
 def test_a_silent_proxy_command_ends_at_the_deadline(tmp_path: Path) -> None:
     started = tmp_path / "pid"
-    assert "timed out" in answer_of(
-        9, tmp_path, "ssh-ed25519 AAAA", proxy=f"sh -c 'echo $$ >{started}; exec sleep 600'"
-    )
+    proxy = f"sh -c 'echo $$ >{started}; exec sleep 600'"
+    assert "timed out" in answer_of(9, tmp_path, "ssh-ed25519 AAAA", SLOW, proxy)
     assert not Path("/proc", started.read_text().strip()).exists()
 
 
