@@ -11,7 +11,10 @@ from pathlib import Path
 import images
 import pytest
 import with_engine
+from agents_fixtures import agents, lab, whole
 from controller import Controller
+
+__all__ = ["agents", "lab", "whole"]
 
 
 @pytest.fixture(scope="session")

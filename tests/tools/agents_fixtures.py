@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fixtures of tests over three agents. With KEEP_LAB=1 the agents stay, and the next run uses them as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+
+
+@pytest.fixture(scope="session")
+def lab(engine_host: str) -> Iterator[Lab]:
+    """Three hosts that are agents."""
+    made = Lab()
+    keep = bool(os.environ.get("KEEP_LAB"))
+    if not (keep and made.is_there()):
+        made.make()
+    try:
+        yield made
+    finally:
+        if not keep:
+            made.destroy()
+
+
+@pytest.fixture(scope="module")
+def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """A controller for these hosts."""
+    made = Agents(tmp_path_factory.mktemp("agents") / "own", engine_host, lab)
+    try:
+        yield made
+    finally:
+        for row in made.sessions():
+            if row["state"] not in ("TERMINATED", "ERROR", "CANCELLED"):
+                made.terminate(row["name"])
+        made.clean()
+
+
+@pytest.fixture
+def whole(lab: Lab) -> Iterator[Lab]:
+    """The lab, whose hosts all work again after the test."""
+    yield lab
+    for agent in NAMES:
+        lab.thaw(agent)
+        lab.start_engine(agent)
