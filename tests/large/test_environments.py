@@ -10,42 +10,12 @@ import urllib.request
 from pathlib import Path
 
 import browser
-import example_images
-import images
 import pytest
-from controller import ROOT, Controller, Session, run
+from controller import ROOT, Controller
+from environments import NAME, copied, launched, said
 
-FOLDERS = ROOT / "roles" / "image" / "files" / "environments"
 EXAMPLES = ROOT / "examples"
 HOSTS = ("main1", "sub1")
-SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "1g", "session_shm": "256m"}
-
-
-def build(controller: Controller, name: str) -> None:
-    """Build an environment with the packages that this machine's pip finds, and see it in the list."""
-    if (FOLDERS / name / "requirements.txt").exists():
-        with example_images.wheels(controller.client, FOLDERS / name) as arguments:
-            images.environment("lab")
-            images.environment(name, arguments)
-    else:
-        images.environment(name)
-    listed = controller.play("environments").check().text
-    assert re.search(rf"^ +\"?{name} .* localhost ", listed, re.MULTILINE), listed
-
-
-def launched(controller: Controller, name: str, **variables: object) -> Session:
-    build(controller, name)
-    return controller.launched("work", session_image=name, **SIZE, **variables)
-
-
-def copied(controller: Controller, program: Path) -> None:
-    """A program in the home of every container, by the command of a user."""
-    controller.play("session_copy", session_name="work", session_copy_source=str(program)).check()
-
-
-def said(session: Session, command: str) -> str:
-    """The output of a command on main1 that may take minutes on a busy machine."""
-    return run(["ssh", "-F", session.config, "main1", command], timeout=900).check().text
 
 
 def test_tensorboard_shows_what_pytorch_has_written(controller: Controller, tmp_path: Path) -> None:
@@ -64,7 +34,7 @@ def test_tensorboard_shows_what_pytorch_has_written(controller: Controller, tmp_
         browser.wait_for(page, lambda: "loss" in page.execute_script(text).split(), "the chart of the loss")
         browser.wait_for(page, lambda: page.find_elements("css selector", "scalar-card line-chart"), "its line")
         page.save_screenshot(str(tmp_path / "tensorboard.png"))
-    controller.terminate("work").check()
+    controller.terminate(NAME).check()
 
 
 def test_mpirun_starts_a_rank_in_each_container(controller: Controller) -> None:
@@ -77,4 +47,4 @@ def test_mpirun_starts_a_rank_in_each_container(controller: Controller) -> None:
         shown = said(session, f"mpirun {program}")
         found = re.findall(r"^rank (\d) of 2 on (\S+): ring 1, all-reduce of 1000000: 0 wrong$", shown, re.MULTILINE)
         assert sorted(found) == [(str(rank), host) for rank, host in enumerate(HOSTS)], shown
-    controller.terminate("work").check()
+    controller.terminate(NAME).check()

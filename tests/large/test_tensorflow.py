@@ -10,9 +10,21 @@ import re
 import example_images
 import yaml
 from controller import ROOT, Controller
+from environments import NAME, copied, launched, said
 
 EXAMPLE = ROOT / "examples" / "tensorflow_training"
 LINE = re.compile(r"worker (\d) of 2, 2 replicas in sync: y = (\S+) x \+ (\S+), loss (\S+)")
+
+
+def check_line(text: str) -> None:
+    """Both workers have found the line that the points of both are on."""
+    found = {worker: (float(slope), float(offset), float(loss)) for worker, slope, offset, loss in LINE.findall(text)}
+    assert set(found) == {"0", "1"}, text
+    assert found["0"] == found["1"], "the workers share the line"
+    slope, offset, loss = found["0"]
+    assert abs(slope - 3) < 0.01
+    assert abs(offset - 1) < 0.01
+    assert loss < 0.001
 
 
 def test_multi_worker_mirrored_strategy_trains_on_two_containers(controller: Controller) -> None:
@@ -20,11 +32,12 @@ def test_multi_worker_mirrored_strategy_trains_on_two_containers(controller: Con
     session = yaml.safe_load((EXAMPLE / "session.yml").read_text())
     controller.play("cluster_session", **{**session, "session_image": image}).check()
     logs = controller.play("session_logs", session_name=session["session_name"]).check().text
-    found = {worker: (float(slope), float(offset), float(loss)) for worker, slope, offset, loss in LINE.findall(logs)}
-    assert set(found) == {"0", "1"}, logs
-    assert found["0"] == found["1"], "the workers share the line"
-    slope, offset, loss = found["0"]
-    assert abs(slope - 3) < 0.01
-    assert abs(offset - 1) < 0.01
-    assert loss < 0.001
+    check_line(logs)
     controller.terminate(session["session_name"]).check()
+
+
+def test_the_environment_of_this_name_trains_on_two_containers(controller: Controller) -> None:
+    session = launched(controller, "tensorflow")
+    copied(controller, EXAMPLE / "train.py")
+    check_line(said(session, "everywhere python3 train.py"))
+    controller.terminate(NAME).check()
