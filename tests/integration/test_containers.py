@@ -84,7 +84,10 @@ def test_from_inside(launcher: Launcher, client: Any) -> None:
     hosts = inside(client, plan, 1, "cat /etc/hosts")
     assert [hosts.count(f"{one.address}\t{one.hostname}") for one in plan.containers] == [1] * len(plan.containers)
     assert inside(client, plan, 1, "hostname -i").split() == [plan.containers[1].address]
-    assert inside(client, plan, 1, "echo $PATH:$OWN:$MINE") == "/bin:/opt/own/bin:/opt/cluster-compute/bin:image:a=b c"
+    assert (
+        inside(client, plan, 1, "echo $PATH:$OWN:$MINE")
+        == "/opt/cluster-compute/unprivileged:/bin:/opt/own/bin:/opt/cluster-compute/bin:image:a=b c"
+    )
     assert inside(client, plan, 1, "hostname; id -u; ls -d $PWD").split() == ["sub1", "0", "/home/work"]
     assert "16384" in inside(client, plan, 1, "df -k /dev/shm")
     assert "read-only" in inside(client, plan, 1, "touch /opt/cluster-compute/x 2>&1 || echo read-only").lower()

@@ -365,10 +365,14 @@ def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dic
         reach(lab.door(), Proof.direct(["sub1", "sub2"]), 1)
 
 
-def test_ping_works_without_the_capabilities_that_are_dropped(pair: Lab) -> None:
+def test_ping_works_and_no_frame_can_be_sent(pair: Lab) -> None:
     granted = int(pair.ssh("main1", "grep CapBnd /proc/1/status").split()[1], 16)
-    assert not granted & (1 << 27 | 1 << 31)
+    assert not granted & (1 << 13 | 1 << 27 | 1 << 31)
     assert "1 received" in pair.ssh("main1", "ping -c 1 -w 10 sub1")
+    client = docker.APIClient(pair.docker_host)
+    program = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"
+    made = client.exec_create(pair.plan.main.name, ["python3", "-c", program], user="0")
+    assert "PermissionError" in client.exec_start(made["Id"]).decode()
 
 
 def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None:

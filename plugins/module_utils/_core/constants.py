@@ -30,6 +30,8 @@ LABEL_RUNTIME = LABEL + "runtime"
 LABEL_EDITION = LABEL_RUNTIME + ".edition"
 RUNTIME_VOLUME_PREFIX = "cluster-compute-runtime-"
 RUNTIME_PATH = "/opt/cluster-compute"
+# PATH in containers, with the PATH of the image or the user between the folders of the runtime.
+SEARCH_PATH = f"{RUNTIME_PATH}/unprivileged:%s:{RUNTIME_PATH}/bin"
 REFERENCE_IMAGE = "cluster-compute/reference:1"
 
 # Paths inside a container.

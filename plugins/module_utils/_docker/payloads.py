@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEFAULT_PATH,
     RUNTIME_PATH,
+    SEARCH_PATH,
     SECRETS_FOLDER,
     VXLAN_OVERHEAD,
 )
@@ -45,9 +46,11 @@ GPUS_SEEN, NO_GPU = "NVIDIA_VISIBLE_DEVICES", "void"
 # The logging drivers that keep files on the agent, and rotate them.
 ROTATING = ("json-file", "local")
 # What neither training nor the SSH runtime needs: device nodes, and capabilities of files. AUDIT_WRITE stays: Debian's sshd ends a
-# login with a terminal if it cannot write a record. NET_RAW stays unless the session gives it up: the file of Debian's ping has it,
-# and such a file does not start in a container without it.
-DROPPED = ("MKNOD", "SETFCAP")
+# login with a terminal if it cannot write a record. Without NET_RAW, root sends no Ethernet frames of its own, such as ARP replies
+# for an address of another container. The file of many an image's ping has this capability, and such a file does not start
+# without it: the ping of the runtime comes first in PATH. It uses ICMP sockets, which the engine permits to all groups
+# (https://github.com/moby/moby/pull/41030).
+DROPPED = ("MKNOD", "SETFCAP", "NET_RAW")
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _environment(container: Container, image_path: str) -> List[str]:
     path = container.environment.get("PATH") or image_path or DEFAULT_PATH
     merged = {
         **container.environment,
-        "PATH": "%s:%s/bin" % (path, RUNTIME_PATH),
+        "PATH": SEARCH_PATH % path,
         # An agent whose default runtime is nvidia gives every GPU to a container whose image or user says "all".
         # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         GPUS_SEEN: ",".join(nvidia_only(container.resources.devices)) or NO_GPU,
@@ -175,7 +178,6 @@ def _bounds(session: Session, log_driver: str) -> Json:
         bounds["StorageOpt"] = {"size": str(session.disk)}
     if session.no_new_privileges:
         bounds["SecurityOpt"] = ["no-new-privileges"]
-        bounds["CapDrop"].append("NET_RAW")
     return bounds
 
 

@@ -118,8 +118,7 @@ class BoundedRequest:
         since="1.1.0",
     )
     no_new_privileges: bool = declared_flag(
-        "Programs in containers gain no privileges from setuid files, and root in containers sends no raw packets, so C(sudo), C(su) "
-        "and many kinds of C(ping) do not work.",
+        "Programs in containers gain no privileges from setuid files, so C(sudo) and C(su) do not work.",
         since="1.1.0",
     )
     rdma: bool = declared_flag(

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     CONFIG_FOLDER,
     DEFAULT_PATH,
     RUNTIME_PATH,
+    SEARCH_PATH,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan, Port
@@ -39,7 +40,7 @@ def login_environment(entries: Sequence[str], container: Container) -> Dict[str,
     A variable with a line break is left out, because sshd_config cannot express it.
     """
     given = dict(entry.split("=", 1) for entry in entries if "=" in entry)
-    given.setdefault("PATH", "%s:%s/bin" % (DEFAULT_PATH, RUNTIME_PATH))
+    given.setdefault("PATH", SEARCH_PATH % DEFAULT_PATH)
     given.setdefault("HOSTNAME", container.hostname)
     return {name: value for name, value in given.items() if _carried(name, value, container)}
 

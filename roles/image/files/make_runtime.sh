@@ -64,7 +64,7 @@ add_busybox() {
 }
 
 rm -rf "$runtime"
-mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec"
+mkdir -p "$runtime/bin" "$runtime/lib" "$runtime/libexec" "$runtime/unprivileged"
 add_busybox
 for program in ssh ssh-keygen setpriv; do
     add_program "$program" bin
@@ -73,6 +73,7 @@ add_client scp
 add_client sftp
 add_program sshd libexec
 add_program sftp-server libexec
+add_program ping unprivileged # without the capability of its file, with which it does not start in a container
 add_program sshd-session libexec optional # a program of its own since OpenSSH 9.8
 add_program sshd-auth libexec optional    # and since 10.0
 

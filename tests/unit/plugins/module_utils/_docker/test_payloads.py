@@ -80,7 +80,9 @@ PATHS = [
 @pytest.mark.parametrize(("environment", "image", "path"), PATHS)
 def test_path(environment: dict[str, str], image: str, path: str) -> None:
     made = body(Shape(environment=environment), settings=AgentSettings(image_path=image))
-    assert [text for text in made["Env"] if text.startswith("PATH=")] == [f"PATH={path}:/opt/cluster-compute/bin"]
+    assert [text for text in made["Env"] if text.startswith("PATH=")] == [
+        f"PATH=/opt/cluster-compute/unprivileged:{path}:/opt/cluster-compute/bin"
+    ]
 
 
 RESOURCES = [
@@ -124,7 +126,7 @@ def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
 
 
 def test_capabilities_that_training_does_not_need_are_dropped() -> None:
-    assert body()["HostConfig"]["CapDrop"] == ["MKNOD", "SETFCAP"]
+    assert body()["HostConfig"]["CapDrop"] == ["MKNOD", "SETFCAP", "NET_RAW"]
 
 
 def bounded(log_driver: str = "", **changes: Any) -> dict[str, Any]:
@@ -152,7 +154,6 @@ def test_bounds_that_a_session_asks_for() -> None:
     assert config["LogConfig"] == {"Type": "local", "Config": {"max-size": "65536", "max-file": "1"}}
     assert config["StorageOpt"] == {"size": "1073741824"}
     assert config["SecurityOpt"] == ["no-new-privileges"]
-    assert config["CapDrop"] == ["MKNOD", "SETFCAP", "NET_RAW"]
 
 
 def test_ports_on_main_only() -> None:

@@ -31,7 +31,7 @@ PLAN = make_plan("image", 3)
 )
 def test_a_login_s_environment(entries: list[str], own: dict[str, str], wanted: dict[str, str]) -> None:
     container = replace(PLAN.containers[1], environment=own)
-    given = {"HOSTNAME": "sub1", "PATH": DEFAULT_PATH + ":/opt/cluster-compute/bin"}
+    given = {"HOSTNAME": "sub1", "PATH": f"/opt/cluster-compute/unprivileged:{DEFAULT_PATH}:/opt/cluster-compute/bin"}
 
     assert config_files.login_environment(entries, container) == {**given, **wanted}
 
