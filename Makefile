@@ -49,7 +49,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 .PHONY: test lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: .venv/.tested  ## Run every check and test, on real engines
-	@tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
+	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
 		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
 		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) importer artifact
 
@@ -87,7 +87,7 @@ TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durati
 	echo "--- second run of the failed tests"; run --last-failed --last-failed-no-failures=none; }
 
 images: .venv/.tested
-	@tests/tools/images.py
+	@env -u IMAGES_READY tests/tools/images.py
 
 integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, playbooks-1, playbooks-2, examples)
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))

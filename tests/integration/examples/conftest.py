@@ -18,7 +18,6 @@ def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> It
     """A controller with a home of its own, on an engine that has the reference image."""
     made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
     try:
-        made.play("provision_agents", agent_docker_host=engine_host).check()
         yield made
     finally:
         made.clean()
