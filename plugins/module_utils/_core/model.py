@@ -177,6 +177,7 @@ class Session:
     log_files: int = field(default=3, metadata=_NEW)
     disk: int = field(default=0, metadata=_NEW)
     no_new_privileges: bool = field(default=False, metadata=_NEW)
+    read_only_root: bool = field(default=False, metadata=_NEW)
     rdma: bool = field(default=False, metadata=_NEW)
     restarts: int = field(default=3, metadata=_NEW)
     secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
