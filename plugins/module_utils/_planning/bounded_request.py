@@ -123,7 +123,7 @@ class BoundedRequest:
         since="1.1.0",
     )
     read_only_root: bool = declared_flag(
-        "Nobody changes the programs, libraries and other files of the image, not even root in a container. The folders C(/etc), "
+        "No user, not even root in a container, can change the programs, libraries and other files of the image. The folders C(/etc), "
         "C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data folders stay writable.",
         since="1.1.0",
     )
