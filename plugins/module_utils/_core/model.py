@@ -145,10 +145,9 @@ class Secret:
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
-    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
-    seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
-    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container, ``apps`` those
-    of ``main1``. ``first`` has the ``command`` and ``command_timeout`` of the launch, if others have replaced them.
+    ``bootstrap`` and ``command`` are the texts of the scripts. ``command_timeout``, ``lifetime`` (after ``began``, the time of the
+    placement) and ``idle_timeout`` are seconds, 0 for no limit; ``grace`` are those between TERM and KILL. ``mounts`` are those of
+    every container, ``apps`` those of ``main1``. ``first`` has the command and its timeout of the launch, if others replaced them.
     """
 
     id: str

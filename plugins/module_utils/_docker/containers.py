@@ -25,11 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     StateError,
     TakenError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Plan,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
     error_of,
     first_error,

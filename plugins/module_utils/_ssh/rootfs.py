@@ -118,7 +118,7 @@ _READ_ONLY = (
 def split(entries: Sequence[Entry], folders: Sequence[str]) -> List[Tuple[str, List[Entry]]]:
     """The entries by the writable folder that they are unpacked in; without such folders, all at ``/``.
 
-    The first folder comes last: it has the file that tells that all files are installed.
+    The first folder comes last: its last file is the mark that all files are installed.
     """
     parts: Dict[str, List[Entry]] = {folder: [] for folder in reversed(folders or ("/",))}
     for entry in entries:

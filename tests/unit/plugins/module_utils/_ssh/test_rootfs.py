@@ -109,7 +109,7 @@ def test_a_writable_root_gets_one_archive() -> None:
 
 
 def test_each_writable_folder_gets_an_archive_of_its_own_and_the_first_folder_comes_last() -> None:
-    """The file that tells that all files are there is in the first folder."""
+    """The last file of the first folder is the mark that all files are installed."""
     etc, home = [FILES[0], FILES[3]], FILES[1:3]
     assert split(FILES, ("/etc", "/home", "/job")) == [("/home", home), ("/etc", etc)]
 
