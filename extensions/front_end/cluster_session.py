@@ -30,7 +30,7 @@ VARIABLES = frozenset(
     (
         "agents agents_policy apps bootstrap cluster_mode cluster_size command command_timeout cpu_pinning cpus "
         "environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges on_failure pids preset "
-        "priority resource_group shm strategy terminate_when_done torchrun torchrun_nodes torchrun_restarts wait"
+        "priority read_only_root resource_group shm strategy terminate_when_done torchrun torchrun_nodes torchrun_restarts wait"
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")

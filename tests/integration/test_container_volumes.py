@@ -160,3 +160,25 @@ def test_a_volume_that_appears_during_the_launch_is_not_mounted(
         refused(late, client, f"the volume {name} exists with another driver or other options")
     finally:
         client.remove_volume(name)
+
+
+def test_the_volumes_of_a_container_go_with_it_also_if_it_was_removed_without_them(
+    launcher: Launcher, client: Any
+) -> None:
+    """``docker rm`` leaves the volumes without a name, which have the keys of the container."""
+    plan = Shape(size=2).plan()
+    launch = launcher(replace(plan, session=replace(plan.session, read_only_root=True)))
+    labels = {"label": f"{LABEL_SESSION}={plan.session.id}"}
+    create_and_start(launch)
+    assert len(client.volumes(filters=labels)["Volumes"]) == 8
+    lost = client.inspect_container(plan.containers[1].name)
+    client.remove_container(lost["Id"], force=True)
+    assert actions(launch.created()) == ["created"]
+    left = {volume["Name"] for volume in client.volumes(filters=labels)["Volumes"]}
+    assert len(left) == 8
+    assert not left & {mount["Name"] for mount in lost["Mounts"] if mount["RW"]}
+    client.remove_container(plan.containers[1].name, force=True)
+    removed = Removal(launch.engine, [plan.session.id], "", 4, 10).carry_out(check=False)
+    # The engine removes the volumes of main1 together with main1; those of sub1 are removed by name.
+    assert actions(removed) == ["removed", *["volume removed"] * 4]
+    assert client.volumes(filters=labels)["Volumes"] in (None, [])

@@ -37,7 +37,9 @@ class InputError(ComputeError):
     code = "input"
 
     def __init__(self, variable: str, value: object, rule: str) -> None:
-        super().__init__("%s: %s: %s." % (variable, _shown(value), rule.rstrip(".")), variable)
+        # A part of the variable, such as the name of a preset, may be the user's.
+        message = "%s: %s: %s." % (_cut(variable, 120), _shown(value), rule.rstrip("."))
+        super().__init__(message, variable)
 
 
 class ConflictError(ComputeError):
@@ -88,4 +90,8 @@ def _shown(value: object, longest: int = 80) -> str:
     except (ValueError, RecursionError):
         # Python refuses to print integers of more than 4,300 digits.
         return "a value that is too large to print"
+    return _cut(text, longest)
+
+
+def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"

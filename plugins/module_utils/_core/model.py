@@ -145,10 +145,9 @@ class Secret:
 class Session:
     """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
 
-    ``bootstrap`` and ``command`` are the texts of the scripts, ``command_timeout`` seconds (0: no limit). ``grace`` are the
-    seconds between TERM and KILL at the end. The session ends by itself ``lifetime`` seconds after ``began``, the time of its
-    placement, or after ``idle_timeout`` seconds without use (0: never). ``mounts`` are those of every container, ``apps`` those
-    of ``main1``. ``first`` has the ``command`` and ``command_timeout`` of the launch, if others have replaced them.
+    ``bootstrap`` and ``command`` are the texts of the scripts. ``command_timeout``, ``lifetime`` (after ``began``, the time of the
+    placement) and ``idle_timeout`` are seconds, 0 for no limit; ``grace`` are those between TERM and KILL. ``mounts`` are those of
+    every container, ``apps`` those of ``main1``. ``first`` has the command and its timeout of the launch, if others replaced them.
     """
 
     id: str
@@ -177,6 +176,7 @@ class Session:
     log_files: int = field(default=3, metadata=_NEW)
     disk: int = field(default=0, metadata=_NEW)
     no_new_privileges: bool = field(default=False, metadata=_NEW)
+    read_only_root: bool = field(default=False, metadata=_NEW)
     rdma: bool = field(default=False, metadata=_NEW)
     restarts: int = field(default=3, metadata=_NEW)
     secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)

@@ -25,11 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     StateError,
     TakenError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Plan,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
     error_of,
     first_error,
@@ -52,6 +48,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     GOING,
     ContainerChanges,
     clear_away,
+    remove_orphans,
     session_containers,
     state_of,
     stop_containers,
@@ -171,6 +168,8 @@ class AgentContainers:
     def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
         settings = self._settings()
         self._check_volumes()
+        if self.plan.session.read_only_root:
+            remove_orphans(self.engine, {container.id for container, old in wanted if old is None}, self.deadline)
 
         def create(pair: Tuple[Container, Json | None]) -> str:
             container, old = pair

@@ -33,7 +33,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Resources,
     Session,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker import secrets
+from ansible_collections.cluster.compute.plugins.module_utils._docker import read_only_root, secrets
 from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import (
     device_requests,
     nvidia_only,
@@ -157,15 +157,27 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         # The engine itself writes the line of the container.
         "ExtraHosts": ["%s:%s" % pair for pair in plan.addresses if pair[0] != container.hostname],
         "PortBindings": bindings,
-        "Mounts": [runtime_mount(settings.runtime)] + [_mount(plan, mount) for mount in plan.session.mounts],
+        "Mounts": [
+            runtime_mount(settings.runtime),
+            *read_only_root.volume_mounts(plan, container),
+            *(_mount(plan, mount) for mount in plan.session.mounts),
+        ],
         "Ulimits": _ulimits(settings.limits, plan.session.rdma),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
-        **({"Tmpfs": {SECRETS_FOLDER: secrets.TMPFS}} if plan.session.secrets else {}),
+        **_root(plan.session, container.resources.memory),
         **_bounds(plan.session, settings.log_driver),
         **_amounts(container.resources),
         **_devices(plan, container, settings),
     }
+
+
+def _root(session: Session, memory: int) -> Json:
+    """What is in memory alone, and whether the rest of the root file system is read-only."""
+    tmpfs = read_only_root.temporary_folders(session, memory)
+    if session.secrets:
+        tmpfs[SECRETS_FOLDER] = secrets.TMPFS
+    return {**({"Tmpfs": tmpfs} if tmpfs else {}), **({"ReadonlyRootfs": True} if session.read_only_root else {})}
 
 
 def _bounds(session: Session, log_driver: str) -> Json:

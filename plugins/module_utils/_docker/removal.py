@@ -22,6 +22,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import active, end_programs, kill_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
+from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import (
+    goes_with_container,
+    orphans,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
 
 Value = TypeVar("Value")
@@ -93,7 +97,15 @@ def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]
     leaving = {container["Id"] for container in going}
     others = [container for container in engine.containers(everyone=True) if container["Id"] not in leaving]
     alive = {_session_of(item) for item in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
+    going_along = mounted(going)
+    volumes = [volume for volume in volumes if not goes_with_container(volume, going_along)]
     return sort_volumes(volumes, sessions, mounted(others), alive)
+
+
+def remove_orphans(engine: Engine, containers: Collection[str], deadline: float) -> None:
+    """Remove the volumes of containers that are gone: they have the files of the session, keys included."""
+    names = orphans(engine.volumes(), containers, mounted(engine.containers(everyone=True)))
+    remove_volumes(engine, names, deadline)
 
 
 def sort_volumes(

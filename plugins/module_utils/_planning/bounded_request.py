@@ -121,6 +121,11 @@ class BoundedRequest:
         "Programs in containers gain no privileges from setuid files, so C(sudo) and C(su) do not work.",
         since="1.1.0",
     )
+    read_only_root: bool = declared_flag(
+        "No user, not even root in a container, can change the programs, libraries and other files of the image. The folders C(/etc), "
+        "C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data folders stay writable.",
+        since="1.1.0",
+    )
     rdma: bool = declared_flag(
         "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. Each "
         "agent of the session must have that folder.",

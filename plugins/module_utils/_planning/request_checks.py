@@ -42,6 +42,7 @@ def _check_together(request: Request) -> None:
     if request.shm > request.memory:
         rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
         raise InputError("session_shm", show_bytes(request.shm), rule)
+    _check_disk(request)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
     for variable, value in (
@@ -60,6 +61,12 @@ def _check_together(request: Request) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError("session_apps", name, "must be the name of one app only")
+
+
+def _check_disk(request: Request) -> None:
+    if request.read_only_root and request.disk:
+        rule = "must be 0 with session_read_only_root, whose writable folders are volumes without a size"
+        raise InputError("session_disk", show_bytes(request.disk), rule)
 
 
 def _check_pools(request: Request) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
@@ -79,7 +80,9 @@ class AppInstaller:
         )
 
     def _write(self, main: Json, entries: List[Entry]) -> None:
-        self.observed.engine.put_archive(main["Id"], "/", pack(entries, time.time()), "main1")
+        # Not at the root, which may be read-only.
+        archive = pack(entries, time.time(), CONFIG_FOLDER)
+        self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, "main1")
 
     def _await_notice(self, wanted: Mapping[str, str]) -> None:
         """Wait until PID 1 has noticed the change: the serial that it keeps is that of the list, or the app has ended."""

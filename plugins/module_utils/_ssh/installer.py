@@ -2,7 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Install files into created containers: each image is read once, and each container gets one archive."""
+"""Install files into created containers: each image is read once, and each container gets one archive.
+
+A container with a read-only root gets an archive for each of its writable folders.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import device_groups
+from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     AUTHORITY,
@@ -31,7 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_fil
     ImageContents,
     container_entries,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, described, pack
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, described, pack, split
 
 READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
@@ -130,11 +134,12 @@ class FileInstaller:
         return made
 
     def _put(self, targets: Sequence[Target], entries: Sequence[Sequence[Entry]]) -> None:
-        now = time.time()
+        now, folders = time.time(), writable_folders(self.plan.session)
 
         def put(pair: Tuple[Target, Sequence[Entry]]) -> None:
             target, files = pair
-            self.engine.put_archive(target.engine_id, "/", pack(files, now), target.container.hostname)
+            for folder, part in split(files, folders):
+                self.engine.put_archive(target.engine_id, folder, pack(part, now, folder), target.container.hostname)
 
         run_all(put, list(zip(targets, entries)), default_parallelism())
 

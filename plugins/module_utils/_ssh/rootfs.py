@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Resolve the paths of files in an image, and pack the files into a single archive.
+"""Resolve the paths of files in an image, and pack the files into a single archive, or one for each writable folder.
 
 The engine unpacks an archive inside the container's root. It follows symlinks in parent folders, and replaces whatever
 has the name of an entry unless both are folders: an entry for ``/home`` would replace a symlink ``/home`` by an empty
@@ -21,6 +21,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import covers
 
 # Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20
@@ -108,17 +109,32 @@ class Tree:
 _COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data folder elsewhere."
 
 
-def covers(mount: str, path: str) -> bool:
-    """Whether a path is the target of a mount or lies below it."""
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
+_READ_ONLY = (
+    "The image has a link that leads to %s, which session_read_only_root makes read-only; choose an image without that link, "
+    "or set session_read_only_root to false."
+)
 
 
-def pack(entries: Sequence[Entry], now: float) -> bytes:
-    """A tar archive of the entries, to be unpacked at ``/``."""
+def split(entries: Sequence[Entry], folders: Sequence[str]) -> List[Tuple[str, List[Entry]]]:
+    """The entries by the writable folder that they are unpacked in; without such folders, all at ``/``.
+
+    The first folder comes last: its last file is the mark that all files are installed.
+    """
+    parts: Dict[str, List[Entry]] = {folder: [] for folder in reversed(folders or ("/",))}
+    for entry in entries:
+        folder = next((folder for folder in parts if covers(folder, entry.path)), None)
+        if folder is None:
+            raise ComputeError(_READ_ONLY % entry.path)
+        parts[folder].append(entry)
+    return [(folder, part) for folder, part in parts.items() if part]
+
+
+def pack(entries: Sequence[Entry], now: float, folder: str = "/") -> bytes:
+    """A tar archive of the entries, to be unpacked in this folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for entry in entries:
-            archive.addfile(*_member(entry, now))
+            archive.addfile(*_member(entry, now, folder))
     return buffer.getvalue()
 
 
@@ -128,8 +144,8 @@ def described(entries: Sequence[Entry]) -> str:
     return "".join("    %s\n" % line for line in lines)
 
 
-def _member(entry: Entry, now: float) -> Tuple[tarfile.TarInfo, io.BytesIO | None]:
-    info = tarfile.TarInfo(entry.path.lstrip("/"))
+def _member(entry: Entry, now: float, folder: str) -> Tuple[tarfile.TarInfo, io.BytesIO | None]:
+    info = tarfile.TarInfo(posixpath.relpath(entry.path, folder))
     info.mode, info.uid, info.gid, info.mtime = entry.mode, entry.uid, entry.gid, int(now)
     if entry.content is None:
         info.type = tarfile.DIRTYPE

@@ -223,6 +223,10 @@ def test_bad_input_is_refused_by_variable_value_and_rule(variable: str, value: o
             {"memory": "1g", "shm": "2g"},
             "session_shm: '2g': must be at most session_memory, which is 1g.",
         ),
+        (
+            {"read_only_root": True, "disk": "1g"},
+            "session_disk: '1g': must be 0 with session_read_only_root, whose writable folders are volumes without a size.",
+        ),
         ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: must be a whole number with session_cpu_pinning."),
         (
             {"environment": {"DEBUG": True}},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, covers, pack
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, pack, split
 
 DIRECTORY = 1 << 31
 
@@ -84,20 +84,6 @@ def test_what_must_be_there_is_refused_below_a_mount() -> None:
         tree({}, ("/etc",)).place([Entry("/etc/passwd", b"x")])
 
 
-@pytest.mark.parametrize(
-    ("mount", "path", "covered"),
-    [
-        ("/home", "/home/work", True),
-        ("/home", "/homes", False),
-        ("/", "/x", True),
-        ("/a/b", "/a", False),
-        ("/a", "/a", True),
-    ],
-)
-def test_covers(mount: str, path: str, covered: bool) -> None:
-    assert covers(mount, path) is covered
-
-
 def test_the_archive_holds_owners_and_modes() -> None:
     packed = pack([Entry("/home/work", None, 0o700, 5, 6), Entry("/home/work/ä", b"text", 0o600, 5, 6)], now=7.5)
 
@@ -108,3 +94,37 @@ def test_the_archive_holds_owners_and_modes() -> None:
         assert (file.name, file.mode, file.mtime) == ("home/work/ä", 0o600, 7)
         assert content is not None
         assert content.read() == b"text"
+
+
+FILES = [
+    Entry("/etc/a", b"1"),
+    Entry("/home/work", None),
+    Entry("/home/work/b", b"2"),
+    Entry("/etc/c", b"3"),
+]
+
+
+def test_a_writable_root_gets_one_archive() -> None:
+    assert split(FILES, ()) == [("/", FILES)]
+
+
+def test_each_writable_folder_gets_an_archive_of_its_own_and_the_first_folder_comes_last() -> None:
+    """The last file of the first folder is the mark that all files are installed."""
+    etc, home = [FILES[0], FILES[3]], FILES[1:3]
+    assert split(FILES, ("/etc", "/home", "/job")) == [("/home", home), ("/etc", etc)]
+
+
+def test_an_image_whose_links_lead_out_of_the_writable_folders_is_refused() -> None:
+    with pytest.raises(ComputeError) as refused:
+        split([Entry("/users/work/b", b"2")], ("/etc", "/home"))
+    assert refused.value.message == (
+        "The image has a link that leads to /users/work/b, which session_read_only_root makes read-only; "
+        "choose an image without that link, or set session_read_only_root to false."
+    )
+
+
+def test_an_archive_is_packed_for_the_folder_that_it_is_unpacked_in() -> None:
+    packed = pack([Entry("/home/work", None), Entry("/home/work/b", b"text")], now=7.5, folder="/home")
+
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        assert archive.getnames() == ["work", "work/b"]

@@ -1,0 +1,18 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Errors are sentences that a user can read, whatever was given."""
+
+from __future__ import annotations
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+
+
+def test_an_error_of_input_names_variable_value_and_rule() -> None:
+    error = InputError("session_cpus", "many", "must be a number")
+    assert (error.message, error.where) == ("session_cpus: 'many': must be a number.", "session_cpus")
+
+
+def test_a_name_that_the_user_chose_is_shortened_like_a_value() -> None:
+    error = InputError("session_presets." + "1" * 5000, "2" * 5000, "must be a dictionary")
+    assert error.message == "session_presets.%s…: '%s…: must be a dictionary." % ("1" * 103, "2" * 78)
