@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from agents_lab import NAMES, Agents, Lab
+from controller import ENDED
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +34,9 @@ def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory)
     try:
         yield made
     finally:
-        for row in made.sessions():
-            if row["state"] not in ("TERMINATED", "ERROR", "CANCELLED"):
-                made.terminate(row["name"])
+        for name, state in made.states():
+            if state not in ENDED:
+                made.terminate(name)
         made.clean()
 
 

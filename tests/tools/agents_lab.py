@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller import LABEL, PLAYBOOK, ROOT, Controller, Done, run
+from controller import LABEL, PLAYBOOK, ROOT, ROWS, Controller, Done, run
 from locks import lock
 
 SCENARIO = "multi_host"
@@ -31,6 +31,7 @@ BARE = "cluster-compute-test/agent:1"
 # Debian suites of the hosts in turn, as in AGENT_SUITES=bookworm,trixie,trixie+containerd: the last of these has containerd's image store.
 SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
+STORE = "file:/var/lib/cluster-compute/sessions.db?mode=ro"
 # The engine recommends its client, which is a package of its own in newer suites.
 PACKAGES = "docker.io iptables iproute2 python3-docker $(apt-cache show docker-cli 2>/dev/null | grep -q ^Package: && echo docker-cli)"
 # Room for two containers of one CPU on each.
@@ -221,6 +222,11 @@ class Agents(Controller):
 
     def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
         return super().command(playbook, *self.lab.inventories, *arguments, **variables)
+
+    def rows(self) -> list[tuple[str, str, float, str]]:
+        script = f"import json, sqlite3; print(json.dumps(list(sqlite3.connect('{STORE}', uri=True, timeout=30).execute('{ROWS}', ('{self.owner}',)))))"
+        command = ["docker", "exec", self.lab.container(NAMES[0]), "python3", "-c", script]
+        return [tuple(row) for row in json.loads(run(command).check().text)]
 
     def held(self, agents: Sequence[str] = NAMES) -> dict[str, list[str]]:
         return {agent: self.lab.held(agent) for agent in agents}

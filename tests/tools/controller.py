@@ -44,6 +44,8 @@ LABEL = "cluster.compute.session"
 # Small, so that many fit beside other sessions; the capacity of the engine is overridden by a far larger one.
 SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
 PATIENCE = 180
+ENDED = ("TERMINATED", "ERROR", "CANCELLED")
+ROWS = "SELECT name, state, lease, reason FROM session WHERE owner = ? ORDER BY created, rowid"
 # Each controller has 16 subnets in 10.208.0.0/12 and 36 ports of its own; engine_lab.py uses 10.213.0.0/16.
 BLOCKS = [number for number in range(16 * 16) if number // 16 != 213 - 208]
 
@@ -260,8 +262,7 @@ class Controller:
         if not path.exists():
             return []
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as store:
-            query = "SELECT name, state, lease, reason FROM session WHERE owner = ? ORDER BY created, rowid"
-            return list(store.execute(query, (self.owner,)))
+            return list(store.execute(ROWS, (self.owner,)))
 
     def engine(self, name: str = "") -> dict[str, str]:
         """Everything of this owner on the engine, or of a single session: containers with start times, networks, volumes."""
@@ -281,9 +282,13 @@ class Controller:
         files = (path for path in sorted(self.artifacts.rglob("*")) if path.is_file())
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
+    def states(self) -> list[tuple[str, str]]:
+        """Name and state of every session in the store, oldest first. The list of sessions asks every agent; this asks none."""
+        return [(name, state) for name, state, _lease, _reason in self.rows()]
+
     def holding(self) -> list[tuple[str, str, float, str]]:
         """The sessions that hold resources or a lease."""
-        return [row for row in self.rows() if row[1] not in ("TERMINATED", "ERROR", "CANCELLED") or row[2]]
+        return [row for row in self.rows() if row[1] not in ENDED or row[2]]
 
     def everything(self) -> tuple[Any, ...]:
         return self.engine(), self.kept(), self.holding()

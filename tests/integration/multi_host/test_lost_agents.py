@@ -106,7 +106,7 @@ def test_an_agent_that_is_unreachable_for_a_while_does_not_end_the_wait(agents: 
 
 def until_running(agents: Agents, name: str) -> None:
     deadline = time.monotonic() + 120
-    while not any((row["name"], row["state"]) == (name, "RUNNING") for row in agents.sessions()):
+    while (name, "RUNNING") not in agents.states():
         assert time.monotonic() < deadline, f"{name} does not run"
         time.sleep(1)
 

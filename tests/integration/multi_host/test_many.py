@@ -53,23 +53,21 @@ def test_ten_launches_at_once_fill_the_room_for_six(agents: Agents, lab: Lab) ->
     with watched(lab) as most, ThreadPoolExecutor(len(names)) as threads:
         done = list(threads.map(lambda name: agents.launch(name, **ONE), names))
     assert [each.code for each in done] == [0] * 10, "\n".join(each.text for each in done if each.code)
-    states = sorted(row["state"] for row in agents.sessions() if row["name"] in names)
+    states = sorted(state for name, state in agents.states() if name in names)
     assert states == ["PENDING"] * 4 + ["RUNNING"] * 6
     assert most[0] == 2000
 
-    running = [row["name"] for row in agents.sessions() if row["state"] == "RUNNING"]
+    running = [name for name, state in agents.states() if state == "RUNNING"]
     with ThreadPoolExecutor(2) as threads:
         assert [each.code for each in threads.map(agents.terminate, running[:2])] == [0, 0]
     agents.play("schedule").check()
-    states = sorted(row["state"] for row in agents.sessions() if row["state"] in ("PENDING", "RUNNING"))
+    states = sorted(state for _name, state in agents.states() if state in ("PENDING", "RUNNING"))
     assert states == ["PENDING"] * 2 + ["RUNNING"] * 6
     # What waits goes first: the end of a session launches what waits.
-    left = {
-        state: [row["name"] for row in agents.sessions() if row["state"] == state] for state in ("PENDING", "RUNNING")
-    }
-    with ThreadPoolExecutor(4) as threads:
-        assert [each.code for each in threads.map(agents.terminate, left["PENDING"])] == [0] * 2
-        assert [each.code for each in threads.map(agents.terminate, left["RUNNING"])] == [0] * 6
+    waiting = [name for name, state in agents.states() if state == "PENDING"]
+    with ThreadPoolExecutor(2) as threads:
+        assert [each.code for each in threads.map(agents.terminate, waiting)] == [0] * 2
+    agents.play("terminate", session_name="crowd-*", session_many=True).check()
     assert agents.held() == {name: [] for name in NAMES}
 
 
@@ -100,4 +98,4 @@ def test_repeated_launches_leave_no_trace(agents: Agents, lab: Lab) -> None:
     while (more := grown(before, traces(lab, agents))) and time.monotonic() < deadline:
         time.sleep(2)  # an engine removes some of its own things once a minute
     assert not more
-    assert all(row["state"] == "TERMINATED" for row in agents.sessions() if row["name"] == "again")
+    assert {state for name, state in agents.states() if name == "again"} == {"TERMINATED"}

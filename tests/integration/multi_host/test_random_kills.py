@@ -14,7 +14,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 from agents_lab import NAMES, Agents
-from controller import PATIENCE, ROOT
+from controller import ENDED, PATIENCE, ROOT
 
 from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption, run_watched
 
@@ -67,11 +67,7 @@ def killed(agents: Agents, number: int) -> None:
     left = {agent: [line for line in lines if name in line] for agent, lines in agents.held().items()}
     assert not any(left.values()), f"{left} {where}"
     assert not (agents.artifacts / name).exists(), where
-    live = [
-        row
-        for row in agents.sessions()
-        if row["name"] == name and row["state"] not in ("TERMINATED", "ERROR", "CANCELLED")
-    ]
+    live = [state for found, state in agents.states() if found == name and state not in ENDED]
     assert not live, f"{live} {where}"
 
 
