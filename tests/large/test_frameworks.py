@@ -120,7 +120,7 @@ def test_accelerate_sums_over_all_processes(session: Session, launcher: str) -> 
     ]
 
 
-@pytest.mark.parametrize("example", ["dask"])
+@pytest.mark.parametrize("example", ["dask", "ray"])
 def test_the_workers_are_the_subs(controller: Controller, example: str) -> None:
     settings = yaml.safe_load((ROOT / "examples" / example / "session.yml").read_text())
     image = example_images.build(controller.client, example)
