@@ -109,7 +109,7 @@ artifact: .venv/.tested  ## Build the collection and check its content
 	@pytest tests/artifact --durations=10 $(ARGS)
 
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
-	@tests/tools/sanity.sh $(ARGS)
+	@tests/tools/sanity.sh $(or $(ARGS),--short)
 
 importer: .venv/.tested .cache/importer/.ready  ## Import the built collection as Galaxy does
 	@tests/tools/importer.sh .cache/importer
