@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A plain mpirun on one agent and over three: 96 containers in one job, and Open MPI 5, which starts ranks by PRRTE.
+"""A plain mpirun on one agent and over three: 96 containers in one job, and Open MPI 5, which starts ranks by PRRTE. MPICH on one.
 
 Open MPI 4 starts more than 64 containers through other containers of the session.
 """
@@ -19,6 +19,7 @@ import example_images
 import pytest
 from agents_lab import NAMES, Agents
 from controller import ROOT, Controller, Session, run
+from mpi_slots import PAIRS, check_slots
 
 PATIENCE = 1200
 # Room for 32 containers on each of three agents.
@@ -77,3 +78,10 @@ def test_open_mpi_5_starts_a_rank_in_each_container(pool: Controller, tmp_path: 
     pool.play("session_copy", session_name="job", session_copy_source=str(folder)).check()
     assert "(Open MPI) 5.0.11" in session.say("main1", "mpirun --version")
     check_ring(session, "mpirun -x LD_LIBRARY_PATH=/home/work/openmpi/lib ring 100000", 3)
+
+
+def test_mpich_fills_the_slots_of_all_containers(controller: Controller) -> None:
+    image = example_images.build(controller.client, "mpi", "mpich")
+    session = controller.launched("slots", session_image=image, **PAIRS)
+    check_slots(session, r"HYDRA build details:\s+Version:\s+5")
+    controller.terminate(session.name).check()
