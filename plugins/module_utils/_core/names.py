@@ -71,11 +71,6 @@ def check_variable_name(name: object) -> str:
     return name
 
 
-def covers(folder: str, path: str) -> bool:
-    """Whether a path is this folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def random_name(source: random.Random | None = None) -> str:
     """A readable pair of words with a short number, as in ``calm-otter-41``."""
     chooser = source or random.SystemRandom()

@@ -13,6 +13,7 @@ from typing import Any, Mapping, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
     check_boolean,
     check_entry,
@@ -65,5 +66,4 @@ def _reserved(target: str) -> bool:
     # A mount there asks NVIDIA's runtime for GPUs, whatever the container was given:
     # https://github.com/NVIDIA/nvidia-container-toolkit/blob/main/internal/config/image/cuda_image.go
     refused = (*own, "/var/run/nvidia-container-devices", "/run/nvidia-container-devices")
-    inside = any(target == path or target.startswith(path + "/") for path in refused)
-    return inside or any(path.startswith(target + "/") for path in own)
+    return any(covers(path, target) for path in refused) or any(covers(target, path) for path in own)

@@ -21,7 +21,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import covers
+from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
 
 # Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20

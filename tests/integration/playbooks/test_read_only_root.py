@@ -22,12 +22,8 @@ def test_the_files_of_the_image_stay_as_they_are(controller: Controller) -> None
     assert session.say("main1", "ssh sub1 hostname") == "sub1"
     for host, container in session.containers().items():
         tried = [f"touch {path} 2>/dev/null && echo {path}" for path in SYSTEM]
-        assert (
-            run(
-                ["docker", "-H", controller.host, "exec", "--user=0", container["Id"], "sh", "-c", "; ".join(tried)]
-            ).text
-            == ""
-        )
+        as_root = ["docker", "-H", controller.host, "exec", "--user=0", container["Id"]]
+        assert run([*as_root, "sh", "-c", "; ".join(tried)]).text == ""
         session.say(host, "touch ~/x /tmp/x /var/tmp/x && echo 'echo runs' >/tmp/x && chmod +x /tmp/x && /tmp/x")
 
     volumes = own_volumes(session)

@@ -16,7 +16,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
     check_session_name,
     check_variable_name,
     container_names,
-    covers,
     network_name,
     owner_from_login,
     random_name,
@@ -156,17 +155,3 @@ def test_engine_names() -> None:
     assert names == ("alice.train.v1.sub3", "alice.train.v1.sub3.3614fdf3")
     assert network_name("alice", "train", "3614fdf3-0e04-4a4b") == "alice-train-3614fdf3"
     assert len(network_name("o" * 32, "s" * 64, "3614fdf3-0e04-4a4b")) <= 63
-
-
-@pytest.mark.parametrize(
-    ("mount", "path", "covered"),
-    [
-        ("/home", "/home/work", True),
-        ("/home", "/homes", False),
-        ("/", "/x", True),
-        ("/a/b", "/a", False),
-        ("/a", "/a", True),
-    ],
-)
-def test_covers(mount: str, path: str, covered: bool) -> None:
-    assert covers(mount, path) is covered
