@@ -34,6 +34,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Port,
     Resources,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker import containers
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,12 @@ def client(engine_host: str) -> Iterator[Any]:
 def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
     with launches(engine_host, client) as launch:
         yield launch
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container that ends at once has ended when the launch looks, also on a busy machine."""
+    monkeypatch.setattr(containers, "SETTLE", 5.0)
 
 
 def test_another_spec_is_refused(launcher: Launcher) -> None:
@@ -91,6 +98,7 @@ def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Laun
         client.remove_container(made["Id"], force=True)
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=2).plan())
     launch.created()
@@ -134,6 +142,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("case", FAILURES)
 def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
     shape, message = FAILURES[case]
@@ -156,6 +165,7 @@ def test_port_in_use(launcher: Launcher, client: Any) -> None:
     assert ours(client, launch.plan) == []
 
 
+@pytest.mark.usefixtures("settled")
 def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape(size=2).plan())
     create_and_start(launch)

@@ -111,8 +111,12 @@ class Session:
         listed = client.containers(all=True, filters={"label": f"{LABEL}.name={self.name}"})
         own = [item for item in listed if item["Labels"][LABEL + ".owner"] == self.controller.owner]
         own.sort(key=lambda item: int(item["Labels"]["cluster.compute.container.rank"]))
-        found = [client.inspect_container(item["Id"]) for item in own]
-        return {container["Config"]["Hostname"]: container for container in found}
+        found = {}
+        for item in own:
+            with suppress(NotFound):  # it went after the list
+                container = client.inspect_container(item["Id"])
+                found[container["Config"]["Hostname"]] = container
+        return found
 
     def ssh(self, host: str, command: str, *options: str, said: str | None = None) -> Done:
         return run(["ssh", "-F", self.config, *options, host, command], said=said)
