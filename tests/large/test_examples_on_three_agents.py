@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import example_images
 import pytest
 from agents_lab import NAMES, Agents
 from controller import ROOT, Session, run
+from parallel_shells import check_tools
 
 TRAINED = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
 TORCHRUN = (
@@ -67,8 +69,10 @@ def test_pytorch_trains_over_the_network_of_the_session(agents: Agents, launched
     agents.terminate("train").check()
 
 
-def test_mpi_runs_all_ranks_over_the_network_of_the_session(agents: Agents, launched: Callable[..., Session]) -> None:
-    """All ranks on all containers, correct sums, and nothing over docker_gwbridge."""
+def test_mpi_and_ssh_tools_use_the_network_of_the_session(
+    agents: Agents, launched: Callable[..., Session], tmp_path: Path
+) -> None:
+    """All ranks on all containers, correct sums, and nothing over docker_gwbridge; then rsync, pdsh, clush, exec and copy."""
     ring = launched("mpi", "ring", **WIDE)
     assert agents_of(ring) == list(NAMES)
     before = sent(ring, "sub1")
@@ -81,6 +85,18 @@ def test_mpi_runs_all_ranks_over_the_network_of_the_session(agents: Agents, laun
     after = sent(ring, "sub1")
     assert after[0] - before[0] > 16_000_000
     assert after[1] - before[1] < 100_000
+    check_tools(ring)
+    (tmp_path / "data").write_text("shared\n")
+    agents.play("session_copy", session_name="ring", session_copy_source=str(tmp_path / "data")).check()
+    read = agents.play("session_exec", session_name="ring", session_exec_command="cat data").check().text
+    assert all(f"{host}: shared" in read for host in ("main1", "sub1", "sub2"))
+    back = {
+        "session_copy_direction": "from",
+        "session_copy_source": "data",
+        "session_copy_target": str(tmp_path / "got"),
+    }
+    agents.play("session_copy", session_name="ring", **back).check()
+    assert (tmp_path / "got" / "sub2" / "data").read_text() == "shared\n"
     agents.terminate("ring").check()
 
 

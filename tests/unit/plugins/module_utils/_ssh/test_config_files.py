@@ -81,6 +81,15 @@ def test_an_image_s_client_configuration_is_read_after_ours(image: str) -> None:
     assert config_files.included_config(once) == once
 
 
+def test_logins_between_containers_use_a_cheap_key_exchange(tmp_path: Path) -> None:
+    """Of the two that every OpenSSH since 6.5 knows, also where it runs in FIPS mode."""
+    config = tmp_path / "config"
+    config.write_text(config_files.client_config(PLAN))
+
+    shown = subprocess.run(["ssh", "-G", "-F", str(config), "sub2"], capture_output=True, text=True, check=True).stdout
+    assert "\nkexalgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256\n" in shown
+
+
 @pytest.mark.parametrize(
     "folder",
     ["/plain/train", "/with space/train", "/per%cent/train", "/it's/train", '/q"uote\\d/train', "/größe/train"],
@@ -135,4 +144,4 @@ def test_a_session_without_a_published_port_is_refused() -> None:
 @pytest.mark.parametrize(("size", "most"), [(1, 100), (50, 100), (1000, 2000)])
 def test_connections_without_a_login_are_bounded_by_the_size_of_the_session(size: int, most: int) -> None:
     text = config_files.sshd_config({}, "work", size)
-    assert f"\nMaxStartups {most}\nPerSourceMaxStartups 100\nLoginGraceTime 30\n" in text
+    assert f"\nMaxStartups {most}\nPerSourceMaxStartups 100\nLoginGraceTime 60\n" in text
