@@ -269,7 +269,7 @@ def _facts(task: Any) -> TaskFacts:
     role = task._role.get_name() if getattr(task, "_role", None) else ""
     args = task.args if isinstance(task.args, dict) else {}
     state = args.get("state") or args.get("step") or ""
-    return TaskFacts(task.get_name().strip(), str(task.action), str(role), str(state))
+    return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), str(state))
 
 
 def _result(result: Any) -> Dict[str, Any]:

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule
+from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule, _facts
 
 # Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
 SWALLOWED = """
@@ -54,3 +55,11 @@ def test_python_ignores_an_interrupt_during_a_fork() -> None:
     done = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "goes on\n")
     assert "KeyboardInterrupt" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Copy : all", "Copy : all"), ("", "image : ansible.builtin.copy")])
+def test_a_task_is_shown_without_its_role(name: str, shown: str) -> None:
+    full = f"image : {name or 'ansible.builtin.copy'}"
+    role = SimpleNamespace(get_name=lambda: "image")
+    task = SimpleNamespace(name=name, get_name=lambda: full, action="ansible.builtin.copy", args={}, _role=role)
+    assert _facts(task).name == shown
