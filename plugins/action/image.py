@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._counted_action import CountedAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._registry_login import login_for
-from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import watched
 
 
-class ActionModule(ComputeAction):
+class ActionModule(CountedAction):
     """A user name in the task takes precedence over the login of the controller's Docker client."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
@@ -21,7 +18,4 @@ class ActionModule(ComputeAction):
             args.pop("username", None)
             args.pop("password", None)
             args.update(login_for(str(args.get("name") or "")))
-        # In a folder of the user who logs in: the name cannot be taken by anybody else.
-        progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
-        with watched(self._connection, str(task_vars.get("inventory_hostname", "")), "cat " + shlex.quote(progress)):
-            return self.module("image", {**args, "progress": progress}, task_vars)
+        return super().act(args, task_vars)

@@ -13,7 +13,7 @@ description:
   - Prints a line for each phase of the collection's playbooks with its duration. Prints the text of M(ansible.builtin.debug) tasks as
     it is, so that tables are readable.
   - On a terminal, the last line shows the phase in progress, the number of agents that have finished, the bytes of an image that is
-    pulled or copied, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
+    pulled, copied or built, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
   - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
   - With C(-v) or more, the output is that of P(ansible.builtin.default#callback).
 author: The cluster.compute authors (@cluster-compute)

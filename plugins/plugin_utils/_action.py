@@ -36,6 +36,7 @@ _OF_ENGINES = frozenset(
         "batch_info",
         "containers",
         "image",
+        "image_build",
         "image_export",
         "image_info",
         "image_load",

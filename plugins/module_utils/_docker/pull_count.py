@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.counting import Write, progress_file
 
 # Seconds between two counts in the file: the engine sends an event for every few hundred kilobytes.
 PERIOD = 1.0
@@ -48,29 +49,13 @@ class PullCount:
 
 
 @contextmanager
-def counted(path: str | None) -> Iterator[Listener]:
-    """A listener for the events of a pull, which keeps the count in a new file. Without a file, it does nothing.
-
-    A file that cannot be written costs the count, not the pull. The name is never followed if it is a link.
-    """
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644) if path else -1
-    except OSError:
-        file = -1
-    if file < 0:
-        yield _ignore
-        return
-    try:
-        yield _listener(file)
-    finally:
-        os.close(file)
+def counted(path: str | None) -> Iterator[Listener | None]:
+    """A listener for the events of a pull, which keeps the count in a new file. None without a file."""
+    with progress_file(path) as write:
+        yield _listener(write) if write is not None else None
 
 
-def _ignore(_event: Mapping[str, Any]) -> None:
-    """Listen to nothing."""
-
-
-def _listener(file: int) -> Listener:
+def _listener(write: Write) -> Listener:
     count, written = PullCount(), 0.0
 
     def listen(event: Mapping[str, Any]) -> None:
@@ -79,7 +64,6 @@ def _listener(file: int) -> Listener:
         now = time.monotonic()
         if now - written >= PERIOD:
             written = now
-            # The end of a longer text may remain behind the line.
-            os.pwrite(file, count.text().encode() + b"\n", 0)
+            write(count.text())
 
     return listen

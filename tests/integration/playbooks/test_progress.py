@@ -16,11 +16,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import slow_registry
 from controller import ROOT, SMALL, Controller, Done, run
+from docker.errors import ImageNotFound
+from example_images import REFERENCE
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -101,6 +104,43 @@ def test_the_bytes_of_a_pull(controller: Controller) -> None:
     assert re.search(r"^  … Pulling the image, \d\S* of 3m, \d+ s$", done.text, re.MULTILINE), done.text
     assert re.search(r"^Pulling the image +\d+\.\d s$", done.text, re.MULTILINE), done.text
     assert "Preparing the image" not in done.text
+
+
+def test_the_bytes_of_a_build(controller: Controller, tmp_path: Path) -> None:
+    """The files of an environment beside a playbook are found as those of the role."""
+    files = tmp_path / "files/environments/slow"
+    files.mkdir(parents=True)
+    write = "for second in $(seq 15); do head -c 3000000 /dev/zero >> /zeros; sleep 1; done"
+    (files / "Dockerfile").write_text(f"ARG BASE\nFROM $BASE\nARG MARK\nRUN echo $MARK; {write}\n")
+    image = f"cluster-compute-test/{controller.owner}:1"
+    environment = {"name": "slow", "image": image, "base": REFERENCE}
+    role = {"name": "cluster.compute.image", "tasks_from": "environment.yml"}
+    task = {"ansible.builtin.include_role": role, "vars": {"__image_environment": environment}}
+    (tmp_path / "slow.yml").write_text(json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [task]}]))
+    playbook, arguments = os.path.relpath(tmp_path / "slow", ROOT / "playbooks"), {"MARK": image}
+    try:
+        planned = play(controller, playbook, "--check", image_build_arguments=arguments).check()
+        assert f"{image} would be built from {REFERENCE}." in planned.text
+        done = play(controller, playbook, image_build_arguments=arguments).check()
+        assert play(controller, playbook, "-v").check().changed == 0
+    finally:
+        with suppress(ImageNotFound):
+            controller.client.remove_image(image, force=True)
+    line = r"^  … Preparing the image: Build the image from the files, \d\S*m, \d+ s$"
+    assert re.search(line, done.text, re.MULTILINE), done.text
+
+
+def test_the_bytes_of_a_program_that_fills_a_folder(controller: Controller, tmp_path: Path) -> None:
+    folder = tmp_path / "filled"
+    folder.mkdir(mode=0o700)
+    write = f"for second in $(seq 15); do head -c 3000000 /dev/zero >> {folder}/zeros; sleep 1; done"
+    task = {"name": "Install", "cluster.compute.image_command": {"argv": ["sh", "-c", write], "folder": str(folder)}}
+    checked = {"cluster.compute.session_request": {"entry_point": "environments"}}
+    (tmp_path / "fill.yml").write_text(
+        json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [checked, task]}])
+    )
+    done = play(controller, os.path.relpath(tmp_path / "fill", ROOT / "playbooks")).check()
+    assert re.search(r"^  … Checking the request, \d\S*m, \d+ s$", done.text, re.MULTILINE), done.text
 
 
 def test_details_are_ansibles_own_output(controller: Controller) -> None:

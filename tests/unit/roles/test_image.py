@@ -19,15 +19,15 @@ ROLE = Path(__file__).resolve().parents[3] / "roles" / "image"
 TASKS = ROLE / "tasks"
 
 
-def test_each_argument_of_a_build_is_an_option_with_its_value() -> None:
+def test_a_build_gets_its_base_and_the_arguments_of_the_user() -> None:
     tasks = yaml.safe_load((TASKS / "environment.yml").read_text())
     build = next(
         task for block in tasks for task in block.get("block", ()) if task["name"].startswith("Build the image from")
     )
-    expression = trusted(build["vars"]["__image_arguments"])
-    given = {"image_build_arguments": {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels"}}
+    expression = trusted(build["cluster.compute.image_build"]["build_arguments"])
+    given = {"image_build_arguments": {"PIP_NO_INDEX": "1"}, "__image_environment": {"base": "reference:1"}}
     rendered = Templar(loader=DataLoader(), variables=given).template(expression)
-    assert rendered == ["--build-arg=PIP_NO_INDEX=1", "--build-arg=PIP_FIND_LINKS=/wheels"]
+    assert rendered == {"BASE": "reference:1", "PIP_NO_INDEX": "1"}
 
 
 def trusted(expression: str) -> str:

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Work that takes minutes: count its bytes in a file that others can read meanwhile, until it ends or is late."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import Callable, Iterator, List, Optional
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import error_of
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
+
+# Seconds between two counts. A count that takes long is made less often: it gets at most a fifth of the time.
+PERIOD = 2.0
+PATIENCE = 4
+
+Write = Callable[[str], None]
+
+
+@contextmanager
+def progress_file(path: Optional[str]) -> Iterator[Optional[Write]]:
+    """A function that writes one line into a new file, which all users can read. Without a file: None.
+
+    A file that cannot be written costs the count, not the work. The name is never followed if it is a link.
+    """
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644) if path else -1
+    except OSError:
+        file = -1
+    if file < 0:
+        yield None
+        return
+
+    def write(text: str) -> None:
+        # The end of a longer text may remain behind the line. A full disk costs the count, too.
+        with suppress(OSError):
+            os.pwrite(file, text.encode() + b"\n", 0)
+
+    try:
+        yield write
+    finally:
+        os.close(file)
+
+
+def run_counted(work: Callable[[], None], count: Callable[[], int], path: Optional[str], deadline: float) -> bool:
+    """Do the work in a thread, and keep the bytes that ``count`` returns in the file; raises the error of the work.
+
+    Returns False at the deadline of the monotonic clock. The thread does not keep the process from ending, and what it still
+    does ends with the process.
+    """
+    errors: List[Optional[Exception]] = []
+    worker = threading.Thread(target=lambda: errors.append(error_of(work)), daemon=True)
+    worker.start()
+    with progress_file(path) as write:
+        turn = _Turn(worker, count, write, deadline)
+        if not wait_until(turn.ended, deadline, first_pause=0.0):
+            return False
+    error = errors[0]
+    if error is not None:
+        raise error
+    return True
+
+
+class _Turn:
+    """Waits for a thread for a while, and then counts."""
+
+    def __init__(
+        self, worker: threading.Thread, count: Callable[[], int], write: Optional[Write], deadline: float
+    ) -> None:
+        self._worker, self._count, self._write, self._deadline = worker, count, write, deadline
+        self._pause = PERIOD
+
+    def ended(self) -> bool:
+        """Whether the thread has ended."""
+        begun = time.monotonic()
+        self._worker.join(max(0.0, min(self._pause, self._deadline - begun)))
+        if not self._worker.is_alive():
+            return True
+        if self._write is not None:
+            begun = time.monotonic()
+            self._write("%d" % self._count())
+            self._pause = max(PERIOD, PATIENCE * (time.monotonic() - begun))
+        return False
