@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
-from typing import IO
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.counting import run_counted
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
@@ -78,9 +77,8 @@ def size_of(folder: str) -> int:
 
 def _read(process: subprocess.Popen[bytes], output: Output) -> None:
     """Take the output to its end. A character that two pieces share becomes an escape."""
-    pipe: IO[bytes] | None = process.stdout
-    assert pipe is not None
-    while True:
+    pipe = process.stdout
+    while pipe is not None:
         piece = os.read(pipe.fileno(), CHUNK)
         if not piece:
             break
