@@ -172,7 +172,9 @@ def test_accelerate_sums_over_all_processes(cluster: Cluster, launcher: str) -> 
 def test_the_workers_are_the_subs(pool: Controller, example: str) -> None:
     settings = f"examples/{example}/session.yml"
     name = yaml.safe_load((ROOT / settings).read_text())["session_name"]
-    launch(pool, name, example_images.build(pool.client, example), "-e", f"@{settings}")
+    # An agent has room for one container of this size.
+    wide = {"session_cpus": 1.2} if isinstance(pool, Agents) else {}
+    launch(pool, name, example_images.build(pool.client, example), "-e", f"@{settings}", **wide)
     logs = pool.play("session_logs", session_name=name).check().text
     assert "4203 primes below 40000, counted by sub1, sub2" in logs
     pool.terminate(name).check()
