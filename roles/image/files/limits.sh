@@ -145,10 +145,14 @@ check_idle() {
     fi
     quiet=$(((clock - used_at) / 100))
     echo "$quiet" >"$config/run/quiet"
-    if [ "$idle" -gt 0 ] && [ "$quiet" -ge "$idle" ] && [ "$clock" -ge "$ask_at" ] && session_is_idle; then
+    [ "$idle" -gt 0 ] && [ "$quiet" -ge "$idle" ] && [ "$clock" -ge "$ask_at" ] || return 0
+    if session_is_idle; then
         warn "This session was idle for $quiet s and ends."
         kill -USR2 1
     fi
+    # The CPU time of the question is no use of the session.
+    read_cpu
+    read_clock
 }
 
 keep_limits() {
