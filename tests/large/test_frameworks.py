@@ -115,8 +115,8 @@ def horovod(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(pool: Controller, horovod: Path) -> Iterator[Cluster]:
     """Containers of the image of all frameworks, with Horovod's source in the home folder of each."""
     image = example_images.build(pool.client, "frameworks")
-    size = THREE if isinstance(pool, Agents) else ONE
-    session = launch(pool, "frameworks", image, **{**SESSION, **size})
+    shape = THREE if isinstance(pool, Agents) else ONE
+    session = launch(pool, "frameworks", image, **{**SESSION, **shape})
     pool.play("session_copy", session_name="frameworks", session_copy_source=str(horovod)).check()
     yield Cluster(session, [container["hostname"] for container in session.document["containers"]])
     pool.terminate("frameworks").check()
