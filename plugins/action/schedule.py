@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
+from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -108,6 +109,7 @@ class ActionModule(ComputeAction):
         plan = Plan.from_json(result["plan"])
         plan = with_user_environment(plan, render_environment(request, plan))
         result["plan"], result["short_plan"] = plan.to_json(), plan.to_short_json()
+        result["plan_text"] = plan_text.pack(plan)
         decided = deployment(
             plan,
             statuses,

@@ -39,7 +39,7 @@ class ActionModule(ComputeAction):
         if state == "terminated" and args.get("reached") is None:
             args["reached"] = _reached(args["agents"], task_vars)
         if own["plan"] and own["timings"] is None:
-            own["timings"] = reports.timings_of_phases(self, task_vars).to_json()
+            own["timings"] = reports.timings_of_phases(task_vars).to_json()
         if state == "terminating" and own["artifacts"] and args.get("name"):
             args["kept"] = _kept(Artifacts(own["artifacts"], str(args["name"])))
         result = self.module("session", dict(args, holder=holder()), task_vars)

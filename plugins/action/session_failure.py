@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import TakenError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
@@ -21,19 +21,28 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         plan = read_plan(args.get("plan") or {})
+        if args.get("message"):
+            raise SessionError(str(args["message"]))
         removals = self.results_of_hosts(reports.REMOVED, task_vars)
         statuses = reports.agent_statuses(reports.agent_reports(self, None, task_vars))
         lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])
-        failures = self.results_of_hosts(reports.FAILURE, task_vars).values()
-        codes = {(failure.get("failure") or {}).get("code") for failure in failures}
+        # Hosts keep the last failure: that of an earlier session of a pass is none of this launch.
+        known = self.results_of_hosts(reports.FAILURE, task_vars).values()
+        failures = [failure for failure in known if _code(failure) != SessionError.code]
+        codes = {_code(failure) for failure in failures}
         sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
         left = [host for host in lost if host in plan.agents]
         if left:
             sentences.append("Anything left of it on %s is removed when that agent answers again." % ", ".join(left))
         return {
             "changed": False,
+            "launch": plan.session.launch,
             "reason": " ".join(sentences),
             "is_taken": TakenError.code in codes,
             "lost_agents": list(lost),
             "network_patience": network_patience(lost),
         }
+
+
+def _code(failure: Json) -> str:
+    return str((failure.get("failure") or {}).get("code") or "")

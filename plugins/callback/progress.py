@@ -38,6 +38,7 @@ from typing import Any, Dict, List, Tuple
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress, TaskFacts
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
@@ -204,7 +205,8 @@ class CallbackModule(DefaultCallback):
             if ignore_errors:
                 self._progress.finish_on(_host(result), facts)
             else:
-                self._progress.fail_on(_host(result), _message(facts))
+                is_of_session = (facts.get("failure") or {}).get("code") == SessionError.code
+                self._progress.fail_on(_host(result), _message(facts), is_of_session=is_of_session)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         if not self._is_quiet():

@@ -131,6 +131,10 @@ short_plan:
   description: The same plan without repeated texts. Every option C(plan) of the collection accepts both.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
+plan_text:
+  description: The same plan as one text. Ansible visits every value of a dictionary for each host of a task; a text costs no time.
+  type: str
+  returned: when O(ignore:outcome) is placed, repair or running
 deployment:
   description: What each host does for the plan.
   type: dict

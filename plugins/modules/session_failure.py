@@ -12,6 +12,12 @@ description:
   - Collects the failures of the hosts of a play, and the agents that could not be cleaned up. The role C(session) uses it when
     it undoes a launch.
   - It runs on the controller and connects to no host.
+options:
+  message:
+    description:
+      - If set, the task fails with this message. Later tasks do not count that as a failure of a launch.
+    type: str
+    default: ""
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.attributes
@@ -36,9 +42,19 @@ EXAMPLES = r"""
     plan: "{{ scheduled.plan }}"
   run_once: true
   register: failure
+
+- name: Fail on every host
+  cluster.compute.session_failure:
+    plan: "{{ scheduled.plan }}"
+    message: "{{ failure.reason }}"
 """
 
 RETURN = r"""
+launch:
+  description: The UUID of the launch that failed.
+  type: str
+  returned: success
+  sample: 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
 reason:
   description: The failures, and the lost agents, as sentences.
   type: str
@@ -64,7 +80,7 @@ from ansible.module_utils.basic import AnsibleModule
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
-        argument_spec={"plan": {"type": "dict", "required": True}},
+        argument_spec={"plan": {"type": "dict", "required": True}, "message": {"type": "str", "default": ""}},
         supports_check_mode=True,
     )
     module.fail_json(msg="cluster.compute.session_failure runs on the controller: call it in a task, by its full name.")

@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_plan
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
+from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 
@@ -79,6 +80,7 @@ class ComputeAction(ActionBase):
             trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
+        self._task.args = plan_text.unpacked(self._task.args)
         result: Json = super().run(tmp, task_vars)
         try:
             result.update(self.act(dict(self._task.args), task_vars or {}))
@@ -129,11 +131,7 @@ class ComputeAction(ActionBase):
 
     def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
         """The value of a variable, such as a registered result, by host of the play; hosts without it are left out."""
-        hostvars = task_vars.get("hostvars") or {}
-        found = {
-            host: (hostvars.get(host) or {}).get(variable) for host in task_vars.get("ansible_play_hosts_all") or ()
-        }
-        return {host: dict(value) for host, value in found.items() if isinstance(value, Mapping)}
+        return results_in(variables_of_hosts(task_vars), variable)
 
     def _is_here(self, task_vars: Json) -> bool:
         """Whether the task runs on this machine, in the Python that runs Ansible."""
@@ -164,6 +162,20 @@ def with_part(args: Json) -> Json:
     if not args.get("plan") or not args.get("agent"):
         return args
     return {**args, "plan": read_plan(args["plan"]).part(str(args["agent"]))}
+
+
+def variables_of_hosts(task_vars: Json) -> dict[str, Mapping[str, Any]]:
+    """The variables of each host of the play, as they are: results contain no templates. Ansible puts them together for each call."""
+    hostvars = task_vars.get("hostvars") or {}
+    read = getattr(hostvars, "raw_get", hostvars.get)
+    found = {str(host): read(host) for host in task_vars.get("ansible_play_hosts_all") or ()}
+    return {host: variables for host, variables in found.items() if isinstance(variables, Mapping)}
+
+
+def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Json]:
+    """The value of a variable by host; hosts without a dictionary of this name are left out."""
+    found = {host: own.get(name) for host, own in variables.items()}
+    return {host: dict(value) for host, value in found.items() if isinstance(value, Mapping)}
 
 
 def failure_reason(result: Json) -> str:

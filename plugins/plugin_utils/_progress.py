@@ -87,6 +87,7 @@ class Progress:
     hosts: Set[str] = field(default_factory=set)
     transfers: Sequence[Tuple[int, int]] = ()
     failures: Dict[str, str] = field(default_factory=dict)
+    of_session: Set[str] = field(default_factory=set)
 
     def start(self, task: TaskFacts, now: float) -> List[str]:
         """A task starts; returns the line of the phase that this ends, if it ends one."""
@@ -127,10 +128,15 @@ class Progress:
         if isinstance(plan, dict) and isinstance(plan.get("containers"), list) and plan.get("session"):
             self.what, self.session = describe_plan(plan), str(plan["session"].get("name", ""))
 
-    def fail_on(self, host: str, message: str) -> None:
-        """A host fails. A later failure of the same host explains more: it replaces this one."""
+    def fail_on(self, host: str, message: str, *, is_of_session: bool = False) -> None:
+        """A host fails. A later failure of the same host explains more: it replaces this one.
+
+        A failure of the session is one of every host, and of none in particular.
+        """
         self.running.discard(host)
         self.failures[host] = message
+        if is_of_session:
+            self.of_session.add(message)
 
     def live(self, now: float) -> str:
         """The state of the phase in progress, for a terminal's last line."""
@@ -160,7 +166,10 @@ class Progress:
         by_message: Dict[str, List[str]] = {}
         for host, message in self.failures.items():
             by_message.setdefault(message, []).append(host)
-        return [_failure_line(message, hosts) for message, hosts in by_message.items()]
+        return [
+            message if message in self.of_session else _failure_line(message, hosts)
+            for message, hosts in by_message.items()
+        ]
 
     def interrupted(self) -> str:
         """What an interrupted run leaves, and how to go on."""

@@ -18,7 +18,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     phase_timings,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
+    ComputeAction,
+    results_in,
+    variables_of_hosts,
+)
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
 # The variables in which the tasks register their results.
@@ -87,9 +91,10 @@ def agent_statuses(reports: List[Json]) -> List[AgentStatus]:
     return [AgentStatus.from_report(report) for report in reports]
 
 
-def timings_of_phases(action: ComputeAction, task_vars: Json) -> PhaseTimings:
+def timings_of_phases(task_vars: Json) -> PhaseTimings:
     """The seconds of each phase of the launch, on the slowest host."""
-    return phase_timings({phase: action.results_of_hosts(name, task_vars).values() for phase, name in PHASES.items()})
+    variables = variables_of_hosts(task_vars)
+    return phase_timings({phase: results_in(variables, name).values() for phase, name in PHASES.items()})
 
 
 def route_to(host: str, address: str, task_vars: Json) -> Route:

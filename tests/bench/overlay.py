@@ -9,6 +9,7 @@ then remove) a third of N containers on each agent at the same time, on one over
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from agents_lab import NAMES, Agents, Lab
 
 NETWORK = "bench-floor"
+PROOF = "Verify every container by SSH"
 SCRIPT = """
 import sys, time
 from collections.abc import Callable
@@ -41,6 +43,17 @@ with ThreadPoolExecutor(8) as pool:
     list(pool.map(make, range(count)) if state == "present" else pool.map(remove, listed))
 print(time.monotonic() - begun)
 """
+
+
+def proof_seconds(folder: Path) -> float:
+    """The seconds of the proof by SSH, from the trace of a launch in the session's folder."""
+    events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    return (
+        sum(
+            event["dur"] for event in events if event["ph"] == "X" and event["name"] == PROOF and event["cat"] == "task"
+        )
+        / 1e6
+    )
 
 
 class ThreeAgents:
@@ -72,8 +85,8 @@ class ThreeAgents:
         finally:
             self._shell(NAMES[0], f"docker network rm {NETWORK}")
 
-    def ours(self, size: int) -> tuple[float, float, float]:
-        """Seconds of the launch, of the same command again, and of the end."""
+    def ours(self, size: int) -> tuple[float, float, float, float]:
+        """Seconds of the launch, of the same command again, of the end, and of the proof in the launch."""
         name = f"bench-{size}"
         # No agent can hold all: the session is placed on three.
         amounts = {
@@ -84,8 +97,9 @@ class ThreeAgents:
         }
         more = {"session_cluster_size": size, "session_cluster_mode": "multi-node", "session_strategy": "spread"}
         launch = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
+        proof = proof_seconds(self._agents.artifacts / name)
         second = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
-        return launch, second, self._timed(lambda: self._agents.terminate(name).check())
+        return launch, second, self._timed(lambda: self._agents.terminate(name).check()), proof
 
     def _everywhere(self, size: int, state: str) -> float:
         script = SCRIPT % {"network": NETWORK, "image": self._image}

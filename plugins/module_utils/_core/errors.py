@@ -77,6 +77,12 @@ class LibraryError(ComputeError):
         self.trace = trace
 
 
+class SessionError(ComputeError):
+    """A failure of the session and of no host in particular: every host of the play has it, and another failure is its reason."""
+
+    code = "session"
+
+
 class NotFoundError(ComputeError):
     """No such session."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from played import played
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.action import session_failure
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 
@@ -31,6 +33,23 @@ def test_a_failure_is_named_once() -> None:
     failed = {"ansible_failed_result": {"msg": "The image is missing."}}
     result = failure_of(a=host("a", **failed), b=host("b", **failed), c=host("c"))
     assert (result["reason"], result["lost_agents"], result["network_patience"]) == ("The image is missing.", [], 30)
+
+
+def test_the_failure_of_an_earlier_session_of_a_pass_is_none_of_this_launch() -> None:
+    earlier = {"msg": "Session before was not launched: no room.", "failure": {"code": "session"}}
+    result = failure_of(
+        a=host("a", ansible_failed_result=earlier), b=host("b", ansible_failed_result={"msg": "b is full."})
+    )
+    assert result["reason"] == "b is full."
+
+
+def test_a_failure_of_the_session_is_one_of_every_host() -> None:
+    asked = {
+        "plan": plan(request(cluster_size=2), "ab").to_json(),
+        "message": "Session train was not launched: no room.",
+    }
+    with pytest.raises(SessionError, match=r"Session train was not launched: no room."):
+        played(session_failure.ActionModule).act(asked, {})
 
 
 def test_a_lost_agent_of_the_session_may_still_hold_something() -> None:

@@ -118,6 +118,13 @@ def test_the_last_failure_of_a_host_counts_and_equal_ones_are_one_line() -> None
     assert progress.failure_lines() == ["a, b: no room.", "c cannot be reached."]
 
 
+def test_a_failure_of_the_session_names_no_host() -> None:
+    progress = Progress()
+    for host in ("a", "b"):
+        progress.fail_on(host, "Session train was not launched: no room.", is_of_session=True)
+    assert progress.failure_lines() == ["Session train was not launched: no room."]
+
+
 def test_an_interrupted_run_says_what_it_leaves_and_how_to_go_on() -> None:
     progress = Progress()
     progress.start(PLACE, 0.0)

@@ -1,0 +1,306 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stub engines: they answer the requests of a launch and of an end as Docker Engine does, and run nothing.
+
+Each engine listens on a unix socket of its own. Together they are one Swarm, so an overlay network of one is known to all.
+A start takes START seconds. main1 has an SSH server, which accepts every login and answers the proof for all others.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import socket
+import socketserver
+import tarfile
+import threading
+import time
+import urllib.parse
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import paramiko
+
+START = 0.15  # seconds of a start
+HOST_KEY = "etc/cluster-compute/ssh_host_ed25519_key"
+VERSION = {"ApiVersion": "1.41", "MinAPIVersion": "1.12", "Version": "20.10.24"}
+Json = dict[str, Any]
+
+
+@dataclass
+class Swarm:
+    """What all engines know: the image, the volumes of the SSH runtime, and the overlay networks by their ID."""
+
+    image: str
+    runtime: dict[str, str]
+    networks: dict[str, Json] = field(default_factory=dict)
+    cluster: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class StubEngine:
+    """The state of one engine, and its answers."""
+
+    def __init__(self, name: str, swarm: Swarm) -> None:
+        self.name = name
+        self.swarm = swarm
+        self.containers: dict[str, Json] = {}
+        self.servers: dict[str, ProofServer] = {}
+
+    def answer(self, method: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, object]:
+        """The status and the document for a request."""
+        for verb, pattern, handler in ROUTES:
+            match = re.fullmatch(pattern, path) if verb == method else None
+            if match:
+                return handler(self, query, body, *match.groups())
+        return 404, {"message": f"the stub does not know {method} {path}"}
+
+    def info(self, _query: Json, _body: bytes) -> tuple[int, object]:
+        swarm = {
+            "NodeID": self.name,
+            "NodeAddr": "",
+            "LocalNodeState": "active",
+            "ControlAvailable": True,
+            "RemoteManagers": [{"NodeID": self.name}],
+            "Cluster": {"ID": self.swarm.cluster},
+        }
+        amounts = {"NCPU": 64, "MemTotal": 256 << 30, "ServerVersion": VERSION["Version"], "Architecture": "x86_64"}
+        return 200, {"ID": self.name, "Name": self.name, "LoggingDriver": "json-file", "Swarm": swarm, **amounts}
+
+    def image(self, _query: Json, _body: bytes, _name: str) -> tuple[int, object]:
+        layers = {"Type": "layers", "Layers": ["sha256:" + "0" * 64]}
+        known = {"RepoTags": [self.swarm.image], "RepoDigests": [], "Architecture": "amd64", "Os": "linux"}
+        return 200, {"Id": "sha256:" + "1" * 64, "Config": {"Env": ["PATH=/usr/bin:/bin"]}, "RootFS": layers, **known}
+
+    def volumes(self, query: Json, _body: bytes) -> tuple[int, object]:
+        made = [{"Name": name, "CreatedAt": "2026-01-01T00:00:00Z"} for name in self.swarm.runtime]
+        listed = [{**volume, "Labels": _labels(self.swarm.runtime[volume["Name"]])} for volume in made]
+        return 200, {"Volumes": [volume for volume in listed if _matches(query, volume["Labels"])]}
+
+    def networks(self, query: Json, _body: bytes) -> tuple[int, object]:
+        return 200, [network for network in self.swarm.networks.values() if _matches(query, network["Labels"])]
+
+    def create_network(self, _query: Json, body: bytes) -> tuple[int, object]:
+        identity = uuid.uuid4().hex
+        self.swarm.networks[identity] = {"Labels": {}, "Scope": "swarm", **json.loads(body), "Id": identity}
+        return 201, {"Id": identity}
+
+    def remove_network(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
+        return (204, None) if self.swarm.networks.pop(identity, None) else (404, {"message": "no such network"})
+
+    def listed(self, query: Json, _body: bytes) -> tuple[int, object]:
+        return 200, [_listed(one) for one in self.containers.values() if _matches(query, one["Config"]["Labels"])]
+
+    def create(self, query: Json, body: bytes) -> tuple[int, object]:
+        identity = uuid.uuid4().hex
+        config = json.loads(body)
+        state = {"Status": "created", "ExitCode": 0, "OOMKilled": False}
+        known = {"Id": identity, "Name": "/" + query["name"], "Image": config["Image"], "State": state}
+        self.containers[identity] = {**known, "Config": config, "HostConfig": config["HostConfig"]}
+        return 201, {"Id": identity, "Warnings": []}
+
+    def inspect(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
+        found = self.containers.get(identity)
+        return (200, found) if found else (404, {"message": "no such container"})
+
+    def start(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
+        time.sleep(START)
+        self.containers[identity]["State"]["Status"] = "running"
+        if identity in self.servers:
+            self.servers[identity].start()
+        return 204, None
+
+    def kill(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
+        self.containers[identity]["State"]["Status"] = "exited"
+        return 204, None
+
+    def remove(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
+        if identity in self.servers:
+            self.servers.pop(identity).stop()
+        return (204, None) if self.containers.pop(identity, None) else (404, {"message": "no such container"})
+
+    def put_archive(self, _query: Json, body: bytes, identity: str) -> tuple[int, object]:
+        ports = self.containers[identity]["HostConfig"].get("PortBindings") or {}
+        if "22/tcp" in ports:
+            self.servers[identity] = ProofServer(int(ports["22/tcp"][0]["HostPort"]), _host_key(body))
+        return 200, None
+
+    def nothing(self, _query: Json, _body: bytes, _identity: str) -> tuple[int, object]:
+        """An image without files: nothing is where the launch looks."""
+        return 404, {"message": "no such file"}
+
+    def logs(self, _query: Json, _body: bytes, _identity: str) -> tuple[int, object]:
+        return 200, None
+
+
+Handler = Callable[..., tuple[int, object]]
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", r"/version", lambda _engine, _query, _body: (200, VERSION)),
+    ("GET", r"/info", StubEngine.info),
+    ("GET", r"/images/(.+)/json", StubEngine.image),
+    ("GET", r"/volumes", StubEngine.volumes),
+    ("GET", r"/networks", StubEngine.networks),
+    ("POST", r"/networks/create", StubEngine.create_network),
+    ("DELETE", r"/networks/(.+)", StubEngine.remove_network),
+    ("GET", r"/containers/json", StubEngine.listed),
+    ("POST", r"/containers/create", StubEngine.create),
+    ("GET", r"/containers/(.+)/json", StubEngine.inspect),
+    ("GET", r"/containers/(.+)/logs", StubEngine.logs),
+    ("POST", r"/containers/(.+)/start", StubEngine.start),
+    ("POST", r"/containers/(.+)/(?:kill|stop)", StubEngine.kill),
+    ("DELETE", r"/containers/(.+)", StubEngine.remove),
+    ("PUT", r"/containers/(.+)/archive", StubEngine.put_archive),
+    ("GET", r"/containers/(.+)/archive", StubEngine.nothing),
+    ("HEAD", r"/containers/(.+)/archive", StubEngine.nothing),
+)
+
+
+def _labels(text: str) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in text.split("\n"))
+
+
+def _matches(query: Json, labels: Json) -> bool:
+    """Whether labels have what the filter of a list asks for."""
+    for wanted in json.loads(query.get("filters") or "{}").get("label", []):
+        name, given, value = wanted.partition("=")
+        if name not in labels or (given and labels[name] != value):
+            return False
+    return True
+
+
+def _listed(container: Json) -> Json:
+    """A container as the engine lists it."""
+    config, state = container["Config"], container["State"]["Status"]
+    places = config["NetworkingConfig"]["EndpointsConfig"]
+    shown = {"Id": container["Id"], "Names": [container["Name"]], "Image": config["Image"], "State": state}
+    mounts = [{"Name": mount.get("Source", "")} for mount in config["HostConfig"].get("Mounts", [])]
+    rest = {"Labels": config["Labels"], "Created": 0, "Ports": [], "Mounts": mounts}
+    return {**shown, **rest, "NetworkSettings": {"Networks": places}}
+
+
+def _host_key(archive: bytes) -> paramiko.PKey:
+    """The host key among the files that a container is given."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        member = next(one for one in tar.getmembers() if one.name.lstrip("./") == HOST_KEY)
+        file = tar.extractfile(member)
+        assert file is not None
+        return paramiko.Ed25519Key.from_private_key(io.StringIO(file.read().decode()))
+
+
+class ProofServer(paramiko.ServerInterface):
+    """The SSH server of main1: it answers the script that proves the other containers, for all of them at once."""
+
+    def __init__(self, port: int, key: paramiko.PKey) -> None:
+        self._key = key
+        self._socket = socket.create_server(("", port))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _address = self._socket.accept()
+            except OSError:
+                return
+            transport = paramiko.Transport(connection)
+            transport.add_server_key(self._key)
+            transport.start_server(event=threading.Event(), server=self)
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        return paramiko.AUTH_SUCCESSFUL
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "publickey"
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        """The command ends with MARK SECONDS WORKERS GROUP…, where a group is HOST or HOST:WORKERS:HOST,HOST."""
+        mark, _seconds, _workers, *groups = command.decode().rpartition("' prove ")[2].split()
+        hosts = [name for group in groups for name in (group.partition(":")[0], *_members(group))]
+        answer = "".join(f"\n{mark} yes {name}\n" for name in hosts)
+        threading.Thread(target=self._reply, args=(channel, f"{mark} begun\n{answer}"), daemon=True).start()
+        return True
+
+    @staticmethod
+    def _reply(channel: paramiko.Channel, text: str) -> None:
+        while channel.recv(1 << 14):
+            pass  # the script
+        channel.sendall(text.encode())
+        channel.send_exit_status(0)
+        channel.close()
+
+
+def _members(group: str) -> list[str]:
+    names = group.split(":")
+    return names[2].split(",") if len(names) > 2 else []
+
+
+class _Requests(BaseHTTPRequestHandler):
+    """HTTP for an engine; the server has the engine as an attribute."""
+
+    protocol_version = "HTTP/1.1"
+    # One segment for a short answer: the client waits for it.
+    wbufsize = -1
+
+    def _handle(self) -> None:
+        parts = urllib.parse.urlsplit(self.path)
+        path = re.sub(r"^/v[\d.]+", "", urllib.parse.unquote(parts.path))
+        query = dict(urllib.parse.parse_qsl(parts.query))
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        engine: StubEngine = self.server.engine  # type: ignore[attr-defined]
+        status, document = engine.answer(self.command, path, query, body)
+        data = b"" if document is None else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    # The names that http.server looks for.
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815
+
+    def address_string(self) -> str:
+        return "engine"
+
+    def log_message(self, *_arguments: object) -> None:
+        return
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, path: Path, engine: StubEngine) -> None:
+        self.engine = engine
+        super().__init__(str(path), _Requests)
+
+
+class Engines:
+    """Stub engines with their sockets in a folder; they exist as long as the block."""
+
+    def __init__(self, folder: Path, names: list[str], swarm: Swarm) -> None:
+        self.engines = {name: StubEngine(name, swarm) for name in names}
+        self._servers = [_Server(folder / f"{name}.sock", engine) for name, engine in self.engines.items()]
+
+    def __enter__(self) -> Engines:
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A step of one host fails after containers run on all hosts: all of them are removed, and a pass over the queue goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from agents_lab import NAMES, Agents, Lab
+
+SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_verify_timeout": 10}
+# No packet of an overlay network arrives at agent3, so main1 does not reach the containers there.
+BLOCK = "iptables -w %s INPUT -p udp --dport 4789 -j DROP"
+NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
+
+
+@pytest.fixture
+def blocked(lab: Lab) -> Iterator[Lab]:
+    """The lab, in which the test may block agent3."""
+    yield lab
+    lab.shell("agent3", BLOCK % "-D" + "; true")
+
+
+def reason(agents: Agents, name: str) -> str:
+    """Why the newest session of this name failed."""
+    row = next(row for row in agents.sessions() if row["name"] == name)
+    assert row["state"] == "ERROR"
+    return str(row["reason"])
+
+
+def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> None:
+    blocked.shell("agent3", BLOCK % "-I").check()
+    done = agents.launch("unproved", **SIX)
+    assert done.code != 0, done.text
+    assert "does not accept ssh connections" in done.message
+    assert "does not accept ssh connections" in reason(agents, "unproved")
+    assert agents.held() == NOTHING
+
+
+def test_the_next_session_of_the_queue_is_launched_on_all_hosts(agents: Agents, blocked: Lab) -> None:
+    agents.launched("first", **SIX)
+    for name in ("second", "third"):
+        agents.launch(name, **SIX).check()
+    blocked.shell("agent3", BLOCK % "-I").check()
+    agents.terminate("first").check()
+    for name in ("second", "third"):
+        # Each has its own reason: all of its containers ran before the proof.
+        assert reason(agents, name).count("does not accept ssh connections") == 1
+    assert agents.held() == NOTHING
