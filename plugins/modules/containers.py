@@ -96,6 +96,12 @@ options:
       - Whether O(state=created) also does what M(cluster.compute.ssh) does for the containers that have never been started.
     type: bool
     default: false
+  network:
+    description:
+      - Whether O(state=created) first does what M(cluster.compute.network) does with C(state=present), and O(state=absent) at last
+        what it does with C(state=absent) for the networks that are on this engine alone.
+    type: bool
+    default: false
   bundle:
     description:
       - Keys and texts from the controller, for O(install_ssh=true); set by the action plugin.
@@ -204,24 +210,44 @@ artifacts:
   type: str
   sample: /home/alice/.cluster-compute/train
 actions:
-  description: The changes of containers and volumes.
+  description: The changes of containers, volumes and networks.
   returned: success
   type: list
   elements: dict
   contains:
     name:
-      description: The name of the container or volume in the engine.
+      description: The name of the container, volume or network in the engine.
       returned: always
       type: str
       sample: alice.train.main1
     action:
-      description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed) or V(volume removed).
+      description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed),
+        V(volume removed) or V(network removed).
       returned: always
       type: str
       sample: created
 left:
   description: For O(state=absent), the volumes of these sessions that other containers still mount.
   returned: success
+  type: list
+  elements: str
+  sample: []
+network:
+  description: The network of the session, as M(cluster.compute.network) returns it.
+  returned: if O(network=true), for O(state=created)
+  type: dict
+  sample:
+    name: alice.train
+    driver: bridge
+    subnet: 10.201.0.0/26
+network_duration:
+  description: Seconds of the call for the network.
+  returned: if O(network=true), for O(state=created)
+  type: float
+  sample: 0.08
+shared_networks:
+  description: The networks of these sessions that several engines share; M(cluster.compute.network) removes them.
+  returned: if O(network=true), for O(state=absent)
   type: list
   elements: str
   sample: []
@@ -241,6 +267,8 @@ failure:
     where: agent1
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
@@ -251,11 +279,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import (
+    absent,
+    is_shared,
+    present,
+    session_of,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+
+# Seconds for the removal of a network whose last endpoints are leaving.
+NETWORK_SECONDS = 30
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
@@ -277,6 +314,7 @@ ARGUMENT_SPEC = {
     "stop_timeout": {"type": "int"},
     "bootstrap_timeout": {"type": "int", "default": 300},
     "install_ssh": {"type": "bool", "default": False},
+    "network": {"type": "bool", "default": False},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
     "bundle": {"type": "str", "no_log": True},
@@ -301,10 +339,7 @@ def work(params: Json, check_mode: bool) -> Json:
     parallelism = params["parallelism"] or default_parallelism()
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     if params["state"] == "absent":
-        sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
-        logs = LogRequest.from_options(params["logs"]) if params["logs"] else None
-        removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
-        return removal.carry_out(check=check_mode).to_json()
+        return _absent(engine, params, parallelism, check_mode)
     if params["plan"] is None:
         return stopped(engine, params["sessions"], parallelism, params["stop_timeout"], check=check_mode).to_json()
     launch = AgentContainers(
@@ -320,24 +355,54 @@ def work(params: Json, check_mode: bool) -> Json:
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )
-    if params["state"] == "created" and params["install_ssh"]:
-        return _created_with_ssh(launch, params["bundle"])
+    if params["state"] == "created":
+        return _created(launch, params)
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
-    work_of = {"created": launch.created, "started": launch.started, "limited": launch.limited}
+    work_of = {"started": launch.started, "limited": launch.limited}
     return work_of[params["state"]]().to_json()
 
 
-def _created_with_ssh(launch: AgentContainers, bundle: str | None) -> Json:
-    if not bundle:
-        raise InputError(
-            "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
-        )
-    created = launch.created().to_json()
-    installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
-    installed = installer.install((), launch.check)
-    changed = created["changed"] or installed["changed"]
-    return {**created, **installed, "changed": changed, "diff": [created["diff"], installed["diff"]]}
+def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json:
+    sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
+    logs = LogRequest.from_options(params["logs"]) if params["logs"] else None
+    removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
+    result = removal.carry_out(check=check).to_json()
+    if not params["network"]:
+        return result
+    listed = engine.networks() if sessions else []
+    own = [network for network in listed if not is_shared(network)]
+    networks = absent(engine, sessions, deadline_in(min(params["deadline"], NETWORK_SECONDS)), check, own)
+    shared = [network["Name"] for network in listed if is_shared(network) and session_of(network) in sessions]
+    removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
+    return {**_both(result, networks), "actions": [*result["actions"], *removed], "shared_networks": shared}
+
+
+def _created(launch: AgentContainers, params: Json) -> Json:
+    begun = time.monotonic()
+    network = present(launch.engine, launch.plan, launch.check) if params["network"] else {}
+    seconds = round(time.monotonic() - begun, 3)
+    result = launch.created().to_json()
+    if params["install_ssh"]:
+        if not params["bundle"]:
+            raise InputError(
+                "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
+            )
+        installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(params["bundle"]))
+        installed = installer.install((), launch.check)
+        result = {**_both(result, installed), "installed": installed["installed"]}
+    if not network:
+        return result
+    return {**_both(network, result), "network": network["network"], "network_duration": seconds}
+
+
+def _both(first: Json, second: Json) -> Json:
+    """Two results of one call: the changes of both, and their differences one after the other."""
+    before, after = (
+        result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)
+    )
+    own = second if "containers" in second else first
+    return {**own, "changed": first["changed"] or second["changed"], "diff": [*before, *after]}
 
 
 def main() -> None:

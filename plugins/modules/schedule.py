@@ -153,6 +153,9 @@ deployment:
     network_host:
       description: The host that creates and removes the network.
       type: str
+    network_is_apart:
+      description: Whether that host has no container of the session.
+      type: bool
     image_is_settled:
       description: Whether every agent has the same image already.
       type: bool

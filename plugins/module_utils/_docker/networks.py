@@ -47,10 +47,13 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
     }
 
 
-def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool) -> Json:
-    """Remove the networks of these sessions."""
-    listed = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
-    ours = [network for network in listed if (network.get("Labels") or {}).get(LABEL_SESSION) in sessions]
+def absent(
+    engine: Engine, sessions: Sequence[str], deadline: float, check: bool, among: Sequence[Json] | None = None
+) -> Json:
+    """Remove the networks of these sessions, or those of them that are ``among`` the engine's networks."""
+    if among is None:
+        among = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
+    ours = [network for network in among if session_of(network) in sessions]
     removable = _removable(engine, ours)
     left = [] if check else [network["Name"] for network in removable if not _remove(engine, network, deadline)]
     names = [network["Name"] for network in removable if network["Name"] not in left]
@@ -61,6 +64,16 @@ def absent(engine: Engine, sessions: Sequence[str], deadline: float, check: bool
         "left": left,
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
+
+
+def is_shared(network: Json) -> bool:
+    """Whether the engines of a Swarm share the network."""
+    return network.get("Scope") == "swarm"
+
+
+def session_of(network: Json) -> str:
+    """The session whose label the network has; empty without one."""
+    return str((network.get("Labels") or {}).get(LABEL_SESSION, ""))
 
 
 def shape(network: Network) -> Json:
@@ -121,8 +134,8 @@ def _must_manage(engine: Engine) -> None:
 
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     """The networks without the overlays that a worker sees while it uses them: a manager removes those for every node."""
-    if any(network.get("Scope") == "swarm" for network in networks) and not _manages(engine):
-        return [network for network in networks if network.get("Scope") != "swarm"]
+    if any(map(is_shared, networks)) and not _manages(engine):
+        return [network for network in networks if not is_shared(network)]
     return networks
 
 
@@ -133,7 +146,7 @@ def _remove(engine: Engine, network: Json, deadline: float) -> bool:
     except ConflictError as error:
         raise StateError(error.message, error.where) from error
     except EngineError as error:
-        if network.get("Scope") != "swarm" or HELD not in error.message:
+        if not is_shared(network) or HELD not in error.message:
             raise
         return False
     return True

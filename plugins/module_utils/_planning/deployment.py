@@ -62,6 +62,7 @@ class Deployment:
         main_agent: the agent of ``main1``.
         address: where the controller reaches ``main_agent``.
         network_host: the host that creates and removes the network.
+        network_is_apart: that host has no container of the session.
         lost_agents: hosts that do not answer, or did not when something was to be removed; what they hold keeps its
             networks.
         lost_placed_agents: those of ``lost_agents`` that hold a container of this session.
@@ -79,6 +80,7 @@ class Deployment:
     main_agent: str
     address: str
     network_host: str
+    network_is_apart: bool
     lost_agents: Tuple[str, ...]
     lost_placed_agents: Tuple[str, ...]
     network_patience: int
@@ -110,6 +112,7 @@ def deployment(
     (``controller_address``), ``failed_removals`` the hosts on which a removal failed.
     """
     agents = tuple(plan.agents)
+    maker = network_host(plan, statuses, head)
     lost = lost_agents(statuses, failed_removals)
     writable = {mount.source for mount in plan.session.mounts if mount.type == "bind" and mount.mode == "rw"}
     folders = tuple(dict.fromkeys(mount.source for mount in plan.session.mounts if mount.type == "bind"))
@@ -117,7 +120,8 @@ def deployment(
         agents=agents,
         main_agent=plan.main.agent,
         address=addresses.get(plan.main.agent, plan.main.agent),
-        network_host=network_host(plan, statuses, head),
+        network_host=maker,
+        network_is_apart=maker not in agents,
         lost_agents=lost,
         lost_placed_agents=tuple(name for name in lost if name in agents),
         network_patience=network_patience(lost),
@@ -146,13 +150,14 @@ def controller_address(host: str, connection: str = "ssh", ansible_host: str = "
 def network_host(plan: Plan, statuses: Sequence[AgentStatus], head: str) -> str:
     """The host that creates and removes the network of a plan.
 
-    A bridge belongs to the one agent. An overlay needs a manager of its agents' Swarm: the head if it is one, else the
-    first that answers, and the head if none does.
+    A bridge belongs to the one agent. An overlay needs a manager of its agents' Swarm: one that has containers of the plan if
+    possible, and of these the head if it is one, else the first that answers, and the head if none does.
     """
     if plan.network.driver == "bridge":
         return plan.main.agent
     swarm = next((status.swarm for status in statuses if status.name == plan.main.agent), "")
     managers = [status.name for status in statuses if status.reachable and status.is_manager and status.swarm == swarm]
+    managers = [name for name in managers if name in plan.agents] or managers
     return head if head in managers or not managers else managers[0]
 
 

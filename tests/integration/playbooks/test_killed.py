@@ -14,13 +14,15 @@ from controller import SMALL, Controller, Session
 
 PHASES = {
     "scheduled": "Place the session",
-    "network": "Create the network",
-    "created": "Create the containers and install SSH in them",
+    "created": "Create the network and the containers, and install SSH in them",
     "started": "Start the containers",
     "verified": "Verify every container by SSH",
 }
 # The sessions of these phases are killed again, during their termination.
-ENDINGS = {"network": "Begin the termination", "verified": "Remove the containers of ended sessions"}
+ENDINGS = {
+    "created": "Begin the termination",
+    "verified": "Remove the containers of ended sessions, and their networks on one agent",
+}
 SIZE = {"session_cluster_size": 2, **SMALL}
 
 

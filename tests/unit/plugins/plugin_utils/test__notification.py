@@ -110,7 +110,7 @@ def test_a_command_gets_the_document_and_is_tried_three_times(tmp_path: Path, mo
     document = notification.document("ended", ROW)
     assert sender.deliver(f"cat >{tmp_path}/one; exit 3", document) == "exit code 3"
     assert json.loads((tmp_path / "one").read_text()) == document
-    monkeypatch.setattr(sender, "COMMAND_PATIENCE", 0.05)
+    monkeypatch.setattr(sender, "COMMAND_PATIENCE", 0.5)
     assert sender.deliver(f"echo >>{tmp_path}/tries; exec sleep 9", document).startswith("it ran for more than")
     assert len((tmp_path / "tries").read_text().splitlines()) == 3
 

@@ -63,8 +63,9 @@ def test_the_address_of_an_agent_follows_from_its_connection(connection: str, an
 @pytest.mark.parametrize(
     ("managers", "lost", "head", "host"),
     [
-        ("ab", "", "a", "a"),
-        ("ab", "", "c", "a"),
+        ("ab", "", "a", "b"),
+        ("ac", "", "b", "c"),
+        ("bc", "", "c", "c"),
         ("ab", "a", "a", "b"),
         ("b", "", "a", "b"),
         ("", "", "a", "a"),
@@ -74,6 +75,13 @@ def test_the_address_of_an_agent_follows_from_its_connection(connection: str, an
 def test_a_manager_that_answers_makes_the_overlay(managers: str, lost: str, head: str, host: str) -> None:
     statuses = [status(name, is_manager=name in managers, reachable=name not in lost) for name in "abc"]
     assert network_host(OVERLAY, statuses, head) == host
+
+
+def test_a_manager_with_containers_makes_the_overlay() -> None:
+    """It does so with the task that creates its containers: the session needs no task for the network alone."""
+    statuses = [status("a", is_manager=True), status("b"), status("c", is_manager=True)]
+    found = deployment(OVERLAY, statuses, head="a", addresses={})
+    assert (found.network_host, found.network_is_apart) == ("c", False)
 
 
 def test_a_manager_of_another_swarm_makes_no_overlay() -> None:
@@ -143,6 +151,7 @@ def test_a_deployment_names_the_part_of_every_host() -> None:
         "main_agent": "b",
         "address": "192.0.2.2",
         "network_host": "a",
+        "network_is_apart": True,
         "lost_agents": ["d"],
         "lost_placed_agents": [],
         "network_patience": 3,
