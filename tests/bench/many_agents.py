@@ -110,7 +110,6 @@ class ManyAgents:
         own = {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
-            "ANSIBLE_FORKS": str(len(self.names)),
             "ANSIBLE_SSH_CONTROL_PATH": f"{self._folder}/c-%%C",
             "HOME": str(self._folder),
         }

@@ -63,6 +63,30 @@ def test_created_then_started_then_untouched(launcher: Launcher, client: Any) ->
     assert [one["Id"] for one in ours(client, launch.plan)] == before
 
 
+def test_the_network_is_created_first_and_removed_last(launcher: Launcher, client: Any) -> None:
+    plan = launcher(Shape().plan(), network=False).plan
+
+    def networks() -> list[str]:
+        return [one["Id"] for one in client.networks(names=[plan.network.name])]
+
+    options = {"agent": AGENT, "plan": plan.to_json(), "network": True, "runtime_volume": RUNTIME}
+    shown = run_module("containers", check=True, diff=True, state="created", **options)
+    assert shown["changed"]
+    assert networks() == []
+    made = run_module("containers", state="created", **options)
+    assert made["network"]["id"] == networks()[0]
+    assert set(shown) - {"diff"} == set(made)
+    assert run_module("containers", state="created", **options)["changed"] is False
+    removal = {"agent": AGENT, "sessions": [plan.session.id], "state": "absent", "network": True}
+    assert run_module("containers", check=True, **removal)["changed"]
+    assert len(networks()) == 1
+    gone = run_module("containers", **removal)
+    assert gone["actions"][-1] == {"name": plan.network.name, "action": "network removed"}
+    assert gone["shared_networks"] == []
+    assert networks() == []
+    assert run_module("containers", **removal)["changed"] is False
+
+
 def test_check_mode_shows_all_and_makes_nothing(launcher: Launcher, client: Any) -> None:
     launch = launcher(Shape().plan(), network=False, check=True)
     created = launch.created().to_json()
