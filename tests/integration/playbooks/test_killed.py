@@ -14,7 +14,7 @@ from controller import SMALL, Controller, Session
 
 PHASES = {
     "scheduled": "Place the session",
-    "created": "Create the network and the containers, and install SSH in them",
+    "created": "Create the containers, their network and their SSH files",
     "started": "Start the containers",
     "verified": "Verify every container by SSH",
 }
