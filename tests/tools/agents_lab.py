@@ -48,12 +48,7 @@ BUILD = """
   gather_facts: false
   vars_files: [{shared}/lab.yml]
   tasks:
-    - ansible.builtin.command: docker image inspect {{{{ lab_image }}}}
-      register: have
-      changed_when: false
-      failed_when: false
     - ansible.builtin.include_tasks: {shared}/image.yml
-      when: have.rc != 0
 """
 
 
@@ -102,7 +97,7 @@ class Lab:
     def make(self) -> None:
         """Create the hosts, start their engines, load the reference image, and run the role, which joins them to a Swarm."""
         self.make_image()
-        self.play(SHARED / "create.yml", "-e", f"lab_image={IMAGE}").check()
+        self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
         self.play(ROOT / "playbooks/provision_agents.yml").check()
