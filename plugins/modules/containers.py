@@ -245,8 +245,10 @@ network_duration:
   returned: if O(network=true), for O(state=created)
   type: float
   sample: 0.08
-shared_networks:
-  description: The networks of these sessions that several engines share; M(cluster.compute.network) removes them.
+left_networks:
+  description:
+    - The networks of these sessions that are still there, because several engines share them, or because the engine does not let go
+      of them. M(cluster.compute.network) removes them.
   returned: if O(network=true), for O(state=absent)
   type: list
   elements: str
@@ -279,20 +281,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import (
-    absent,
-    is_shared,
-    present,
-    session_of,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import both, present, without_networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
-
-# Seconds for the removal of a network whose last endpoints are leaving.
-NETWORK_SECONDS = 30
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
@@ -370,12 +364,9 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
     result = removal.carry_out(check=check).to_json()
     if not params["network"]:
         return result
-    listed = engine.networks() if sessions else []
-    own = [network for network in listed if not is_shared(network)]
-    networks = absent(engine, sessions, deadline_in(min(params["deadline"], NETWORK_SECONDS)), check, own)
-    shared = [network["Name"] for network in listed if is_shared(network) and session_of(network) in sessions]
+    networks, left = without_networks(engine, sessions, params["deadline"], check)
     removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
-    return {**_both(result, networks), "actions": [*result["actions"], *removed], "shared_networks": shared}
+    return {**both(result, networks), "actions": [*result["actions"], *removed], "left_networks": left}
 
 
 def _created(launch: AgentContainers, params: Json) -> Json:
@@ -390,19 +381,10 @@ def _created(launch: AgentContainers, params: Json) -> Json:
             )
         installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(params["bundle"]))
         installed = installer.install((), launch.check)
-        result = {**_both(result, installed), "installed": installed["installed"]}
+        result = {**both(result, installed), "installed": installed["installed"]}
     if not network:
         return result
-    return {**_both(network, result), "network": network["network"], "network_duration": seconds}
-
-
-def _both(first: Json, second: Json) -> Json:
-    """Two results of one call: the changes of both, and their differences one after the other."""
-    before, after = (
-        result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)
-    )
-    own = second if "containers" in second else first
-    return {**own, "changed": first["changed"] or second["changed"], "diff": [*before, *after]}
+    return {**both(network, result), "network": network["network"], "network_duration": seconds}
 
 
 def main() -> None:

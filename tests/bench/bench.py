@@ -47,6 +47,7 @@ COLLECTIONS = ("community/docker/", "community/library_inventory_filtering_v1/")
 THREADS = 8
 PER_AGENT = 10  # containers on each of many agents
 ARTIFACTS = Path.home() / ".cluster-compute"
+SILENCE = 300  # seconds for a call of the floor: an engine that removes many containers by force can be silent for long
 PATIENCE = 30.0  # seconds for the engine to release the endpoints of removed containers
 
 
@@ -194,7 +195,9 @@ def _timed(work: Callable[[], object]) -> float:
 
 def _floor(size: int) -> tuple[float, float]:
     """The Docker SDK alone: create, start and remove."""
-    client = docker.APIClient(base_url=os.environ.get("DOCKER_HOST"), version="auto", max_pool_size=THREADS)
+    client = docker.APIClient(
+        base_url=os.environ.get("DOCKER_HOST"), version="auto", timeout=SILENCE, max_pool_size=THREADS
+    )
     network = client.create_network(f"{NAME}-floor", driver="bridge", labels={"cluster.compute.bench": NAME})["Id"]
     made: list[str] = []
 

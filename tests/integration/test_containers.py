@@ -82,7 +82,7 @@ def test_the_network_is_created_first_and_removed_last(launcher: Launcher, clien
     assert len(networks()) == 1
     gone = run_module("containers", **removal)
     assert gone["actions"][-1] == {"name": plan.network.name, "action": "network removed"}
-    assert gone["shared_networks"] == []
+    assert gone["left_networks"] == []
     assert networks() == []
     assert run_module("containers", **removal)["changed"] is False
 

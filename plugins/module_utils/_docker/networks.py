@@ -7,15 +7,21 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ComputeError,
+    ConflictError,
+    EngineError,
+    StateError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Json,
     Network,
     Plan,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     MTU_OPTION,
@@ -25,6 +31,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 
 HELD = "in use by task"
+# Seconds for the removal of a network together with its containers, whose last endpoints are leaving.
+LEAVING = 10
 
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
@@ -64,6 +72,29 @@ def absent(
         "left": left,
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
+
+
+def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, check: bool) -> Tuple[Json, List[str]]:
+    """Remove the networks of these sessions that are on this engine alone; the result, and the names of those that are left.
+
+    A network that the engine does not let go of is left, too: the logs that this call has read must not be lost with it.
+    """
+    listed = [network for network in (engine.networks() if sessions else []) if session_of(network) in sessions]
+    own = [network for network in listed if not is_shared(network)]
+    left = [network["Name"] for network in listed if is_shared(network)]
+    try:
+        return absent(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
+    except ComputeError:
+        return {"changed": False, "removed": [], "diff": []}, [*left, *[network["Name"] for network in own]]
+
+
+def both(first: Json, second: Json) -> Json:
+    """Two results of one call: the changes of both, and their differences one after the other."""
+    before, after = (
+        result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)
+    )
+    own = second if "containers" in second else first
+    return {**own, "changed": first["changed"] or second["changed"], "diff": [*before, *after]}
 
 
 def is_shared(network: Json) -> bool:
