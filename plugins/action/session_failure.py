@@ -21,8 +21,8 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         plan = read_plan(args.get("plan") or {})
-        if args.get("message"):
-            raise SessionError(str(args["message"]))
+        if args.get("fail_with"):
+            raise SessionError(str(args["fail_with"]))
         removals = self.results_of_hosts(reports.REMOVED, task_vars)
         statuses = reports.agent_statuses(reports.agent_reports(self, None, task_vars))
         lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])

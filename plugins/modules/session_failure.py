@@ -13,7 +13,7 @@ description:
     it undoes a launch.
   - It runs on the controller and connects to no host.
 options:
-  message:
+  fail_with:
     description:
       - If set, the task fails with this message. Later tasks do not count that as a failure of a launch.
     type: str
@@ -46,7 +46,7 @@ EXAMPLES = r"""
 - name: Fail on every host
   cluster.compute.session_failure:
     plan: "{{ scheduled.plan }}"
-    message: "{{ failure.reason }}"
+    fail_with: "{{ failure.reason }}"
 """
 
 RETURN = r"""
@@ -80,7 +80,7 @@ from ansible.module_utils.basic import AnsibleModule
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
-        argument_spec={"plan": {"type": "dict", "required": True}, "message": {"type": "str", "default": ""}},
+        argument_spec={"plan": {"type": "dict", "required": True}, "fail_with": {"type": "str", "default": ""}},
         supports_check_mode=True,
     )
     module.fail_json(msg="cluster.compute.session_failure runs on the controller: call it in a task, by its full name.")

@@ -46,7 +46,7 @@ def test_the_failure_of_an_earlier_session_of_a_pass_is_none_of_this_launch() ->
 def test_a_failure_of_the_session_is_one_of_every_host() -> None:
     asked = {
         "plan": plan(request(cluster_size=2), "ab").to_json(),
-        "message": "Session train was not launched: no room.",
+        "fail_with": "Session train was not launched: no room.",
     }
     with pytest.raises(SessionError, match=r"Session train was not launched: no room."):
         played(session_failure.ActionModule).act(asked, {})
