@@ -51,7 +51,10 @@ _ADVICE = (
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
     (r"timed out|timeout", "check the load of that host, and run the same command again"),
     (r"network \S+ not found", "run the same command again to create the network"),
-    (r"active endpoints", "remove the containers that are still on it"),
+    (
+        r"active endpoints",
+        "remove the containers that are still on it; if there are none, the engine has lost track of one: start the engine again",
+    ),
     (r"in use by task", "an agent still has containers on it: terminate the session again once that agent answers"),
 )
 
