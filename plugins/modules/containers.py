@@ -247,8 +247,8 @@ network_duration:
   sample: 0.08
 left_networks:
   description:
-    - The networks of these sessions that are still there, because several engines share them, or because the engine does not let go
-      of them. M(cluster.compute.network) removes them.
+    - The networks of these sessions that M(cluster.compute.network) can remove afterwards on this engine, because the engines of a
+      Swarm share them and this one is a manager, or because the engine does not let go of them.
   returned: if O(network=true), for O(state=absent)
   type: list
   elements: str
@@ -281,10 +281,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import both, present, without_networks
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import present, without_networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ansible_collections.cluster.compute.plugins.module_utils._module import (
+    at_least,
+    engine_options,
+    joined,
+    read_plan,
+    run,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 
@@ -366,7 +372,7 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
         return result
     networks, left = without_networks(engine, sessions, params["deadline"], check)
     removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
-    return {**both(result, networks), "actions": [*result["actions"], *removed], "left_networks": left}
+    return {**joined(result, networks), "actions": [*result["actions"], *removed], "left_networks": left}
 
 
 def _created(launch: AgentContainers, params: Json) -> Json:
@@ -381,10 +387,10 @@ def _created(launch: AgentContainers, params: Json) -> Json:
             )
         installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(params["bundle"]))
         installed = installer.install((), launch.check)
-        result = {**both(result, installed), "installed": installed["installed"]}
+        result = {**joined(result, installed), "installed": installed["installed"]}
     if not network:
         return result
-    return {**both(network, result), "network": network["network"], "network_duration": seconds}
+    return {**joined(network, result), "network": network["network"], "network_duration": seconds}
 
 
 def main() -> None:

@@ -77,24 +77,16 @@ def absent(
 def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, check: bool) -> Tuple[Json, List[str]]:
     """Remove the networks of these sessions that are on this engine alone; the result, and the names of those that are left.
 
-    A network that the engine does not let go of is left, too: the logs that this call has read must not be lost with it.
+    An overlay is left to a manager, after the other agents; a worker does not name it, because it cannot remove it. A network that
+    the engine does not let go of is left, too: the logs that the same call has read must not be lost with it.
     """
     listed = [network for network in (engine.networks() if sessions else []) if session_of(network) in sessions]
     own = [network for network in listed if not is_shared(network)]
-    left = [network["Name"] for network in listed if is_shared(network)]
+    left = [network["Name"] for network in _removable(engine, listed) if is_shared(network)]
     try:
         return absent(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
     except ComputeError:
         return {"changed": False, "removed": [], "diff": []}, [*left, *[network["Name"] for network in own]]
-
-
-def both(first: Json, second: Json) -> Json:
-    """Two results of one call: the changes of both, and their differences one after the other."""
-    before, after = (
-        result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)
-    )
-    own = second if "containers" in second else first
-    return {**own, "changed": first["changed"] or second["changed"], "diff": [*before, *after]}
 
 
 def is_shared(network: Json) -> bool:
