@@ -40,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SSHD = "/usr/sbin/sshd"
 IMAGE = "cluster-compute/reference:1"
 NAME = "many-agents"
+LOOPBACK, ALIAS = "127.0.0.1", "bench"
 PATIENCE = 30.0  # seconds for sshd to begin
 PAUSE = 0.5  # seconds between two looks at the memory
 
@@ -74,7 +75,7 @@ class ManyAgents:
 
     def __exit__(self, *_error: object) -> None:
         for name in self.names:
-            command = ["ssh", "-O", "exit", "-o", f"ControlPath={self._folder}/c-%C", *self._options(), "-p"]
+            command = ["ssh", "-O", "exit", "-o", f"ControlPath={self._folder}/c-%n", *self._options(), "-p"]
             subprocess.run([*command, str(self._port), _address(name)], capture_output=True, check=False)
         self._sshd.terminate()
         self._sshd.wait()
@@ -110,7 +111,7 @@ class ManyAgents:
         own = {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
-            "ANSIBLE_SSH_CONTROL_PATH": f"{self._folder}/c-%%C",
+            "ANSIBLE_SSH_CONTROL_PATH": f"{self._folder}/c-%%n",
             "HOME": str(self._folder),
         }
         return {**os.environ, **own}
@@ -137,18 +138,18 @@ class ManyAgents:
         (self._folder / "inventory.yml").write_text("\n".join(lines) + "\n")
 
     def _options(self) -> list[str]:
-        known = f"-o UserKnownHostsFile={self._folder}/known_hosts -o StrictHostKeyChecking=yes"
-        return f"-F none -i {self._folder}/key -o IdentitiesOnly=yes {known}".split()
+        known = f"-o UserKnownHostsFile={self._folder}/known_hosts -o StrictHostKeyChecking=yes -o HostKeyAlias={ALIAS}"
+        return f"-F none -i {self._folder}/key -o IdentitiesOnly=yes -o HostName={LOOPBACK} {known}".split()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """An sshd of this user for this user, on the loopback addresses."""
+        """An sshd of this user for this user. Every name leads to the one loopback address."""
         for name in ("key", "host_key"):
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._folder / name)]
             subprocess.run(command, check=True)
         public = (self._folder / "host_key.pub").read_text()
-        (self._folder / "known_hosts").write_text(f"[127.0.1.*]:{self._port} {public}")
+        (self._folder / "known_hosts").write_text(f"{ALIAS} {public}")
         options = {
-            "ListenAddress": f"0.0.0.0:{self._port}",
+            "ListenAddress": f"{LOOPBACK}:{self._port}",
             "HostKey": self._folder / "host_key",
             "AuthorizedKeysFile": self._folder / "key.pub",
             "PidFile": "none",
@@ -166,7 +167,7 @@ class ManyAgents:
         deadline = time.monotonic() + PATIENCE
         while True:
             with socket.socket() as trying:
-                if trying.connect_ex(("127.0.1.1", self._port)) == 0:
+                if trying.connect_ex((LOOPBACK, self._port)) == 0:
                     return process
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit(f"sshd did not begin: {(self._folder / 'sshd.log').read_text()}")
@@ -174,6 +175,7 @@ class ManyAgents:
 
 
 def _address(name: str) -> str:
+    """A loopback address of the agent's own, so that each agent has a connection of its own."""
     return f"127.0.1.{int(name[len('agent') :])}"
 
 

@@ -197,7 +197,7 @@ class ProofServer(paramiko.ServerInterface):
 
     def __init__(self, port: int, key: paramiko.PKey) -> None:
         self._key = key
-        self._socket = socket.create_server(("", port))
+        self._socket = socket.create_server(("127.0.0.1", port))
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def start(self) -> None:
