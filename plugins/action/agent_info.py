@@ -9,6 +9,7 @@ from __future__ import annotations
 from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import lacks
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import lost_report
 
@@ -17,7 +18,8 @@ class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        return {**self._result(args, task_vars), "options": args}
+        result = self._result(args, task_vars)
+        return {**result, "lacks": lacks(result), "options": args}
 
     def _result(self, args: Json, task_vars: Json) -> Json:
         try:

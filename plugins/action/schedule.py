@@ -21,11 +21,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     lease_seconds,
     lost_agents,
     network_patience,
+    steps,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT
+from ansible_collections.cluster.compute.plugins.module_utils._views import summary
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
@@ -48,6 +50,7 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["holder"] = holder()
+        as_text = args.pop("plan_format", None) == "text"
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
         known = {} if args.get("agents") else self.results_of_hosts(reports.REPORT, task_vars)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
@@ -56,7 +59,8 @@ class ActionModule(ComputeAction):
         # Before anything is placed: a session without its secrets would fail at its start.
         read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)
         args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))
-        artifacts = Artifacts(args.pop("artifacts", None) or "", request.name)
+        folder = str(args.pop("artifacts", None) or "")
+        artifacts = Artifacts(folder, request.name)
         args["kept"] = artifacts.session
         avoided = reports.avoided(task_vars, args.pop("avoid", None))
         fresh = FreshReports(self, known, task_vars, avoided)
@@ -80,6 +84,16 @@ class ActionModule(ComputeAction):
             self._complete(result, request, statuses, task_vars)
         if result.get("plan") and result.get("outcome") == "running":
             result.update(self._restore(result, artifacts, task_vars))
+        return self._for_role(result, folder, as_text=as_text)
+
+    def _for_role(self, result: Json, folder: str, *, as_text: bool) -> Json:
+        """The result with the next steps of the role, what it shows, and the plan in the form that it passes on."""
+        check = self._task.check_mode
+        result.update(steps(result, check=check))
+        if result.get("plan") or result.get("outcome") == "pending":
+            result["summary"] = summary(result, folder, check)
+        if result.get("plan") and as_text:
+            result["plan"] = plan_text.pack(Plan.from_json(result["plan"]))
         return result
 
     def _restore(self, result: Json, artifacts: Artifacts, task_vars: Json) -> Json:
@@ -108,8 +122,8 @@ class ActionModule(ComputeAction):
         """Add the user's variables to the plan, and the work of each host to the result."""
         plan = Plan.from_json(result["plan"])
         plan = with_user_environment(plan, render_environment(request, plan))
-        result["plan"], result["short_plan"] = plan.to_json(), plan.to_short_json()
-        result["plan_text"] = plan_text.pack(plan)
+        result["plan"] = plan.to_json()
+        result["planned"] = result["plan"]["session"]
         decided = deployment(
             plan,
             statuses,

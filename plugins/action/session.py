@@ -46,8 +46,9 @@ class ActionModule(ComputeAction):
         if result.get("failed"):
             return result
         self._notify(result, args, task_vars)
-        if result.get("plan"):
-            result["plan"] = Plan.from_json(result["plan"]).to_json()
+        stored = result.pop("plan", None)
+        if not own["plan"]:
+            result["plan"] = Plan.from_json(stored).to_json() if stored else None
         if state == "failed":
             # Otherwise the next session of this ansible-playbook would have these tasks in its trace.
             trace.forget()

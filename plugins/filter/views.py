@@ -13,10 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils import _views as v
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
-from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import (
-    needed_environment,
-    needs_provisioning,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import needed_environment
 
 
 def findings_table(findings: Sequence[Json]) -> List[str]:
@@ -78,7 +75,6 @@ class FilterModule:
 
     def filters(self) -> Dict[str, Callable[..., Any]]:
         return {
-            "session_summary": views.summary,
             "session_end": views.termination_summary,
             "sessions_table": tables.sessions_table,
             "names_matching": views.names_matching,
@@ -87,7 +83,6 @@ class FilterModule:
             "show_time": views.show_time,
             "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
-            "needs_provisioning": needs_provisioning,
             "agents_table": tables.agents_table,
             "owners_table": tables.owners_table,
             "sessions_page": sessions_page,

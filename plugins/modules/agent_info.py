@@ -116,6 +116,15 @@ connected:
   returned: when the host cannot be reached
   type: bool
   sample: false
+lacks:
+  description:
+    - What the host lacks that a launch can supply first.
+    - V(agent) stands for the engine, the SSH runtime of this release or the reference image, V(environment) for the image of an
+      environment.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 options:
   description: The options of the module, for an action that asks again.
   returned: always

@@ -81,6 +81,13 @@ options:
         another live session.
       - If not set, C(~/.cluster-compute).
     type: path
+  plan_format:
+    description:
+      - The form in which the plan is returned. Every option C(plan) of the collection accepts both.
+      - The action plugin makes the text. Ansible visits every value of a dictionary for each host of a task; a text costs no time.
+    type: str
+    choices: [dict, text]
+    default: dict
   kept:
     description:
       - The ID of the session that the folder of this name belongs to; set by the action plugin.
@@ -124,17 +131,28 @@ outcome:
   type: str
   returned: success
 plan:
-  description: The plan, if there is one.
+  description: The plan, if there is one, in the form that O(plan_format) names.
+  type: raw
+  returned: when O(ignore:outcome) is placed, repair or running
+planned:
+  description: The session of the plan, with its ID, its name, its launch and its settings.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
-short_plan:
-  description: The same plan without repeated texts. Every option C(plan) of the collection accepts both.
-  type: dict
-  returned: when O(ignore:outcome) is placed, repair or running
-plan_text:
-  description: The same plan as one text. Ansible visits every value of a dictionary for each host of a task; a text costs no time.
+summary:
+  description: The session for people, as lines.
+  type: list
+  elements: str
+  returned: when the session is pending or there is a plan
+  sample: ["Session train: RUNNING (cluster session, single-node)", "Network 10.201.0.0/27 (bridge)"]
+work:
+  description: The task file of the role C(session) that makes the plan true; empty if there is nothing to do.
   type: str
-  returned: when O(ignore:outcome) is placed, repair or running
+  returned: success
+  sample: deploy
+has_follow_up:
+  description: Whether limits of running containers or failed apps are changed, or a batch command begins.
+  type: bool
+  returned: success
 deployment:
   description: What each host does for the plan.
   type: dict
@@ -295,6 +313,7 @@ ARGUMENT_SPEC = {
     "given": {"type": "bool", "default": True},
     "wait": {"type": "float", "default": 0},
     "artifacts": {"type": "path"},
+    "plan_format": {"type": "str", "choices": ["dict", "text"], "default": "dict"},
     "kept": {"type": "str", "default": ""},
     **store_options(),
     "holder": {"type": "dict", "default": {}},

@@ -181,7 +181,7 @@ session:
 plan:
   description: The session's plan, if it was placed.
   type: dict
-  returned: always
+  returned: unless O(plan) is given
 reason:
   description: Why this launch failed.
   type: str

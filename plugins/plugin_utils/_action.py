@@ -57,6 +57,8 @@ _OF_ENGINES = frozenset(
 # The modules that look for the SSH runtime of this release.
 _OF_RUNTIME = frozenset(("agent_examination_info", "agent_info", "containers"))
 
+# The verbosity at which Ansible shows the options of a module, as with -vvv.
+_SHOWS_OPTIONS = 3
 # Calls of modules that a task notes for the trace.
 _MOST_MODULES = 20
 
@@ -80,7 +82,7 @@ class ComputeAction(ActionBase):
             trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
-        self._task.args = plan_text.unpacked(self._task.args)
+        self._task.args = dict(plan_text.unpacked(self._task.args))
         result: Json = super().run(tmp, task_vars)
         try:
             result.update(self.act(dict(self._task.args), task_vars or {}))
@@ -109,6 +111,9 @@ class ComputeAction(ActionBase):
             args = {**args, "runtime_edition": runtime_scripts().edition}
         result = self._called(name, args, task_vars)
         seconds, calls = float(result.get("duration") or 0.0), result.pop(CALLS, [])
+        if self._display.verbosity < _SHOWS_OPTIONS:
+            # Ansible visits every value of a result several times: the options of a module have the plan of its agent.
+            result.pop("invocation", None)
         self._modules.append({"name": name, "ended": time.time(), "duration": seconds, "calls": calls})
         # A task that polls calls a module for as long as it waits.
         del self._modules[:-_MOST_MODULES]

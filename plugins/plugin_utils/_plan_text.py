@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from typing import Any, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 
@@ -27,8 +28,8 @@ def pack(plan: Plan) -> str:
     return _PREFIX + base64.b64encode(zlib.compress(document, 1)).decode("ascii")
 
 
-def unpacked(args: Json) -> Json:
-    """The options of a task, with a plan as a dictionary, however the task has it."""
+def unpacked(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of a task, or its result, with a plan as a dictionary, however it is given."""
     plan = args.get("plan")
     if not isinstance(plan, str) or not plan.startswith(_PREFIX):
         return args

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
+from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 
 COLLECTION = "cluster.compute."
 # Seconds without output after which a log gets a line.
@@ -124,7 +125,7 @@ class Progress:
     def finish_on(self, host: str, result: Mapping[str, Any]) -> None:
         """A host has a result, which may say what is being launched."""
         self.running.discard(host)
-        plan = result.get("plan")
+        plan = plan_text.unpacked(result).get("plan")
         if isinstance(plan, dict) and isinstance(plan.get("containers"), list) and plan.get("session"):
             self.what, self.session = describe_plan(plan), str(plan["session"].get("name", ""))
 

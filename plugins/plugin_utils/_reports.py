@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     controller_address,
     phase_timings,
 )
+from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
     ComputeAction,
@@ -72,7 +73,7 @@ class Avoided:
 def avoided(task_vars: Json, agents: Mapping[str, str] | None = None) -> Avoided:
     """The addresses of the attempts before, if the last attempt failed because of them, and these agents."""
     scheduled, recorded = task_vars.get(SCHEDULED) or {}, task_vars.get(RECORDED) or {}
-    plan = scheduled.get("plan") or {}
+    plan = plan_text.unpacked(scheduled).get("plan") or {}
     if not recorded.get("retried") or recorded["retried"] != (plan.get("session") or {}).get("launch"):
         return Avoided(agents=agents or {})
     before = scheduled.get("avoided") or {}

@@ -41,6 +41,7 @@ SSHD = "/usr/sbin/sshd"
 IMAGE = "cluster-compute/reference:1"
 NAME = "many-agents"
 LOOPBACK, ALIAS = "127.0.0.1", "bench"
+MANAGERS = 3  # of the Swarm, as its documentation advises
 PATIENCE = 30.0  # seconds for sshd to begin
 PAUSE = 0.5  # seconds between two looks at the memory
 
@@ -67,7 +68,7 @@ class ManyAgents:
         edition = runtime_scripts().edition
         name = RUNTIME_VOLUME_PREFIX + "stub"
         labels = f"{LABEL_RUNTIME}=stub\n{LABEL_EDITION}={edition}"
-        swarm = Swarm(IMAGE, {name: labels, name + "-complete": labels})
+        swarm = Swarm(IMAGE, {name: labels, name + "-complete": labels}, self.names[:MANAGERS])
         self._engines = Engines(self._folder, self.names, swarm).__enter__()
         self._sshd = self._started()
         self._write_inventory()

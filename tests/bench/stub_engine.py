@@ -35,10 +35,11 @@ Json = dict[str, Any]
 
 @dataclass
 class Swarm:
-    """What all engines know: the image, the volumes of the SSH runtime, and the overlay networks by their ID."""
+    """What all engines know: the image, the volumes of the SSH runtime, its managers, and the overlay networks by their ID."""
 
     image: str
     runtime: dict[str, str]
+    managers: list[str]
     networks: dict[str, Json] = field(default_factory=dict)
     cluster: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -61,13 +62,14 @@ class StubEngine:
         return 404, {"message": f"the stub does not know {method} {path}"}
 
     def info(self, _query: Json, _body: bytes) -> tuple[int, object]:
+        is_manager = self.name in self.swarm.managers
         swarm = {
             "NodeID": self.name,
             "NodeAddr": "",
             "LocalNodeState": "active",
-            "ControlAvailable": True,
-            "RemoteManagers": [{"NodeID": self.name}],
-            "Cluster": {"ID": self.swarm.cluster},
+            "ControlAvailable": is_manager,
+            "RemoteManagers": [{"NodeID": name} for name in self.swarm.managers],
+            "Cluster": {"ID": self.swarm.cluster} if is_manager else None,
         }
         amounts = {"NCPU": 64, "MemTotal": 256 << 30, "ServerVersion": VERSION["Version"], "Architecture": "x86_64"}
         return 200, {"ID": self.name, "Name": self.name, "LoggingDriver": "json-file", "Swarm": swarm, **amounts}

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a host must be provisioned before a launch can use it."""
+"""What a host lacks that a launch can supply first."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by
@@ -15,19 +15,23 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogu
 REFERENCE_IMAGE = "cluster-compute/reference:"
 
 
-def needs_provisioning(result: Json) -> bool:
-    """From a host's result of ``agent_info``: its engine, the SSH runtime or the reference image is missing.
+def lacks(result: Json) -> List[str]:
+    """From a host's result of ``agent_info``: C(agent) if its engine, the SSH runtime or the reference image is missing,
+    C(environment) if the image of an environment is missing.
 
     A host that Ansible cannot connect to cannot be provisioned.
 
-    >>> needs_provisioning({"agent": {"name": "a", "reachable": False}})
-    True
+    >>> lacks({"agent": {"name": "a", "reachable": False}})
+    ['agent']
     """
+    if not result.get("connected", True):
+        return []
     agent = result.get("agent") or {}
     image = agent.get("image") or {}
-    lacks_image = not image.get("present") and str(image.get("reference") or "").startswith(REFERENCE_IMAGE)
-    is_complete = agent.get("reachable") and (agent.get("runtime") or {}).get("present") and not lacks_image
-    return bool(result.get("connected", True)) and not is_complete
+    missing = "" if image.get("present") else str(image.get("reference") or "")
+    is_agent = agent.get("reachable") and (agent.get("runtime") or {}).get("present")
+    found = ["agent"] if not is_agent or missing.startswith(REFERENCE_IMAGE) else []
+    return [*found, *(["environment"] if built_by(missing) else [])]
 
 
 def needed_environment(results: Sequence[Json]) -> str:

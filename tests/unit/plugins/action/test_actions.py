@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.modules import session as sessi
 from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._plan_text import unpacked
 
 # agent_info
 
@@ -159,6 +160,7 @@ def answer(outcome: str, **fields: Any) -> Json:
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
         "reason": "because",
+        "missing": [],
         "plan": None,
     }
     return {**answer, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
@@ -185,6 +187,22 @@ def test_a_plan_has_the_users_variables(outcome: str) -> None:
     (call,) = action.asked
     assert call["agents"] == [{"name": "a"}]
     assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
+
+
+def test_the_role_gets_the_plan_as_a_text_and_what_it_reads_of_it_apart() -> None:
+    result = ask(played(schedule.ActionModule, answer("placed", remove=["old"])), plan_format="text")
+    made = Plan.from_json(unpacked(result)["plan"])
+    assert (result["planned"]["launch"], result["planned"]["user"]["uid"]) == (
+        made.session.launch,
+        made.session.user.uid,
+    )
+    assert (result["work"], result["has_follow_up"]) == ("remove_and_deploy", False)
+    assert result["summary"][-1] == "Enter it: ssh -F /nonexistent/Train-X/ssh_config main1"
+
+
+def test_a_session_that_waits_is_shown_without_a_plan() -> None:
+    result = ask(played(schedule.ActionModule, answer("pending")), plan_format="text")
+    assert (result["plan"], result["work"], result["summary"]) == (None, "", ["Session Train-X is PENDING: because."])
 
 
 @pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", ["train"])])

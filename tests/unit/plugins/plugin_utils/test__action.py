@@ -152,3 +152,14 @@ def test_an_agent_receives_its_own_part_of_the_plan() -> None:
     assert [hostname for hostname, _address in sent["peers"]] == ["main1", "sub1", "sub2"]
     for args in ({"plan": whole}, {"agent": "b", "sessions": ["1"]}):
         assert with_part(dict(args)) == args
+
+
+@pytest.mark.parametrize(("verbosity", "kept"), [(0, False), (2, False), (3, True)])
+def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
+    verbosity: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
+    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
+    monkeypatch.setattr(action._display, "verbosity", verbosity)
+    assert ("invocation" in action.module("session_failure", {}, {})) == kept

@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     network_host,
     network_patience,
     phase_timings,
+    steps,
 )
 
 BRIDGE = plan(request(cluster_size=2))
@@ -209,3 +210,26 @@ def test_the_slowest_agent_counts_in_the_timings() -> None:
         "start": 0.0,
         "verify": 0.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "work", "follows"),
+    [
+        ({"outcome": "running", "remove": []}, "", False),
+        ({"outcome": "running", "remove": ["old"]}, "remove", False),
+        ({"outcome": "placed", "remove": []}, "deploy", False),
+        ({"outcome": "repair", "remove": ["old"]}, "remove_and_deploy", False),
+        ({"outcome": "pending", "remove": ["old"]}, "remove", False),
+        ({"outcome": "placed", "remove": [], "has_command": True}, "deploy", True),
+        ({"outcome": "running", "remove": [], "must_apply_limits": True}, "", True),
+        ({"outcome": "running", "remove": [], "failed_apps": ["jupyter"]}, "", True),
+    ],
+)
+def test_the_steps_after_a_decision(scheduled: Json, work: str, follows: bool) -> None:
+    assert steps(scheduled, check=False) == {"work": work, "has_follow_up": follows}
+
+
+def test_check_mode_shows_changes_of_what_runs_and_begins_nothing() -> None:
+    placed = {"outcome": "placed", "remove": ["old"], "has_command": True}
+    assert steps(placed, check=True) == {"work": "", "has_follow_up": False}
+    assert steps({"outcome": "running", "must_apply_limits": True}, check=True)["has_follow_up"]
