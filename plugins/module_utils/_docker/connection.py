@@ -18,6 +18,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
 _LATE = "timed out"
+# A manager with Engine 23 or newer asks the Swarm for a volume that it does not have, and a leader with an older engine knows no
+# volumes of a Swarm: https://github.com/moby/moby/blob/v23.0.0/api/server/router/volume/volume_routes.go
+_UNKNOWN_TO_LEADER = "for service docker.swarmkit.v1.Control"
 
 
 class AbsentError(EngineError):
@@ -57,6 +60,10 @@ class Connection:
         try:
             return call(*arguments, **options)
         except self._sdk.errors.NotFound:
+            return None
+        except self._sdk.errors.APIError as error:
+            if _UNKNOWN_TO_LEADER not in str(error):
+                raise
             return None
 
     @contextmanager

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an engine answers about an object that it does not have."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import docker
+import pytest
+from docker.errors import APIError, NotFound
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+
+# The answer of Engine 26.1 as a manager of a Swarm whose leader has Engine 20.10, seen over three agents of several releases.
+OLDER_LEADER = "rpc error: code = Unimplemented desc = unknown method %s for service docker.swarmkit.v1.Control"
+
+
+def engine(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Engine:
+    def refuse(*_arguments: Any, **_options: Any) -> Any:
+        raise error
+
+    client = SimpleNamespace(inspect_volume=refuse, remove_volume=refuse, api_version="1.45")
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
+    return Engine("unix:///nowhere", 5, "agent2")
+
+
+def server_error(explanation: str) -> APIError:
+    response = SimpleNamespace(status_code=500, reason="Internal Server Error", url="http://engine")
+    return APIError("500 Server Error", response=response, explanation=explanation)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotFound("gone"), server_error(OLDER_LEADER % "ListVolumes"), server_error(OLDER_LEADER % "RemoveVolume")],
+)
+def test_a_volume_that_no_engine_has_is_absent(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = engine(monkeypatch, error)
+    assert asked.volume("data") is None
+    asked.remove_volume("data")
+
+
+def test_another_error_of_the_engine_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match="The engine of agent2 could not inspect volume data: no space left"):
+        engine(monkeypatch, server_error("no space left")).volume("data")
