@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
@@ -26,12 +26,12 @@ class ActionModule(ComputeAction):
         if state == "created" and boolean(args.get("install_ssh", False)):
             return self._created(args, task_vars)
         if args.get("plan") and state == "started" and not self._task.check_mode:
-            self._add_secrets(read_plan(args["plan"]), args, task_vars)
+            self._add_secrets(read_outline(args["plan"]), args, task_vars)
         return self.module("containers", with_part(args), task_vars)
 
     def _created(self, args: Json, task_vars: Json) -> Json:
         """Create the containers, install SSH in them, and write the user's files."""
-        plan = read_plan(args.get("plan"))
+        plan = read_outline(args.get("plan"))
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)

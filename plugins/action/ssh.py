@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline, read_part
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
@@ -19,14 +19,14 @@ class ActionModule(ComputeAction):
     """Calls the module once, with all secrets in a single option that is never logged."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_plan(args.get("plan"))
+        plan = read_outline(args.get("plan"))
         agent = str(args.get("agent") or task_vars.get("inventory_hostname"))
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
         result: Json = {"changed": False, "installed": []}
         if plan.on(agent):
-            args.update(agent=agent, plan=plan.part(agent), bundle=own.bundle(agent))
+            args.update(agent=agent, plan=read_part(args["plan"], agent), bundle=own.bundle(agent))
             result = self.module("ssh", args, task_vars)
         if result.get("failed"):
             own.forget()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
 
@@ -20,7 +20,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.calls import
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import outline_of, part_of
 
+Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
@@ -49,9 +51,23 @@ def at_least(params: Json, **minima: int) -> None:
 
 def read_plan(data: Json) -> Plan:
     """The plan option as a plan."""
+    return _read(Plan.from_json, data)
+
+
+def read_outline(data: Json) -> Plan:
+    """The plan option as a plan without the environment and the labels of its containers."""
+    return _read(lambda document: Plan.from_json(outline_of(document)), data)
+
+
+def read_part(data: Json, agent: str) -> Json:
+    """The part of the plan option that one agent needs."""
+    return _read(lambda document: part_of(document, agent), data)
+
+
+def _read(call: Callable[[Json], Value], data: Json) -> Value:
     try:
-        return Plan.from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return call(data)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 

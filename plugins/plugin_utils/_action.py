@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_plan
+from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_part
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
@@ -166,7 +166,7 @@ def with_part(args: Json) -> Json:
     """The options of a module for one agent, with only this agent's part of the plan."""
     if not args.get("plan") or not args.get("agent"):
         return args
-    return {**args, "plan": read_plan(args["plan"]).part(str(args["agent"]))}
+    return {**args, "plan": read_part(args["plan"], str(args["agent"]))}
 
 
 def variables_of_hosts(task_vars: Json) -> dict[str, Mapping[str, Any]]:

@@ -71,6 +71,24 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
     ]
 
 
+def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:
+    """The document of a plan without the environment and labels of its containers, whose size grows with the square of their number."""
+    bare = [{**container, "environment": {}, "labels": {}} for container in document["containers"]]
+    return {**document, "containers": bare, "shared": {}}
+
+
+def part_of(document: Mapping[str, Any], agent: str) -> Dict[str, Any]:
+    """The part of a plan's document for one agent, as C(Plan.part) makes it of a plan.
+
+    Only the texts of this agent's containers are completed: those of all containers grow with the square of their number.
+    """
+    everyone = document["containers"]
+    own = [container for container in everyone if container["agent"] == agent]
+    peers = document.get("peers") or [[container["hostname"], container["address"]] for container in everyone]
+    rest = {name: value for name, value in document.items() if name != "shared"}
+    return shortened({**rest, "containers": completed({**document, "containers": own}), "peers": peers})
+
+
 def plain(document: Any) -> Dict[str, Any]:
     """A dataclass as plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
     made: Dict[str, Any] = json.loads(
