@@ -72,7 +72,7 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 
 def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:
-    """The document of a plan without the environment and labels of its containers, whose size grows with the square of their number."""
+    """The document without the environment and labels of its containers, whose size grows with the square of their number."""
     bare = [{**container, "environment": {}, "labels": {}} for container in document["containers"]]
     return {**document, "containers": bare, "shared": {}}
 
