@@ -144,11 +144,14 @@ summary:
   elements: str
   returned: when the session is pending or there is a plan
   sample: ["Session train: RUNNING (cluster session, single-node)", "Network 10.201.0.0/27 (bridge)"]
-work:
-  description: The task file of the role C(session) that makes the plan true; empty if there is nothing to do.
-  type: str
+removes:
+  description: Whether leftovers of ended sessions are removed. Always V(false) in check mode.
+  type: bool
   returned: success
-  sample: deploy
+deploys:
+  description: Whether containers of the plan are launched. Always V(false) in check mode.
+  type: bool
+  returned: success
 has_follow_up:
   description: Whether limits of running containers or failed apps are changed, or a batch command begins.
   type: bool

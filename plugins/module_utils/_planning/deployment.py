@@ -137,20 +137,19 @@ def deployment(
 
 
 def steps(scheduled: Json, *, check: bool) -> Json:
-    """The steps that follow a decision of the module ``schedule``, for the role: each condition of a task costs time on every host.
+    """The steps of the role that follow a decision of the module ``schedule``.
 
-    ``work`` is the task file that makes the plan true, empty if nothing is to be done. ``has_follow_up`` says whether something is
+    ``removes`` and ``deploys`` say whether leftovers are removed and containers are launched, ``has_follow_up`` whether something is
     changed in running containers, or the command of a batch session begins.
 
     >>> steps({"outcome": "placed", "remove": []}, check=False)
-    {'work': 'deploy', 'has_follow_up': False}
+    {'removes': False, 'deploys': True, 'has_follow_up': False}
     """
     deploys = not check and scheduled.get("outcome") in ("placed", "repair")
     removes = not check and bool(scheduled.get("remove"))
-    work = {(True, True): "remove_and_deploy", (True, False): "remove", (False, True): "deploy"}
     changes = scheduled.get("must_apply_limits") or scheduled.get("failed_apps")
     begins = scheduled.get("has_command") and not check
-    return {"work": work.get((removes, deploys), ""), "has_follow_up": bool(changes or begins)}
+    return {"removes": removes, "deploys": deploys, "has_follow_up": bool(changes or begins)}
 
 
 def controller_address(host: str, connection: str = "ssh", ansible_host: str = "") -> str:

@@ -196,13 +196,17 @@ def test_the_role_gets_the_plan_as_a_text_and_what_it_reads_of_it_apart() -> Non
         made.session.launch,
         made.session.user.uid,
     )
-    assert (result["work"], result["has_follow_up"]) == ("remove_and_deploy", False)
+    assert [result[step] for step in ("removes", "deploys", "has_follow_up")] == [True, True, False]
     assert result["summary"][-1] == "Enter it: ssh -F /nonexistent/Train-X/ssh_config main1"
 
 
 def test_a_session_that_waits_is_shown_without_a_plan() -> None:
     result = ask(played(schedule.ActionModule, answer("pending")), plan_format="text")
-    assert (result["plan"], result["work"], result["summary"]) == (None, "", ["Session Train-X is PENDING: because."])
+    assert (result["plan"], result["deploys"], result["summary"]) == (
+        None,
+        False,
+        ["Session Train-X is PENDING: because."],
+    )
 
 
 @pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", ["train"])])
