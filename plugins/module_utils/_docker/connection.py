@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence
@@ -20,7 +21,7 @@ DEFAULT_ADVICE = "check the log of that engine"
 _LATE = "timed out"
 # A manager with Engine 23 or newer asks the Swarm for a volume that it does not have, and a leader with an older engine knows no
 # volumes of a Swarm: https://github.com/moby/moby/blob/v23.0.0/api/server/router/volume/volume_routes.go
-_UNKNOWN_TO_LEADER = "for service docker.swarmkit.v1.Control"
+_UNKNOWN_TO_LEADER = re.compile(r"unknown method \w*Volumes? for service docker\.swarmkit\.v1\.Control")
 
 
 class AbsentError(EngineError):
@@ -62,7 +63,7 @@ class Connection:
         except self._sdk.errors.NotFound:
             return None
         except self._sdk.errors.APIError as error:
-            if _UNKNOWN_TO_LEADER not in str(error):
+            if not _UNKNOWN_TO_LEADER.search(str(error)):
                 raise
             return None
 

@@ -43,6 +43,7 @@ def test_a_volume_that_no_engine_has_is_absent(error: Exception, monkeypatch: py
     asked.remove_volume("data")
 
 
-def test_another_error_of_the_engine_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EngineError, match="The engine of agent2 could not inspect volume data: no space left"):
-        engine(monkeypatch, server_error("no space left")).volume("data")
+@pytest.mark.parametrize("sentence", ["no space left", OLDER_LEADER % "RemoveNode"])
+def test_another_error_of_the_engine_is_one(sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match="The engine of agent2 could not inspect volume data: %s" % sentence[:13]):
+        engine(monkeypatch, server_error(sentence)).volume("data")
