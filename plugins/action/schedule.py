@@ -92,8 +92,8 @@ class ActionModule(ComputeAction):
         result.update(steps(result, check=check))
         if result.get("plan") or result.get("outcome") == "pending":
             result["summary"] = summary(result, folder, check)
-        if result.get("plan") and as_text:
-            result["plan"] = plan_text.pack(Plan.from_json(result["plan"]))
+        if result.get("plan"):
+            result["plan"] = plan_text.pack(result["plan"]) if as_text else Plan.from_json(result["plan"]).to_json()
         return result
 
     def _restore(self, result: Json, artifacts: Artifacts, task_vars: Json) -> Json:
@@ -122,7 +122,7 @@ class ActionModule(ComputeAction):
         """Add the user's variables to the plan, and the work of each host to the result."""
         plan = Plan.from_json(result["plan"])
         plan = with_user_environment(plan, render_environment(request, plan))
-        result["plan"] = plan.to_json()
+        result["plan"] = plan.to_short_json()
         result["planned"] = result["plan"]["session"]
         decided = deployment(
             plan,
@@ -138,7 +138,7 @@ class ActionModule(ComputeAction):
         is_limited = bool(request.lifetime or request.idle_timeout or result.get("has_new_limits"))
         result["must_apply_limits"] = is_limited and result["outcome"] in ("running", "repair")
         if self._task.diff and result["outcome"] in ("placed", "repair"):
-            result["diff"] = {"before": {}, "after": result["plan"], "after_header": "plan"}
+            result["diff"] = {"before": {}, "after": plan.to_json(), "after_header": "plan"}
 
     def _until_placed(self, args: Json, wait: float, fresh: FreshReports, task_vars: Json) -> Json:
         """The decision, made again by new reports of the agents while the session waits."""

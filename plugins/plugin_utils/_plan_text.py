@@ -16,15 +16,15 @@ import json
 import zlib
 from typing import Any, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 # ansible-core before 2.19 evaluates a text that looks like JSON.
 _PREFIX = "plan:"
 
 
-def pack(plan: Plan) -> str:
-    """The text of a plan."""
-    document = json.dumps(plan.to_short_json(), separators=(",", ":")).encode()
+def pack(plan: Json) -> str:
+    """The text of a plan's document."""
+    document = json.dumps(plan, separators=(",", ":")).encode()
     return _PREFIX + base64.b64encode(zlib.compress(document, 1)).decode("ascii")
 
 

@@ -13,7 +13,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._plan_text import 
 
 def test_a_task_gets_the_plan_that_was_packed() -> None:
     made = plan(request(cluster_size=3), "aab")
-    args = unpacked({"agent": "a", "plan": pack(made)})
+    args = unpacked({"agent": "a", "plan": pack(made.to_short_json())})
     assert (args["agent"], Plan.from_json(args["plan"])) == ("a", made)
 
 
