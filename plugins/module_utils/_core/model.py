@@ -16,7 +16,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
+from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, plain, shortened
 
 Json = Dict[str, Any]
@@ -142,13 +144,8 @@ class Secret:
 
 
 @dataclass(frozen=True)
-class Session:
-    """The session's own part of the plan. ``mode`` is the effective one, ``request`` the digest of the request.
-
-    ``bootstrap`` and ``command`` are the texts of the scripts. ``command_timeout``, ``lifetime`` (after ``began``, the time of the
-    placement) and ``idle_timeout`` are seconds, 0 for no limit; ``grace`` are those between TERM and KILL. ``mounts`` are those of
-    every container, ``apps`` those of ``main1``. ``first`` has the command and its timeout of the launch, if others replaced them.
-    """
+class SessionIdentity:
+    """Which session it is. ``mode`` is the effective one, ``request`` the digest of the request."""
 
     id: str
     name: str
@@ -159,26 +156,20 @@ class Session:
     size: int
     image: str
     request: str
+
+
+@dataclass(frozen=True)
+class Session(BatchSettings, ContainerSettings, SessionIdentity):
+    """The session's own part of the plan.
+
+    ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
+    ``main1``. ``first`` has the command and its timeout of the launch, if others replaced them.
+    """
+
     user: User = field(default_factory=User)
-    bootstrap: str = ""
-    command: str = ""
-    command_timeout: int = 0
-    grace: int = GRACE
-    lifetime: int = 0
-    idle_timeout: int = 0
     began: float = 0.0
-    on_failure: str = "keep"
-    terminate_when_done: bool = False
     mounts: Tuple[Mount, ...] = ()
     apps: Tuple[App, ...] = ()
-    pids: int = field(default=32768, metadata=_NEW)
-    log_size: int = field(default=100 << 20, metadata=_NEW)
-    log_files: int = field(default=3, metadata=_NEW)
-    disk: int = field(default=0, metadata=_NEW)
-    no_new_privileges: bool = field(default=False, metadata=_NEW)
-    read_only_root: bool = field(default=False, metadata=_NEW)
-    rdma: bool = field(default=False, metadata=_NEW)
-    restarts: int = field(default=3, metadata=_NEW)
     secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
     first: Mapping[str, Any] = field(default_factory=dict, metadata=_NEW)
 

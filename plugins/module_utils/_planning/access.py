@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import COPY, EXEC, Variable, choice
 
@@ -19,7 +20,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "str",
         "",
         "Command for the user's shell in the containers. Required.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=(EXEC,),
     ),
     Variable(
@@ -36,7 +37,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "int",
         600,
         "Seconds after which the command is ended in all containers, from 1 to 604800, which is a week.",
-        rules.within(1, _WEEK),
+        value_rules.within(1, _WEEK),
         read_by=(EXEC,),
     ),
     choice(
@@ -83,7 +84,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "int",
         3600,
         "Seconds after which the copy is ended, from 1 to 604800, which is a week.",
-        rules.within(1, _WEEK),
+        value_rules.within(1, _WEEK),
         read_by=(COPY,),
     ),
 )

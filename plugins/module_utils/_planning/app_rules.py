@@ -12,13 +12,15 @@ from typing import Any, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import TOKEN, App
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
     check_boolean,
+    check_text,
+    check_whole,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
     check_entry,
     check_environment,
     check_list,
-    check_text,
-    check_whole,
 )
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning import app_rules, rules
@@ -94,10 +95,10 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
     apps = [_expanded(where + ".apps", app, APPS) for app in rules.check_list(where + ".apps", entry.get("apps") or [])]
     app_rules.check_apps(where + ".apps", apps)
     return {
-        "description": rules.check_text(where + ".description", entry.get("description") or ""),
+        "description": value_rules.check_text(where + ".description", entry.get("description") or ""),
         "versions": dict(versions),
         "apps": apps,
-        "command": rules.check_text(where + ".command", entry.get("command") or ""),
+        "command": value_rules.check_text(where + ".command", entry.get("command") or ""),
         "environment": rules.check_environment(where + ".environment", entry.get("environment") or {}),
     }
 

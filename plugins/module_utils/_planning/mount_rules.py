@@ -14,13 +14,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
-    check_boolean,
-    check_entry,
-    check_list,
-    check_path,
-    one_of,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_boolean, one_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_entry, check_list, check_path
 
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 

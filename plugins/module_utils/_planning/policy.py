@@ -13,14 +13,16 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
+    check_boolean,
+    check_whole,
+    one_of,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
     check_agents,
-    check_boolean,
     check_group,
     check_list,
-    check_whole,
-    one_of,
     seconds_up_to,
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable, flag
 
 _WEEK = 7 * 86400
@@ -26,7 +26,7 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
         3600,
         "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
         "V(0), every launch checks.",
-        rules.within(0, _WEEK),
+        value_rules.within(0, _WEEK),
         since="1.1.0",
     ),
 )

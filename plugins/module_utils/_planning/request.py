@@ -5,9 +5,9 @@
 
 Each field declares its variable: type, default, description and rule. The field has the variable's name without
 ``session_``, unless ``variable`` gives another, and holds the normal form of its value. The request is stored with the
-session and compared with the next request of the same name: the same command gives the same document. ``settings``
-declares the variables that are no part of a request; tests/tools/variables.py generates the role's argument
-specification from both.
+session and compared with the next request of the same name: the same command gives the same document. The fields that
+a plan has, too, are declared in ``_core``: ``ContainerSettings`` and ``BatchSettings``. ``settings`` declares the variables
+that are no part of a request; tests/tools/variables.py generates the role's argument specification from all of them.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -16,8 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
+from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import (
+    declared,
+    declared_choice,
+    declared_flag,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import plain
 from ansible_collections.cluster.compute.plugins.module_utils._planning import (
@@ -27,8 +35,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning import (
     secret_rules,
     torchrun,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.bounded_request import BoundedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.named_request import NamedRequest
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APPS,
@@ -37,25 +45,22 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     SCHEDULE,
     SECRET,
     USER,
-    declared,
-    declared_choice,
-    declared_flag,
     declared_variables,
 )
 
 _DAYS = 86400
-_SECONDS = rules.within(1, 30 * _DAYS)
+_SECONDS = value_rules.within(1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
-class Request(BoundedRequest):
+class Request(BatchSettings, ContainerSettings, NamedRequest):
     """A checked request, in its normal form."""
 
     size: int = declared(
         "int",
         1,
         "Number of containers, from 1 to 1000: C(main1) and the rest C(sub1), C(sub2) and so on.",
-        rules.within(1, rules.LARGEST),
+        value_rules.within(1, rules.LARGEST),
         variable="cluster_size",
     )
     mode: str = declared_choice(
@@ -111,7 +116,7 @@ class Request(BoundedRequest):
         "V(pack) uses the fewest agents, V(spread) fills them evenly, if one agent cannot hold the session.",
     )
     priority: int = declared(
-        "int", 10, "Priority in the queue, from 0 to 100. A higher priority comes first.", rules.within(0, 100)
+        "int", 10, "Priority in the queue, from 0 to 100. A higher priority comes first.", value_rules.within(0, 100)
     )
     environment: Mapping[str, str] = declared(
         "dict",
@@ -138,7 +143,7 @@ class Request(BoundedRequest):
         "int",
         3,
         "Number of times that an elastic training starts its processes again after a failure, from 0 to 1000.",
-        rules.within(0, 1000),
+        value_rules.within(0, 1000),
         since="1.1.0",
     )
     mounts: Tuple[Mount, ...] = declared(
@@ -169,37 +174,6 @@ class Request(BoundedRequest):
         elements="raw",
         read_by=(LAUNCH, APPS),
         notes={APPS: "Apps to start in the running session. Their ports are reached by SSH."},
-    )
-    command: str = declared(
-        "str",
-        "",
-        "Batch command, run once on C(main1) when all containers are ready. Its exit code is the result of the session.",
-        rules.check_text,
-    )
-    command_timeout: int = declared(
-        "int",
-        0,
-        "Seconds after which the batch command is terminated, from 0, which means never, to 2592000, which is 30 days. "
-        "Requires O(session_command).",
-        rules.within(0, 30 * _DAYS),
-    )
-    terminate_when_done: bool = declared_flag(
-        "Terminate the session when its batch command has ended. Requires O(session_command)."
-    )
-    bootstrap: str = declared(
-        "str", "", "Script that every container runs before it counts as ready.", rules.check_text
-    )
-    on_failure: str = declared_choice(
-        ("keep", "terminate", "restart"),
-        "What happens to the session when its command fails or a container dies. With V(restart), PID 1 of C(main1) starts the "
-        "command again, and the next run of C(schedule.yml) restores the containers.",
-    )
-    restarts: int = declared(
-        "int",
-        3,
-        "Number of times that a failed command is started again with O(session_on_failure=restart), from 0 to 1000.",
-        rules.within(0, 1000),
-        since="1.1.0",
     )
     user: User = declared(
         "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER

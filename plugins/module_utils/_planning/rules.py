@@ -18,13 +18,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
     check_variable_name,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus, show_bytes
+from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_text, check_whole
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import check_pools, parse_port_range
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
 LARGEST = 1000
 # https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
 LEAST_MEMORY = 6 << 20
-LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
 # MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
 LONGEST_ENTRY = (1 << 17) - 1
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -34,19 +34,6 @@ _IMAGE = re.compile(
     r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
 )
-
-
-def check_whole(variable: str, value: Any, least: int, most: int) -> int:
-    number = value
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
-        number = int(value.strip())
-    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        raise InputError(variable, value, "must be a whole number from %d to %d" % (least, most))
-    return number
-
-
-def within(least: int, most: int) -> Callable[[str, Any], int]:
-    return lambda variable, value: check_whole(variable, value, least, most)
 
 
 def seconds_up_to(most: int) -> Callable[[str, Any], float]:
@@ -62,28 +49,6 @@ def seconds_up_to(most: int) -> Callable[[str, Any], float]:
         return seconds
 
     return check
-
-
-def one_of(*choices: str) -> Callable[[str, Any], str]:
-    def check(variable: str, value: Any) -> str:
-        if value not in choices:
-            raise InputError(variable, value, "must be one of: %s" % ", ".join(choices))
-        return str(value)
-
-    return check
-
-
-def check_boolean(variable: str, value: Any) -> bool:
-    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if str(value).lower() not in known:
-        raise InputError(variable, value, "must be true or false")
-    return known[str(value).lower()]
-
-
-def check_text(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise InputError(variable, value, "must be a string")
-    return value
 
 
 def check_image(variable: str, value: Any) -> str:
@@ -112,20 +77,6 @@ def check_shm(variable: str, value: Any) -> int:
     if shm < 1:
         raise InputError(variable, value, "must be greater than 0")
     return shm
-
-
-def check_log_size(variable: str, value: Any) -> int:
-    size = parse_bytes(value, variable)
-    if size < LEAST_LOG:
-        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_LOG))
-    return size
-
-
-def check_disk(variable: str, value: Any) -> int:
-    size = parse_bytes(value, variable)
-    if 0 < size < LEAST_DISK:
-        raise InputError(variable, value, "must be 0 for no limit, or at least %s" % show_bytes(LEAST_DISK))
-    return size
 
 
 def check_gpus(variable: str, value: Any) -> float:

@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Secret
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_variable_name
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plain_value import check_plain
+from ansible_collections.cluster.compute.plugins.module_utils._core.plain_value import check_plain
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import LONGEST_ENTRY
 
 MOST = 64

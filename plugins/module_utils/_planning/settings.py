@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.app_settings import APP_SETTINGS
@@ -48,7 +49,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "",
         "Name of a preset of O(session_presets): resources of each container. O(session_cpus), O(session_memory), "
         "O(session_shm) or O(session_gpus) beside it has precedence.",
-        rules.check_text,
+        value_rules.check_text,
     ),
     Variable(
         "presets",
@@ -63,7 +64,7 @@ SETTINGS: Tuple[Variable, ...] = (
         1,
         "Number of such sessions, from 1 to 100. Each of several has its number after the name. They are launched one "
         "after the other, and each is all or nothing.",
-        rules.within(1, 100),
+        value_rules.within(1, 100),
     ),
     Variable(
         "wait",
@@ -79,7 +80,7 @@ SETTINGS: Tuple[Variable, ...] = (
         600,
         "Seconds for which a launch or a termination belongs to this controller, at least 1; then another run may take "
         "it over.",
-        rules.within(1, _MOST),
+        value_rules.within(1, _MOST),
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
         notes={LAUNCH: _LEASE, SCHEDULE: _LEASE},
     ),
@@ -105,7 +106,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "int",
         3600,
         "Seconds after which later sessions no longer pass a waiting one.",
-        rules.within(0, _MOST),
+        value_rules.within(0, _MOST),
         read_by=(LAUNCH, SCHEDULE),
     ),
     flag(
@@ -119,7 +120,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "str",
         "",
         "User who logs in to the image's registry. If empty, the login that C(docker login) has left on the controller.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session does not keep it."},
     ),
@@ -128,7 +129,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "str",
         "",
         "Password or access token of that user.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session does not keep it."},
         secret=True,
@@ -150,7 +151,7 @@ SETTINGS: Tuple[Variable, ...] = (
         90,
         "Days for which the head keeps a session after its end, with its history and its logs; V(0) for ever. Each pass over "
         "the queue removes what is older.",
-        rules.within(0, 36500),
+        value_rules.within(0, 36500),
         read_by=(SCHEDULE,),
         since="1.1.0",
     ),
@@ -160,7 +161,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "4g",
         "Size of all logs that the head keeps of ended sessions; V(0) for no limit. Each pass over the queue removes the oldest "
         "beyond it.",
-        rules.check_disk,
+        value_rules.check_disk,
         read_by=(SCHEDULE,),
         since="1.1.0",
     ),
@@ -179,7 +180,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "int",
         200,
         "Number of the last lines to show of each container.",
-        rules.within(1, _MOST),
+        value_rules.within(1, _MOST),
         read_by=(LOGS,),
     ),
     Variable(
@@ -187,7 +188,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "str",
         "{{ (groups['head'] | default(groups['agents'])) | first }}",
         "Host that keeps the session store.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=_ALL,
     ),
     Variable(
@@ -195,7 +196,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "str",
         "~/.cluster-compute",
         "Folder on the controller that holds a folder for each session.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS),
     ),
     Variable(
@@ -205,7 +206,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users of "
         "the engine. C(agent_state_dir) must be the same. Any other folder is created with mode 0700; an existing folder must be "
         "private, shared by root, or hold a store.",
-        rules.check_text,
+        value_rules.check_text,
         read_by=_ALL,
     ),
 )

@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import plain_value, rules
+from ansible_collections.cluster.compute.plugins.module_utils._core import plain_value, value_rules
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import DECLARATION, Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
 APPS, ENVIRONMENTS = "apps", "environments"
 PREFIX = "session_"
-# Where the metadata of a field has its variable.
-_KEY = "variable"
 
-Check = Callable[[str, Any], Any]
 Documentation = Dict[str, Any]
 
 
@@ -71,7 +68,7 @@ class Variable:
     def normal_form(self, value: Any) -> Any:
         """The checked value; an empty one means the default.
 
-        >>> Variable("count", "int", 1, "", rules.within(1, 9)).normal_form("")
+        >>> Variable("count", "int", 1, "", value_rules.within(1, 9)).normal_form("")
         1
         """
         return self.check(self.full_name, self.default if value in (None, "") else value)
@@ -79,49 +76,21 @@ class Variable:
 
 def choice(name: str, choices: Tuple[str, ...], description: str, **more: Any) -> Variable:
     """A variable with few values, the first of which is the default."""
-    return Variable(name, "str", choices[0], description, rules.one_of(*choices), choices=choices, **more)
+    return Variable(name, "str", choices[0], description, value_rules.one_of(*choices), choices=choices, **more)
 
 
 def flag(name: str, description: str, **more: Any) -> Variable:
     """A variable that is false by default."""
-    return Variable(name, "bool", False, description, rules.check_boolean, **more)
-
-
-def declared(
-    kind: str, default: Any, description: str, check: Check, variable: str = "", required: bool = False, **more: Any
-) -> Any:
-    """A field of a dataclass that declares its variable. Its default is the normal form of the variable's.
-
-    ``variable`` names the variable if the field has another name. A field that is ``required`` has no default.
-    """
-    return _field(Variable(variable, kind, default, description, check, **more), required)
-
-
-def declared_choice(choices: Tuple[str, ...], description: str, variable: str = "", **more: Any) -> Any:
-    """A field that declares a variable with few values, the first of which is the default."""
-    return _field(choice(variable, choices, description, **more))
-
-
-def declared_flag(description: str, variable: str = "", **more: Any) -> Any:
-    """A field that declares a variable that is false by default."""
-    return _field(flag(variable, description, **more))
+    return Variable(name, "bool", False, description, value_rules.check_boolean, **more)
 
 
 def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
     """The variables that the fields of a dataclass declare, in the order of the fields."""
-    return tuple(
-        dataclasses.replace(field.metadata[_KEY], name=field.metadata[_KEY].name or field.name, field=field.name)
-        for field in dataclasses.fields(dataclass_)
-    )
+    return tuple(_declared(field.name, field.metadata[DECLARATION]) for field in dataclasses.fields(dataclass_))
 
 
-def _field(variable: Variable, required: bool = False) -> Any:
-    """A field of the dataclass that calls this in its body."""
-    metadata = {_KEY: variable}
-    if required:
-        return dataclasses.field(metadata=metadata)  # pylint: disable=invalid-field-call
-    default = functools.partial(variable.normal_form, None)
-    return dataclasses.field(default_factory=default, metadata=metadata)  # pylint: disable=invalid-field-call
+def _declared(field: str, attributes: Dict[str, Any]) -> Variable:
+    return Variable(**{**attributes, "name": attributes["name"] or field, "field": field})
 
 
 # Suboptions.

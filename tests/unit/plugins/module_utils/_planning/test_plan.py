@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_BATCH,
@@ -21,11 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Plan,
-    Port,
-    Resources,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources, Session
 from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import added_since_1_0_0
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     container_id,
@@ -70,6 +68,13 @@ def test_a_plan_of_release_1_0_0_is_read_and_made_again_with_equal_digests() -> 
 
 def specs(made: Plan) -> list[str]:
     return [one.labels[SPEC] for one in made.containers]
+
+
+def test_a_setting_of_request_and_plan_is_declared_once() -> None:
+    """Only identities, and what a plan changes, stand in both."""
+    shared = {field.name for field in fields(ContainerSettings)} | {field.name for field in fields(BatchSettings)}
+    both = {field.name for field in fields(Session)} & {field.name for field in fields(Request)}
+    assert both - shared == {"name", "owner", "group", "mode", "size", "image", "user", "mounts", "secrets", "apps"}
 
 
 @pytest.mark.parametrize("asked", [request(), THREE, request(cluster_size=2, gpus=0.5, environment={"A": "ü\t"})])

@@ -2,7 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The part of a request that names a session and bounds it: how long it lasts, and what it may use beside its resources."""
+"""How the containers of a session are made and bounded: fields that a request and its plan have in common, declared once.
+
+Each field declares its variable, as those of ``Request`` do. ``Session`` has the same fields, so that what makes a container
+reads them from the plan.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,64 +14,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    COPY,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
-    SCHEDULE,
-    TERMINATE,
-    declared,
-    declared_flag,
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared, declared_flag
+from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
+    check_disk,
+    check_log_size,
+    check_text,
+    within,
 )
 
 _DAYS = 86400
 
 
 @dataclass(frozen=True)
-class BoundedRequest:
-    """The fields that every request begins with."""
+class ContainerSettings:
+    """The settings of every container of a session."""
 
-    name: str = declared(
-        "str",
-        "",
-        "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
-        "unique among the live sessions of an owner.",
-        rules.check_name,
-        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS),
-        notes={
-            LAUNCH: "If empty, a readable pair of words is chosen.",
-            TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
-            LOGS: "Required. The newest session of this name is shown.",
-            LIST: "If empty, all sessions are listed.",
-            EXEC: "Required.",
-            COPY: "Required.",
-            APPS: "Required.",
-        },
-        required=True,
-    )
-    owner: str = declared(
-        "str",
-        "",
-        "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
-        "the controller's user.",
-        rules.check_session_owner,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST),
-        notes={
-            LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
-            LOGS: "V(all) means every owner.",
-            LIST: "V(all) means every owner.",
-        },
-        required=True,
-    )
     grace: int = declared(
         "int",
         GRACE,
         "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
-        rules.within(0, 3600),
+        within(0, 3600),
         since="1.1.0",
     )
     lifetime: int = declared(
@@ -75,7 +41,7 @@ class BoundedRequest:
         0,
         "Seconds after its placement at which the session ends, from 0, which means never, to 31536000, which is a year. May be "
         "changed while the session runs.",
-        rules.within(0, 365 * _DAYS),
+        within(0, 365 * _DAYS),
         kept=True,
     )
     idle_timeout: int = declared(
@@ -84,14 +50,14 @@ class BoundedRequest:
         "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
         "is in use while a login by SSH lasts, or programs in one of its containers use a twentieth of a CPU or more. May be "
         "changed while the session runs.",
-        rules.within(0, 30 * _DAYS),
+        within(0, 30 * _DAYS),
         kept=True,
     )
     pids: int = declared(
         "int",
         32768,
         "Processes and threads of each container, from 64 to 4194304.",
-        rules.within(64, 1 << 22),
+        within(64, 1 << 22),
         since="1.1.0",
     )
     log_size: int = declared(
@@ -99,14 +65,14 @@ class BoundedRequest:
         "100m",
         "Size at which the engine rotates the log of a container, at least V(64k). It holds for the engine's drivers "
         "V(json-file) and V(local).",
-        rules.check_log_size,
+        check_log_size,
         since="1.1.0",
     )
     log_files: int = declared(
         "int",
         3,
         "Number of log files that the engine keeps of each container, from 1 to 100.",
-        rules.within(1, 100),
+        within(1, 100),
         since="1.1.0",
     )
     disk: int = declared(
@@ -114,7 +80,7 @@ class BoundedRequest:
         "0",
         "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
         "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
-        rules.check_disk,
+        check_disk,
         since="1.1.0",
     )
     no_new_privileges: bool = declared_flag(
@@ -131,3 +97,4 @@ class BoundedRequest:
         "agent of the session must have that folder.",
         since="1.1.0",
     )
+    bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rules of plain values: each returns the normal form of a value, or raises one sentence with variable, value and rule."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, show_bytes
+
+LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
+
+
+def check_whole(variable: str, value: Any, least: int, most: int) -> int:
+    number = value
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+        number = int(value.strip())
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        raise InputError(variable, value, "must be a whole number from %d to %d" % (least, most))
+    return number
+
+
+def within(least: int, most: int) -> Callable[[str, Any], int]:
+    return lambda variable, value: check_whole(variable, value, least, most)
+
+
+def one_of(*choices: str) -> Callable[[str, Any], str]:
+    def check(variable: str, value: Any) -> str:
+        if value not in choices:
+            raise InputError(variable, value, "must be one of: %s" % ", ".join(choices))
+        return str(value)
+
+    return check
+
+
+def check_boolean(variable: str, value: Any) -> bool:
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).lower() not in known:
+        raise InputError(variable, value, "must be true or false")
+    return known[str(value).lower()]
+
+
+def check_text(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise InputError(variable, value, "must be a string")
+    return value
+
+
+def check_log_size(variable: str, value: Any) -> int:
+    size = parse_bytes(value, variable)
+    if size < LEAST_LOG:
+        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_LOG))
+    return size
+
+
+def check_disk(variable: str, value: Any) -> int:
+    size = parse_bytes(value, variable)
+    if 0 < size < LEAST_DISK:
+        raise InputError(variable, value, "must be 0 for no limit, or at least %s" % show_bytes(LEAST_DISK))
+    return size
