@@ -39,7 +39,14 @@ from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress, TaskFacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress
+from ansible_collections.cluster.compute.plugins.plugin_utils._task_results import (
+    document_of,
+    host_of,
+    message_of,
+    task_facts,
+    task_of,
+)
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 
@@ -122,7 +129,7 @@ class CallbackModule(DefaultCallback):
         if not self._is_quiet():
             super().v2_playbook_on_task_start(task, is_conditional)
             return
-        self._print(self._progress.start(_facts(task), time.monotonic()))
+        self._print(self._progress.start(task_facts(task), time.monotonic()))
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
         if not self._is_quiet():
@@ -153,11 +160,11 @@ class CallbackModule(DefaultCallback):
         if not self._is_quiet():
             super().v2_runner_on_ok(result)
             return
-        facts = _result(result)
+        facts = document_of(result)
         with self._lock:
-            self._progress.finish_on(_host(result), facts)
+            self._progress.finish_on(host_of(result), facts)
         self._handle_warnings(facts)
-        if _task(result).action in _DEBUG and not _task(result).loop:
+        if task_of(result).action in _DEBUG and not task_of(result).loop:
             self._show(facts)
 
     def _show(self, facts: Dict[str, Any]) -> None:
@@ -168,15 +175,15 @@ class CallbackModule(DefaultCallback):
     def v2_runner_on_skipped(self, result: Any) -> None:
         if self._is_quiet():
             with self._lock:
-                self._progress.finish_on(_host(result), {})
+                self._progress.finish_on(host_of(result), {})
         else:
             super().v2_runner_on_skipped(result)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         if not self._is_quiet():
             super().v2_runner_item_on_ok(result)
-        elif _task(result).action in _DEBUG:
-            self._show(_result(result))
+        elif task_of(result).action in _DEBUG:
+            self._show(document_of(result))
 
     def v2_runner_item_on_skipped(self, result: Any) -> None:
         if not self._is_quiet():
@@ -199,21 +206,21 @@ class CallbackModule(DefaultCallback):
         if not self._is_quiet():
             super().v2_runner_on_failed(result, ignore_errors)
             return
-        facts = _result(result)
+        facts = document_of(result)
         self._handle_warnings(facts)
         with self._lock:
             if ignore_errors:
-                self._progress.finish_on(_host(result), facts)
+                self._progress.finish_on(host_of(result), facts)
             else:
                 is_of_session = (facts.get("failure") or {}).get("code") == SessionError.code
-                self._progress.fail_on(_host(result), _message(facts), is_of_session=is_of_session)
+                self._progress.fail_on(host_of(result), message_of(facts), is_of_session=is_of_session)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         if not self._is_quiet():
             super().v2_runner_on_unreachable(result)
             return
         with self._lock:
-            self._progress.fail_on(_host(result), _message(_result(result)))
+            self._progress.fail_on(host_of(result), message_of(document_of(result)))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         if not self._is_quiet():
@@ -265,35 +272,6 @@ def _transfers(folder: str) -> List[Tuple[int, int]]:
             now, whole = path.read_text(encoding="ascii").split()
             found.append((int(now), int(whole)))
     return found
-
-
-def _facts(task: Any) -> TaskFacts:
-    role = task._role.get_name() if getattr(task, "_role", None) else ""
-    args = task.args if isinstance(task.args, dict) else {}
-    state = args.get("state") or args.get("step") or ""
-    return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), str(state))
-
-
-def _result(result: Any) -> Dict[str, Any]:
-    """The result's document: ansible-core 2.19 renames the attribute."""
-    found: Dict[str, Any] = getattr(result, "result", None) or getattr(result, "_result", {})
-    return found
-
-
-def _task(result: Any) -> Any:
-    return getattr(result, "task", None) or result._task
-
-
-def _host(result: Any) -> str:
-    return str((getattr(result, "host", None) or result._host).get_name())
-
-
-def _message(facts: Dict[str, Any]) -> str:
-    """The sentence of a failure; of a loop, that of the first item that failed."""
-    for item in facts.get("results") or []:
-        if isinstance(item, dict) and item.get("failed"):
-            return _message(item)
-    return str(facts.get("msg") or facts.get("stderr") or "failed without a message").strip()
 
 
 def _columns() -> int:

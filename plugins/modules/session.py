@@ -228,28 +228,18 @@ document:
 """
 
 import time
-from typing import List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import PENDING, RUNNING, TERMINATING
-from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.recording import Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 
 ARGUMENT_SPEC = {
-    "state": {
-        "type": "str",
-        "required": True,
-        "choices": ["running", "failed", "terminating", "terminated"],
-    },
+    "state": {"type": "str", "required": True, "choices": ["running", "failed", "terminating", "terminated"]},
     "id": {"type": "str"},
     "name": {"type": "str"},
     "owner": {"type": "str"},
@@ -269,8 +259,6 @@ ARGUMENT_SPEC = {
     **store_options(),
     "holder": {"type": "dict", "default": {}},
 }
-
-_ENDS = ("terminating", "terminated")
 
 RULES = {
     "required_if": [
@@ -299,54 +287,8 @@ def work(params: Json, check_mode: bool) -> Json:
         launch=params["launch"],
         retry=bool(params.get("retry")),
     )
-    folder = state_dir(params["state_dir"])
-    warnings: List[str] = []
-    try:
-        row, result = _changed(Store(folder, read_only=check_mode), change, params, keep=not check_mode)
-    except FullStoreError as error:
-        if params["state"] not in _ENDS:
-            raise
-        # A session ends by its labels. Its end can be recorded later.
-        row, result = _changed(Store.copy(folder), change, params, keep=True)
-        advice = "the end of the session is not recorded; free some space on the head, and run terminate.yml again."
-        warnings = ["%s: %s" % (error.message.rstrip("."), advice)]
-    warnings += _keep(folder, row.id, params["logs"]) if row and not check_mode else []
-    return {"warnings": warnings, **result}
-
-
-def _changed(store: Store, change: Change, params: Json, *, keep: bool) -> Tuple[Row | None, Json]:
-    """The session after the change, and the result of the module."""
-    try:
-        with store.transaction(keep=keep):
-            running = store.ids({RUNNING})
-            before, row = CHANGES[params["state"]](store, change)
-            ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
-            remove = removable(store, change.agents)
-            kept = store.get(params.get("kept") or "")
-            waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
-    finally:
-        store.close()
-    after = row.state if row else ""
-    return row, {
-        "changed": before != after,
-        "session": row.to_json() if row else {},
-        "kept_state": kept.state if kept else "",
-        "plan": row.plan.to_short_json() if row and row.plan else None,
-        "remove": [session for session in remove if not row or session != row.id],
-        "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
-        "waiting": len(waiting),
-        "diff": {"before": {"state": before}, "after": {"state": after}},
-    }
-
-
-def _keep(folder: str, session_id: str, logs: List[Json]) -> List[str]:
-    """The change is recorded already: logs that cannot be kept are warnings."""
-    try:
-        if logs:
-            keep_logs(folder, session_id, logs)
-    except ComputeError as error:
-        return [error.message]
-    return []
+    recording = Recording(params["state"], change, params.get("kept") or "", params["logs"])
+    return recording.carry_out(state_dir(params["state_dir"]), check_mode)
 
 
 def main() -> None:

@@ -80,7 +80,8 @@ def _entry_point(name: str) -> dict[str, Any]:
     settings = _declared("settings")
     summary, description = ENTRY_POINTS[name]
     options = {variable.full_name: _option(variable, name) for variable in settings.read_by(name)}
-    agents = {variable: _plain(documentation) for variable, documentation in settings.AGENT_VARIABLES.items()}
+    documented = _declared("agent_variables").AGENT_VARIABLES
+    agents = {variable: _plain(documentation) for variable, documentation in documented.items()}
     return {
         "short_description": summary,
         "description": [description],

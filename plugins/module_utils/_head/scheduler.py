@@ -13,10 +13,9 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, replace
-from typing import Collection, Dict, Mapping, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
@@ -47,8 +46,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     PlanInputs,
     build_plan,
-    free_name,
     mtu_for,
+    relaunched,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
@@ -131,7 +130,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     )
     if not missing:
         return replace(decision, remove=removable(store, context.agents))
-    row.plan = _relaunched(plan, context.taken_names)
+    row.plan = relaunched(plan, context.taken_names)
     row.holder, row.lease = context.holder, context.now + context.lease
     store.save(row)
     hostnames = tuple(container.hostname for container in missing)
@@ -270,30 +269,6 @@ def _planned(row: Row, request: Request, placement: Placement, plans: Sequence[P
         taken_names=context.taken_names,
     )
     return build_plan(request, inputs)
-
-
-def _relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
-    """The same plan under a new launch ID, which keeps apart what a repair makes and what was there.
-
-    A container whose name something else has taken gets its other name.
-    """
-    launch_id = str(uuid.uuid4())
-
-    def relabelled(labels: Mapping[str, str]) -> Dict[str, str]:
-        return {**labels, LABEL_LAUNCH: launch_id}
-
-    return Plan(
-        session=replace(plan.session, launch=launch_id),
-        network=replace(plan.network, labels=relabelled(plan.network.labels)),
-        containers=tuple(
-            replace(
-                container,
-                name=free_name(plan.session, container.hostname, taken_names.get(container.agent, ())),
-                labels=relabelled(container.labels),
-            )
-            for container in plan.containers
-        ),
-    )
 
 
 def _held(row: Row) -> str:

@@ -102,6 +102,30 @@ def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> 
     return replace(merged, containers=tuple(_with_spec(merged, container) for container in merged.containers))
 
 
+def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
+    """The same plan under a new launch ID, which keeps apart what a repair makes and what was there.
+
+    A container whose name something else has taken gets its other name.
+    """
+    launch_id = str(uuid.uuid4())
+
+    def relabelled(labels: Mapping[str, str]) -> Dict[str, str]:
+        return {**labels, LABEL_LAUNCH: launch_id}
+
+    return Plan(
+        session=replace(plan.session, launch=launch_id),
+        network=replace(plan.network, labels=relabelled(plan.network.labels)),
+        containers=tuple(
+            replace(
+                container,
+                name=free_name(plan.session, container.hostname, taken_names.get(container.agent, ())),
+                labels=relabelled(container.labels),
+            )
+            for container in plan.containers
+        ),
+    )
+
+
 def container_id(session_id: str, hostname: str) -> str:
     """The ID of a container: main1 has the session's own, and that of a sub is derived from it.
 

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from variables import TARGET, specification
 
+from ansible_collections.cluster.compute.plugins.module_utils._planning.agent_variables import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
-    AGENT_VARIABLES,
     KEPT,
     VARIABLES,
     read_by,

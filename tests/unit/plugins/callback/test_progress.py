@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule, _facts
+from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule
+from ansible_collections.cluster.compute.plugins.plugin_utils._task_results import task_facts
 
 # Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
 SWALLOWED = """
@@ -62,4 +63,4 @@ def test_a_task_is_shown_without_its_role(name: str, shown: str) -> None:
     full = f"image : {name or 'ansible.builtin.copy'}"
     role = SimpleNamespace(get_name=lambda: "image")
     task = SimpleNamespace(name=name, get_name=lambda: full, action="ansible.builtin.copy", args={}, _role=role)
-    assert _facts(task).name == shown
+    assert task_facts(task).name == shown

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A change of state, recorded in the store: in one transaction, with what it shows of the other sessions, and with logs."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import PENDING, RUNNING, TERMINATING
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+
+_ENDS = ("terminating", "terminated")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A change to ``state``; ``kept`` is the session of the controller's folder, ``logs`` are results of ``logs_info``."""
+
+    state: str
+    change: Change
+    kept: str = ""
+    logs: Sequence[Json] = ()
+
+    def carry_out(self, folder: str, check_mode: bool) -> Json:
+        """Record the change in the store of a folder, and return the result of the module ``session``."""
+        warnings: List[str] = []
+        try:
+            row, result = self._changed(Store(folder, read_only=check_mode), keep=not check_mode)
+        except FullStoreError as error:
+            if self.state not in _ENDS:
+                raise
+            # A session ends by its labels. Its end can be recorded later.
+            row, result = self._changed(Store.copy(folder), keep=True)
+            advice = "the end of the session is not recorded; free some space on the head, and run terminate.yml again."
+            warnings = ["%s: %s" % (error.message.rstrip("."), advice)]
+        warnings += self._keep(folder, row.id) if row and not check_mode else []
+        return {"warnings": warnings, **result}
+
+    def _changed(self, store: Store, *, keep: bool) -> Tuple[Row | None, Json]:
+        """The session after the change, and the result of the module."""
+        try:
+            with store.transaction(keep=keep):
+                running = store.ids({RUNNING})
+                before, row = CHANGES[self.state](store, self.change)
+                ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
+                remove = removable(store, self.change.agents)
+                kept = store.get(self.kept)
+                waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
+        finally:
+            store.close()
+        after = row.state if row else ""
+        return row, {
+            "changed": before != after,
+            "session": row.to_json() if row else {},
+            "kept_state": kept.state if kept else "",
+            "plan": row.plan.to_short_json() if row and row.plan else None,
+            "remove": [session for session in remove if not row or session != row.id],
+            "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
+            "waiting": len(waiting),
+            "diff": {"before": {"state": before}, "after": {"state": after}},
+        }
+
+    def _keep(self, folder: str, session_id: str) -> List[str]:
+        """The change is recorded already: logs that cannot be kept are warnings."""
+        try:
+            if self.logs:
+                keep_logs(folder, session_id, self.logs)
+        except ComputeError as error:
+            return [error.message]
+        return []
