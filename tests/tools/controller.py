@@ -17,10 +17,8 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import threading
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +28,7 @@ import docker
 import yaml
 from docker.errors import NotFound
 from locks import claim
+from own_objects import LABEL, OwnObjects
 
 from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import (
     Interruption,
@@ -40,7 +39,6 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs imp
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
-LABEL = "cluster.compute.session"
 # Small, so that many fit beside other sessions; the capacity of the engine is overridden by a far larger one.
 SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
 PATIENCE = 180
@@ -138,29 +136,6 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
             kill(family(process.pid))
             raise
     return Done(process.returncode, text)
-
-
-def run_answered(
-    command: Sequence[str], line: str, answer: Callable[[], object], controller: Controller, callback: str = "default"
-) -> Done:
-    """Run a playbook, and answer as soon as it prints a line that matches. The line must appear."""
-    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    environment = {**controller.environment, "ANSIBLE_STDOUT_CALLBACK": callback}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, **options) as process:
-        limit = threading.Timer(PATIENCE, process.kill)
-        limit.start()
-        assert process.stdout is not None
-        lines = []
-        for shown in process.stdout:
-            lines.append(shown)
-            if re.fullmatch(line, shown.rstrip("\n")):
-                answer()
-                break
-        else:
-            raise AssertionError("".join(lines))
-        lines += process.stdout.readlines()
-        limit.cancel()
-    return Done(process.returncode, "".join(lines))
 
 
 @dataclass
@@ -270,16 +245,7 @@ class Controller:
 
     def engine(self, name: str = "") -> dict[str, str]:
         """Everything of this owner on the engine, or of a single session: containers with start times, networks, volumes."""
-        own = {"label": [f"{LABEL}.owner={self.owner}"] + ([f"{LABEL}.name={name}"] if name else [])}
-        found = {}
-        for item in self.client.containers(all=True, filters=own):
-            inspected = self.client.inspect_container(item["Id"])
-            found[f"container {inspected['Name']}"] = f"{item['Id']} {inspected['State']['StartedAt']}"
-        found.update({f"network {item['Name']}": item["Id"] for item in self.client.networks(filters=own)})
-        found.update(
-            {f"volume {item['Name']}": item["Mountpoint"] for item in self.client.volumes(filters=own)["Volumes"] or []}
-        )
-        return found
+        return OwnObjects(self.client, self.owner).found(name)
 
     def kept(self) -> dict[str, str]:
         """The digest of each file of the artifacts, by path."""
@@ -299,27 +265,10 @@ class Controller:
 
     def clean(self) -> None:
         """Remove everything of this owner, found by its labels, in any state."""
-        own = {"label": f"{LABEL}.owner={self.owner}"}
-        found = self.client.containers(all=True, filters=own)
-        with ThreadPoolExecutor(4) as threads:
-            list(
-                threads.map(
-                    lambda item: self._remove(self.client.remove_container, item["Id"], force=True, v=True), found
-                )
-            )
-        for item in self.client.networks(filters=own):
-            self._remove(self.client.remove_network, item["Id"])
-        for item in self.client.volumes(filters=own)["Volumes"] or []:
-            self._remove(self.client.remove_volume, item["Name"])
+        OwnObjects(self.client, self.owner).remove()
         self.client.close()
         self.claim.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    @staticmethod
-    def _remove(remove: Callable[..., Any], name: str, **options: Any) -> None:
-        """Remove an object; a missing object is no error."""
-        with suppress(NotFound):
-            remove(name, **options)
 
 
 def _done(task: str) -> Callable[[str], bool]:

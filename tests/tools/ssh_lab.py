@@ -19,8 +19,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import docker
+import pytest
 import samples
+from runtime_lab import find_volume
 from samples import request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan, Port
@@ -42,6 +46,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts i
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 AGENT = "agent1"
+REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-"
 Member = tuple[str, "bytes | None", int]
 
@@ -222,3 +227,20 @@ APPLETS = ("sh", "ls", "cat", "env", "id", "hostname", "stat")
 def busybox(binary: bytes, applets: Sequence[str] = APPLETS) -> list[Member]:
     """The files of an image that holds BusyBox alone."""
     return [("bin", None, 0o755), ("bin/busybox", binary, 0o755), *[("bin/" + one, binary, 0o755) for one in applets]]
+
+
+def agent_client(engine_host: str) -> Any:
+    """A client of an engine that was made an agent."""
+    sdk = docker.APIClient(base_url=engine_host, version="auto")
+    try:
+        find_volume(sdk)
+        sdk.inspect_image(REFERENCE)
+    except docker.errors.NotFound as error:
+        pytest.fail(f"no agent to test on: {error}")
+    return sdk
+
+
+def given(lab: Lab, rank: int) -> dict[str, str]:
+    """The container's own environment, as its first process has it."""
+    entries = (lab.engine.inspect(lab.plan.containers[rank].name) or {})["Config"]["Env"]
+    return {**dict(entry.split("=", 1) for entry in entries), "HOSTNAME": lab.plan.containers[rank].hostname}

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from controller import ROOT, SMALL, Controller, Done, Session, run_answered
+from answered_run import run_answered
+from controller import ROOT, SMALL, Controller, Done, Session
 from docker.errors import NotFound
 
 TINY: dict[str, Any] = {**SMALL, "session_cluster_size": 2, "session_wait_result": True}

@@ -8,20 +8,15 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import browser
 import images
 import pytest
+from app_pages import elements, get, open_terminal, output_of_cell, tokens, typed, typed_into_cell, until, urls
 from controller import Controller, Done, Session
 from selenium.webdriver.chrome.webdriver import WebDriver
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.keys import Keys
 
 SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "768m", "session_on_failure": "restart"}
 WEB = {
@@ -51,72 +46,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
         yield opened
 
 
-def urls(session: Session) -> dict[str, str]:
-    """The URLs with their tokens."""
-    lines = (session.folder / "apps").read_text().splitlines()
-    return dict(line.split(" ", 1) for line in lines)
-
-
-def tokens(session: Session) -> list[str]:
-    return [url.rpartition("token=")[2] for url in urls(session).values()]
-
-
-def elements(page: WebDriver, selector: str) -> list[Any]:
-    return [found for found in page.find_elements("css selector", selector) if found.is_displayed()]
-
-
-def send(page: WebDriver, *keys: str) -> None:
-    ActionChains(page).send_keys(*keys).perform()
-
-
-def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < end, f"not within {patience:g} s: {what}"
-        time.sleep(0.2)
-
-
-def get(address: str) -> str:
-    """The page, as soon as something answers there."""
-    found: list[str] = []
-
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(address, timeout=10) as answer:
-                found.append(answer.read().decode())
-        except urllib.error.HTTPError as error:
-            found.append(str(error.code))
-        except OSError:
-            return False
-        return True
-
-    until(answers, f"an answer at {address.partition('?')[0]}")
-    return found[0]
-
-
-def typed_into_cell(page: WebDriver, text: str) -> bool:
-    """Type into the first cell, unless it has the text."""
-    cell = elements(page, ".jp-Notebook .cm-content")[0]
-    if text not in cell.text:
-        cell.click()
-        ActionChains(page).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text).perform()
-    return text in cell.text
-
-
-def output_of_cell(page: WebDriver) -> list[str]:
-    """Run the cell until it has an output: a page that is not yet connected to the kernel drops the request."""
-    end = time.monotonic() + browser.PATIENCE
-    while time.monotonic() < end:
-        elements(page, '[data-command="notebook:run-cell-and-select-next"]')[0].click()
-        for _attempt in range(50):
-            shown = [one.text for one in elements(page, ".jp-Notebook .jp-OutputArea-output") if one.text]
-            if shown:
-                return shown
-            time.sleep(0.2)
-        elements(page, ".jp-Notebook .cm-content")[0].click()
-    raise AssertionError(browser.shown(page))
-
-
 def test_a_cell_of_a_notebook_reaches_the_other_container(desk: Session, page: WebDriver) -> None:
     page.get(urls(desk)["jupyterlab"] + "&reset")
     card = '.jp-LauncherCard[data-category="Notebook"]'
@@ -139,26 +68,6 @@ def test_a_wrong_token_is_refused(desk: Session, page: WebDriver) -> None:
     page.get(urls(desk)["jupyterlab"].partition("token=")[0] + "token=wrong")
     browser.wait_for(page, lambda: elements(page, "#password_input"), "the form that asks for the token")
     assert "/login" in page.current_url
-
-
-def open_terminal(page: WebDriver, url: str) -> None:
-    page.get(url)
-    browser.wait_for(page, lambda: page.find_elements("css selector", ".xterm-helper-textarea"), "a terminal")
-    rows = ".xterm-rows, .xterm-screen canvas"
-    browser.wait_for(page, lambda: elements(page, rows), "the screen of the terminal")[0].click()
-
-
-def typed(page: WebDriver, session: Session, command: str, file: str) -> str:
-    """What a command writes to a file. The first keys may be lost while the terminal connects, so it is typed again."""
-    end = time.monotonic() + browser.PATIENCE
-    while time.monotonic() < end:
-        send(page, f"{command} >~/{file}", Keys.ENTER)
-        for _attempt in range(10):
-            found = session.ssh("main1", f"cat {file}")
-            if found.code == 0 and found.text:
-                return found.text.strip()
-            time.sleep(0.3)
-    raise AssertionError(browser.shown(page))
 
 
 def test_a_terminal_outlives_its_page(desk: Session, page: WebDriver) -> None:

@@ -7,9 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,16 +16,14 @@ from ansible.errors import AnsibleConnectionFailure
 from played import Answer, played
 from samples import agent, context, exactly, plan, request
 
-from ansible_collections.cluster.compute.plugins.action import agent_info, schedule, session, session_info
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.action import agent_info, session, session_info
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
 from ansible_collections.cluster.compute.plugins.modules import session as session_module
 from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine, login
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._plan_text import unpacked
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 
 # agent_info
 
@@ -148,169 +143,7 @@ def test_ending_a_session_that_does_not_exist_removes_only_what_others_left() ->
     assert (result["is_terminating"], result["remove"]) == (False, ["old"])
 
 
-# schedule
-
-ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
-
-
-def answer(outcome: str, **fields: Any) -> Json:
-    made = plan(ASKED)
-    row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
-    answer = {
-        "outcome": outcome,
-        "session": {**row, "holder": fields.pop("holder", None)},
-        "reason": "because",
-        "missing": [],
-        "plan": None,
-    }
-    return {**answer, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
-
-
-@pytest.fixture(autouse=True)
-def no_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
-
-
-def ask(action: Any, **args: Any) -> Json:
-    given = {"request": ASKED.to_json(), "agents": [{"agent": {"name": "a"}}], "artifacts": "/nonexistent", **args}
-    result: Json = action.act(given, {})
-    return result
-
-
-@pytest.mark.parametrize("outcome", ["placed", "repair", "running"])
-def test_a_plan_has_the_users_variables(outcome: str) -> None:
-    action = played(schedule.ActionModule, answer(outcome), diff=True)
-    result = ask(action)
-    made = Plan.from_json(result["plan"])
-    assert [one.environment["A"] for one in made.containers] == ["0", "1"]
-    assert ("diff" in result) == (outcome != "running")
-    (call,) = action.asked
-    assert call["agents"] == [{"name": "a"}]
-    assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
-
-
-@pytest.mark.parametrize(("outcome", "deploys"), [("placed", True), ("pending", False)])
-def test_the_role_gets_the_plan_as_a_text_and_what_it_reads_of_it_apart(outcome: str, deploys: bool) -> None:
-    result = ask(played(schedule.ActionModule, answer(outcome, remove=["old"])), plan_format="text")
-    assert [result[step] for step in ("removes", "deploys", "has_follow_up")] == [True, deploys, False]
-    shown = (
-        "Enter it: ssh -F /nonexistent/Train-X/ssh_config main1" if deploys else "Session Train-X is PENDING: because."
-    )
-    assert result["summary"][-1] == shown
-    assert result.get("planned") == (unpacked(result)["plan"]["session"] if deploys else None)
-
-
-@pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", ["train"])])
-def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
-    outcome: str, left: list[str], tmp_path: Path
-) -> None:
-    """The head learns which session the folder belongs to, and refuses the launch if that session is live."""
-    Artifacts(str(tmp_path), "train").identity("ended", create=True)
-    action = played(schedule.ActionModule, answer(outcome))
-    ask(action, artifacts=str(tmp_path))
-    assert action.asked[0]["kept"] == "ended"
-    assert "artifacts" not in action.asked[0]
-    assert os.listdir(tmp_path) == left
-
-
-@pytest.fixture
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "_INTERVAL", 0.0)
-
-
-@pytest.mark.usefixtures("no_pause")
-def test_a_session_waits_for_its_turn() -> None:
-    action = played(schedule.ActionModule, answer("pending"), answer("pending"), answer("placed"))
-    assert ask(action, wait="60")["outcome"] == "placed"
-    assert len(action.asked) == 3
-
-
-def test_a_session_that_does_not_wait_is_pending_and_no_failure() -> None:
-    action = played(schedule.ActionModule, answer("pending"))
-    result = ask(action)
-    assert (result["outcome"], result.get("failed", False), len(action.asked)) == ("pending", False, 1)
-
-
-@pytest.mark.usefixtures("no_pause")
-def test_a_session_that_has_waited_in_vain_says_so() -> None:
-    result = ask(played(schedule.ActionModule, answer("pending")), wait=0.05)
-    assert result["failed"]
-    assert result["msg"] == "Session Train-X is still PENDING after 0.05 s: because."
-
-
-def test_check_mode_does_not_wait() -> None:
-    action = played(schedule.ActionModule, answer("pending"), check=True)
-    assert not ask(action, wait=3600).get("failed")
-    assert len(action.asked) == 1
-
-
-@pytest.mark.parametrize("wait", ["soon", -1, "nan", 10**9])
-def test_a_wait_is_a_number_of_seconds(wait: object) -> None:
-    with pytest.raises(InputError, match=r"^session_wait: .*must be a number of seconds from 0 to 604800\.$"):
-        ask(played(schedule.ActionModule, answer("placed")), wait=wait)
-
-
-def test_the_lease_covers_a_bootstrap_script_and_a_pull() -> None:
-    asked = request(bootstrap="pip install x", pull="always")
-    action = played(schedule.ActionModule, answer("pending"))
-    ask(action, request=asked.to_json(), lease=60)
-    assert action.asked[0]["lease"] == 60 + asked.bootstrap_timeout + asked.pull_timeout
-
-
-def test_the_command_line_replaces_what_a_waiting_session_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value from another source is ignored: the session is launched as it was requested."""
-    given = {"session_verify_timeout": "90", "session_pull": ""}
-    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: given)
-    asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
-    action = played(schedule.ActionModule, answer("placed"))
-    result = ask(action, request=asked.to_json())
-    manner = {name: result["deployment"][name] for name in ("verify_timeout", "pull", "bootstrap_timeout")}
-    assert manner == {"verify_timeout": 90, "pull": "never", "bootstrap_timeout": 7}
-    assert action.asked[0]["request"] == asked.to_json()
-
-
-def ended_process() -> Json:
-    with subprocess.Popen(["true"]) as process:
-        process.wait()
-    return {"machine": _machine(), "user": "alice", "pid": process.pid, "start": "1"}
-
-
-def test_a_controller_that_is_gone_is_taken_over_at_once() -> None:
-    action = played(schedule.ActionModule, answer("held", holder=ended_process()), answer("placed"))
-    assert ask(action)["outcome"] == "placed"
-    assert action.asked[1]["takeover"] == plan(ASKED).session.launch
-
-
-@pytest.mark.parametrize("holder", [{"machine": "elsewhere", "pid": 1}, None])
-def test_a_controller_that_may_be_alive_is_respected(holder: Json | None) -> None:
-    action = played(
-        schedule.ActionModule, answer("held", holder=holder, reason="session Train-X is being launched by bob")
-    )
-    message = "Session Train-X is being launched by bob; wait for it, or terminate it with terminate.yml."
-    with pytest.raises(StateError, match=exactly(message)):
-        ask(action)
-    assert len(action.asked) == 1
-
-
 # All of them
-
-
-@pytest.mark.parametrize(
-    ("error", "failure"),
-    [
-        (InputError("x", 1, "no"), {"code": "input", "message": "x: 1: no.", "where": "x"}),
-        (ComputeError("It broke.", "a"), {"code": "failed", "message": "It broke.", "where": "a"}),
-    ],
-)
-def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
-    monkeypatch: pytest.MonkeyPatch, error: ComputeError, failure: Json
-) -> None:
-    monkeypatch.setattr("ansible.plugins.action.ActionBase.run", lambda *_args, **_kwargs: {})
-    action = played(schedule.ActionModule, error)
-    action._task.args = {"request": ASKED.to_json()}
-    result = action.run(None, {})
-    assert (result["failed"], result["msg"], result["failure"]) == (True, failure["message"], failure)
-
 
 REPORT: Json = {
     "name": "a",

@@ -6,23 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import agent, carried_out, context, exactly, request
+from samples import exactly
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 # The way to every state, from PENDING on.
@@ -163,26 +158,6 @@ def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
 
 
-@pytest.mark.parametrize("late", ["running", "failed"])
-def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) -> None:
-    """A repair whose lease expired does not change the holder and lease of the repair that took over."""
-    asked = request(cluster_size=3)
-    first = launch(store, asked, context(A))
-    store.change(first.session, "RUNNING", 1001.0, "on its way")
-    assert first.plan is not None
-    there = carried_out([A], first.plan, states={"sub1": "gone"})
-    slow, other = (launch(store, asked, context(*there, now=now, holder=BOB)) for now in (2000.0, 2700.0))
-    assert slow.plan is not None
-    assert other.plan is not None
-    before = store.need(first.session.id)
-    seen, row = change(store, late, id=before.id, launch=slow.plan.session.launch, reason=ERROR)
-    assert (seen, row) == ("RUNNING", before)
-    assert store.need(before.id) == before
-    assert (before.holder, before.lease) == (BOB, 3300.0)
-    change(store, late, id=before.id, launch=other.plan.session.launch, reason=ERROR)
-    assert (store.need(before.id).holder, store.need(before.id).lease) == (None, 0.0)
-
-
 def test_a_controller_that_ends_a_session_takes_it_over(store: Store) -> None:
     session(store, "PREPARING")
     change(store, "terminating")
@@ -220,89 +195,9 @@ def test_a_completed_command_is_noted(store: Store) -> None:
     assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
 
 
-A, B = agent("a"), agent("b")
-WIDE = request(cluster_size=6, cluster_mode="multi-node")
-LEFT_ON_B = "not reached: b; what it holds is removed when it is back"
-
-
-@pytest.mark.parametrize(
-    ("reached", "reason"),
-    [
-        (("a", "b", "z"), "every container is removed"),
-        (("a", "z"), "not reached: b; what it holds is removed when it is back"),
-        ((), "not reached: a, b; what it holds is removed when it is back"),
-    ],
-    ids=["all", "one is left out or gone from the inventory", "none"],
-)
-def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str, ...], reason: str) -> None:
-    row = launch(store, WIDE, context(A, B)).session
-    change(store, "terminating", id=row.id)
-    change(store, "terminated", id=row.id, reached=reached)
-    assert store.need(row.id).reason == reason
-
-
-def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
-    lost = Store(str(tmp_path / "lost"))
-    outcome = launch(lost, WIDE, context(A, B))
-    lost.close()
-    assert isinstance(outcome.plan, Plan)
-    there = carried_out([A, B], outcome.plan)
-    adopt(store, there, 1000.0)
-    return store.need(outcome.session.id), there
-
-
-def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_path: Path) -> None:
-    row, there = adopted(store, tmp_path)
-    store.forget(row)
-    before, ended = change(store, "terminating", id="", name="train", owner="alice", agents=there)
-    assert ended is not None
-    assert (before, ended.id, ended.state) == (states.RUNNING, row.id, "TERMINATING")
-
-
-@pytest.mark.parametrize(
-    ("seen", "reason"),
-    [
-        (lambda there: there, LEFT_ON_B),
-        (lambda there: there[:1], LEFT_ON_B),
-        (lambda there: [replace(one, containers=()) for one in there], LEFT_ON_B),
-        (lambda there: [replace(there[0], containers=())], "every container is removed"),
-    ],
-    ids=["both are asked", "one is left out", "neither holds a container", "nothing is known of another"],
-)
-def test_what_an_adopted_session_may_have_left_is_named(
-    store: Store, tmp_path: Path, seen: Callable[[tuple[Agent, ...]], tuple[Agent, ...]], reason: str
-) -> None:
-    row, there = adopted(store, tmp_path)
-    change(store, "terminating", id=row.id, agents=there)
-    change(store, "terminated", id=row.id, agents=seen(there), reached=("a",))
-    assert store.need(row.id).reason == reason
-
-
 def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
     session(store, "RUNNING")
     change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
     change(store, "terminating")
     change(store, "terminated")
     assert store.need("id").reason == "the command ended with exit code 3"
-
-
-@pytest.mark.parametrize(
-    ("lost", "fields", "result"),
-    [
-        ("sub1", {"on_failure": "terminate"}, "FAILURE"),
-        ("sub1", {"on_failure": "keep"}, ""),
-        ("sub1", {"command": "train"}, ""),
-        ("main1", {"command": "train"}, "FAILURE"),
-    ],
-)
-def test_a_dead_container_is_noted_before_the_end(store: Store, lost: str, fields: dict[str, Any], result: str) -> None:
-    outcome = launch(store, request(cluster_size=6, cluster_mode="multi-node", **fields), context(A, B))
-    assert isinstance(outcome.plan, Plan)
-    row = store.need(outcome.session.id)
-    store.change(row, "RUNNING", 1001.0, "on its way")
-    there = carried_out([A, B], outcome.plan, states={lost: "exited"})
-    change(store, "terminating", id=row.id, agents=there)
-    where = next(one.agent for one in outcome.plan.containers if one.hostname == lost)
-    noted = [one["reason"] for one in store.history(row.id) if one["before"] == one["after"]]
-    assert noted == [f"{lost} on {where} ended with exit code 137"]
-    assert store.need(row.id).result == result

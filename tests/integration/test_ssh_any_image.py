@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SSH between containers of many kinds of image, which lack what SSH needs or have something that conflicts.
+
+Needs an engine that was made an agent (playbooks/provision_agents.yml) and OpenSSH's clients. Removes all it makes.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ssh_lab import PREFIX, REFERENCE, Lab, agent_client, archive, busybox, enter, given, make_plan
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
+
+RUNTIME_PATH = "/opt/cluster-compute/bin"
+
+Labs = Callable[..., Lab]
+
+
+@pytest.fixture(scope="module")
+def client(engine_host: str) -> Any:
+    return agent_client(engine_host)
+
+
+@pytest.fixture(scope="module")
+def busybox_binary(client: Any) -> bytes:
+    container = client.create_container(REFERENCE, ["true"], name=PREFIX + "busybox-source")["Id"]
+    try:
+        chunks, _stat = client.get_archive(container, RUNTIME_PATH + "/busybox")
+        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+            member = tar.extractfile("busybox")
+            return member.read() if member else b""
+    finally:
+        client.remove_container(container, force=True)
+
+
+@pytest.fixture(scope="module")
+def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
+    """Images that each lack something, or contain something that conflicts."""
+    passwd = b"root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000:Bob:/home/bob:/bin/sh\nsshd:x:22:22::/:/bin/false\n"
+    locked = b"root:x:0:0::/root:/bin/sh\nwork:x:500:500::/somewhere:/bin/false\n"
+    bare = [("etc", None, 0o755), *busybox(busybox_binary)]
+    many = {
+        "nothing": (archive([("etc", None, 0o755)]), []),
+        "busybox": (archive(busybox(busybox_binary)), []),
+        "uid65534": (archive(bare), ["USER 65534", 'ENTRYPOINT ["/bin/false"]', "ENV HOME=/nowhere PATH=/bin:/own"]),
+        "uid1000": (archive([*bare, ("etc/passwd", passwd, 0o644)]), []),
+        "locked": (
+            archive([*bare, ("etc/passwd", locked, 0o644), ("etc/shadow", b"root:*:::::::\nwork:!:1:::::1:\n", 0o600)]),
+            [],
+        ),
+        "links": (
+            archive(
+                [*bare, ("data/users", None, 0o755), ("data/ssh", None, 0o755), ("data/passwd", passwd, 0o644)],
+                {"home": "data/users", "etc/ssh": "/data/ssh", "etc/passwd": "../data/passwd", "etc/mpi": "/lost/mpi"},
+            ),
+            [],
+        ),
+        "clients": (
+            archive([*bare, ("etc/ssh", None, 0o755), ("etc/ssh/ssh_config", b"Host other\n    Port 77\n", 0o644)]),
+            [],
+        ),
+    }
+    names = {}
+    for name, (content, changes) in many.items():
+        client.import_image_from_data(content, repository=PREFIX + name, tag="1", changes=changes)
+        names[name] = f"{PREFIX}{name}:1"
+    yield names
+    for name in names.values():
+        client.remove_image(name, force=True)
+
+
+@pytest.fixture
+def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
+    """Makes sessions, and removes them after the test."""
+    made: list[Lab] = []
+
+    def make(image: str, size: int = 2, **options: Any) -> Lab:
+        made.append(Lab(make_plan(image, size, **options), tmp_path / "artifacts", engine_host))
+        return made[-1]
+
+    yield make
+    for lab in made:
+        lab.remove()
+
+
+@pytest.mark.parametrize("name", ["nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"])
+def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
+    lab = labs(images[name]).up()
+
+    answer = lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 {RUNTIME_PATH}/id")
+    assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
+    assert lab.ssh("sub1", "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, 1)["PATH"]]
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+
+
+def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["links"]).up()
+
+    found = lab.ssh("sub1", "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work")
+    assert "/home -> data/users" in found
+    assert "/etc/ssh -> /data/ssh" in found
+    assert "work:" not in found.split("ssh_config")[0]  # written in place of the link, never through it
+    assert "ssh_known_hosts" in found
+    assert "hostfile" in found
+
+
+def test_an_image_s_own_client_configuration_goes_on_working(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["clients"]).up()
+
+    assert "port 77" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G other").splitlines()
+    assert "stricthostkeychecking true" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G sub1").splitlines()
+
+
+def test_a_person_sees_a_prompt_in_busybox(labs: Labs, images: dict[str, str]) -> None:
+    assert "work@main1:~$ " in enter(labs(images["busybox"], 1).up(), "main1")
+
+
+def test_a_mounted_home_is_left_alone(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    lab = labs(images["busybox"], mounts=[Mount(str(shared), "/home/work")]).up()
+
+    assert lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 hostname") == "sub1\n"
+    assert list(shared.iterdir()) == []
+
+
+def test_a_mount_over_what_ssh_needs_is_refused(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    lab = labs(images["links"], 1, mounts=[Mount(str(tmp_path), "/data/ssh")]).create()
+
+    with pytest.raises(ComputeError, match="/etc/ssh/ssh_config lies below the mount /data/ssh"):
+        lab.install()
+
+
+def test_a_home_that_a_mount_made_belongs_to_the_user(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
+    lab = labs(images["busybox"], 1, mounts=[Mount(str(tmp_path), "/home/work/data")]).up()
+
+    assert lab.ssh("main1", "stat -c %U . .ssh").split() == ["work", "work"]
+
+
+def test_check_mode_shows_changes_and_makes_none(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"])
+    planned = lab.install(check=True)
+    lab.create()
+    created = lab.install(check=True)
+
+    assert planned["installed"] == created["installed"] == ["main1", "sub1"]
+    assert planned["changed"]
+    assert "0600 0:0 /etc/cluster-compute/ssh_host_ed25519_key" in created["diff"]["after"]
+    assert not lab.engine.has_path(lab.plan.main.name, "/etc/cluster-compute")
+    assert [lab.install()["changed"], lab.install()["changed"]] == [True, False]
+
+
+def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).create(["main1"])
+
+    with pytest.raises(StateError, match="sub1: agent1 does not have this container; create it first"):
+        lab.install()
+    with pytest.raises(InputError, match="containers: 'sub7': must name containers"):
+        lab.install(["sub7"])
+
+
+def test_a_container_that_is_created_again_has_the_same_host_key(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).up()
+    lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 true")
+
+    lab.engine.remove(lab.plan.containers[1].name)
+    lab.create(["sub1"])
+    assert lab.install()["installed"] == ["sub1"]
+    lab.start(["sub1"])
+
+    pinned = f"{RUNTIME_PATH}/ssh -F none -i .ssh/id_ed25519 -o StrictHostKeyChecking=yes -o ConnectionAttempts=30 "
+    only_pinned = "-o HostKeyAlgorithms=ssh-ed25519 -o GlobalKnownHostsFile=/dev/null sub1 hostname"
+    assert lab.ssh("main1", pinned + only_pinned) == "sub1\n"
+
+
+def test_ssh_works_after_a_restart(labs: Labs, images: dict[str, str], client: Any) -> None:
+    lab = labs(images["busybox"]).up()
+    for container in lab.plan.containers:
+        client.restart(container.name, timeout=1)
+
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+
+
+def test_a_foreign_host_key_is_refused(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"]).create()
+    lab.install(["main1"])
+    lab.install(["sub1"], identity=Identity(b"\1" * 32, lab.plan.session.id))
+    lab.keep().start()
+
+    with pytest.raises(RuntimeError, match="Host key verification failed"):
+        lab.ssh("main1", f"{RUNTIME_PATH}/ssh -o ConnectionAttempts=30 sub1 true")
+    with pytest.raises(
+        ComputeError, match="sub1 does not accept ssh connections from main1: Host key verification failed"
+    ):
+        reach(lab.door(), Proof.direct(["sub1"]), 30)
+
+
+def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dict[str, str]) -> None:
+    lab = labs(images["busybox"], 3).up()
+    lab.engine.stop(lab.plan.containers[2].name, 1)
+
+    with pytest.raises(ComputeError, match=r"sub2 does not accept ssh connections from main1: .*sub2.*\.$"):
+        reach(lab.door(), Proof.direct(["sub1", "sub2"]), 6)
+    lab.engine.stop(lab.plan.main.name, 1)
+    with pytest.raises(ComputeError, match=r"main1 at 127\.0\.0\.1, port .* does not accept ssh connections"):
+        reach(lab.door(), Proof.direct(["sub1", "sub2"]), 1)
+
+
+def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    chatter = b"echo; for i in 1 2 3; do echo no sub1 refused $i; done; echo -n unfinished; echo words >&2\n"
+    for container in lab.plan.containers:
+        lab.engine.put_archive(container.name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "chatter", "message"),
+    [
+        (0, b"while :; do echo welcome; done\n", "runs no command within 8 seconds"),
+        (0, b"sleep 1000\n", "runs no command within 8 seconds"),
+        (1, b"yes\n", "^sub1 does not accept ssh connections from main1: y"),
+        (1, b"sleep 1000\n", "^sub1 does not accept ssh connections from main1: its shell answers nothing"),
+    ],
+)
+def test_a_shell_that_never_ends_is_given_up(labs: Labs, rank: int, chatter: bytes, message: str) -> None:
+    lab = labs(REFERENCE).create()
+    lab.install()
+    lab.engine.put_archive(lab.plan.containers[rank].name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    lab.keep().start()
+    with pytest.raises(ComputeError, match=message):
+        reach(lab.door(), Proof.direct(["sub1"]), 8)

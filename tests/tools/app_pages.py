@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The apps of a session as their user meets them: URLs with tokens, and pages in a browser."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import browser
+from controller import Session
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+
+def urls(session: Session) -> dict[str, str]:
+    """The URLs with their tokens."""
+    lines = (session.folder / "apps").read_text().splitlines()
+    return dict(line.split(" ", 1) for line in lines)
+
+
+def tokens(session: Session) -> list[str]:
+    return [url.rpartition("token=")[2] for url in urls(session).values()]
+
+
+def elements(page: WebDriver, selector: str) -> list[Any]:
+    return [found for found in page.find_elements("css selector", selector) if found.is_displayed()]
+
+
+def send(page: WebDriver, *keys: str) -> None:
+    ActionChains(page).send_keys(*keys).perform()
+
+
+def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, f"not within {patience:g} s: {what}"
+        time.sleep(0.2)
+
+
+def get(address: str) -> str:
+    """The page, as soon as something answers there."""
+    found: list[str] = []
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                found.append(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            found.append(str(error.code))
+        except OSError:
+            return False
+        return True
+
+    until(answers, f"an answer at {address.partition('?')[0]}")
+    return found[0]
+
+
+def typed_into_cell(page: WebDriver, text: str) -> bool:
+    """Type into the first cell, unless it has the text."""
+    cell = elements(page, ".jp-Notebook .cm-content")[0]
+    if text not in cell.text:
+        cell.click()
+        ActionChains(page).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text).perform()
+    return text in cell.text
+
+
+def output_of_cell(page: WebDriver) -> list[str]:
+    """Run the cell until it has an output: a page that is not yet connected to the kernel drops the request."""
+    end = time.monotonic() + browser.PATIENCE
+    while time.monotonic() < end:
+        elements(page, '[data-command="notebook:run-cell-and-select-next"]')[0].click()
+        for _attempt in range(50):
+            shown = [one.text for one in elements(page, ".jp-Notebook .jp-OutputArea-output") if one.text]
+            if shown:
+                return shown
+            time.sleep(0.2)
+        elements(page, ".jp-Notebook .cm-content")[0].click()
+    raise AssertionError(browser.shown(page))
+
+
+def open_terminal(page: WebDriver, url: str) -> None:
+    page.get(url)
+    browser.wait_for(page, lambda: page.find_elements("css selector", ".xterm-helper-textarea"), "a terminal")
+    rows = ".xterm-rows, .xterm-screen canvas"
+    browser.wait_for(page, lambda: elements(page, rows), "the screen of the terminal")[0].click()
+
+
+def typed(page: WebDriver, session: Session, command: str, file: str) -> str:
+    """What a command writes to a file. The first keys may be lost while the terminal connects, so it is typed again."""
+    end = time.monotonic() + browser.PATIENCE
+    while time.monotonic() < end:
+        send(page, f"{command} >~/{file}", Keys.ENTER)
+        for _attempt in range(10):
+            found = session.ssh("main1", f"cat {file}")
+            if found.code == 0 and found.text:
+                return found.text.strip()
+            time.sleep(0.3)
+    raise AssertionError(browser.shown(page))
