@@ -7,16 +7,12 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
-from contextvars import Context, copy_context
-from threading import Lock
 from time import monotonic
-from typing import Dict, Tuple
+from typing import Dict
 
 from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
@@ -26,11 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_re
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import GrowingLog
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
+from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
-
-# Agents that are asked at the same time. Most of the time of an answer is spent on the network.
-PARALLEL = 16
 
 
 class ActionModule(ComputeAction):
@@ -63,10 +56,8 @@ class _Rounds:
         self.wait = BatchWait()
         self._action = action
         self._plan = plan
-        self._task_vars = task_vars
         self._log = log
-        self._agents: Dict[str, OtherHost] = {}
-        self._opening = Lock()
+        self._hosts = OtherHosts(action, task_vars)
 
     def have_ended(self) -> bool:
         """Whether there is a result: false after a round with a silent agent, StateError after too many of them.
@@ -87,9 +78,9 @@ class _Rounds:
         if main.agent in self.wait.silent:
             return
         try:
-            answer = self._open(main.agent).module("logs_info", self._log.query(self._plan.session.id, main.hostname))
+            query = self._log.query(self._plan.session.id, main.hostname)
+            answer = self._hosts.module(main.agent, "logs_info", query)
         except AnsibleError:
-            self._close(main.agent)
             return
         for log in answer.get("logs") or ():
             for line in self._log.news(main.hostname, str(log["text"])):
@@ -100,40 +91,17 @@ class _Rounds:
             self._action._display.display(TERMINAL.clear + self.wait.warning)
 
     def close(self) -> None:
-        for agent in list(self._agents):
-            self._close(agent)
+        self._hosts.close()
 
     def _statuses(self) -> Dict[str, Json]:
-        # Ansible keeps the context of a task in context variables, which new threads do not have.
-        asked = [(agent, copy_context()) for agent in self._plan.agents]
-        return dict(zip(self._plan.agents, run_all(self._in_context, asked, PARALLEL)))
-
-    def _in_context(self, asked: Tuple[str, Context]) -> Json:
-        agent, context = asked
-        return context.run(self._ask, agent)
+        return dict(zip(self._plan.agents, self._hosts.each(self._plan.agents, self._ask)))
 
     def _ask(self, agent: str) -> Json:
         """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
         seconds = self.wait.round_seconds if agent == self._plan.main.agent else 0.0
         try:
-            return self._open(agent).module(
-                "batch_info", {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
-            )
+            options = {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
+            return self._hosts.module(agent, "batch_info", options)
         except AnsibleError as error:
-            self._close(agent)
             reason = " ".join(str(error).split()).rstrip(".")
             return {"failed": True, "msg": "%s cannot be reached: %s." % (agent, reason)}
-
-    def _open(self, agent: str) -> OtherHost:
-        # Ansible loads plugins and templates variables in one thread.
-        with self._opening:
-            if agent not in self._agents:
-                self._agents[agent] = OtherHost(self._action, agent, self._task_vars)
-            return self._agents[agent]
-
-    def _close(self, agent: str) -> None:
-        """Forget the connection; a host that does not answer cannot be cleaned up."""
-        other = self._agents.pop(agent, None)
-        if other is not None:
-            with suppress(AnsibleError):
-                other.close()

@@ -2,12 +2,15 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``containers``: the keys that a creation installs, and the secrets that a start delivers."""
+"""The controller's part of ``containers``: the keys that a creation installs, the secrets that a start delivers, and many agents."""
 
 from __future__ import annotations
 
+from typing import Callable
+
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
@@ -15,6 +18,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, with_part
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import joint_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
 
 
@@ -27,7 +32,7 @@ class ActionModule(ComputeAction):
             return self._created(args, task_vars)
         if args.get("plan") and state == "started" and not self._task.check_mode:
             self._add_secrets(read_outline(args["plan"]), args, task_vars)
-        return self.module("containers", with_part(args), task_vars)
+        return self._result(args, task_vars, lambda _agent: {})
 
     def _created(self, args: Json, task_vars: Json) -> Json:
         """Create the containers, install SSH in them, and write the user's files."""
@@ -35,8 +40,7 @@ class ActionModule(ComputeAction):
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
-        args["bundle"] = own.bundle(str(args.get("agent")))
-        result = self.module("containers", with_part(args), task_vars)
+        result = self._result(args, task_vars, lambda agent: {"bundle": own.bundle(agent)})
         if result.get("failed"):
             own.forget()
             return result
@@ -49,3 +53,21 @@ class ActionModule(ComputeAction):
             given = self._templar.template(task_vars.get(secrets.VARIABLE))
             contents = secrets.read_secrets(plan.session.secrets, given, self._loader)
             args["secrets"] = secrets.delivery(plan.session.secrets, contents).to_text()
+
+    def _result(self, args: Json, task_vars: Json, own_options: Callable[[str], Json]) -> Json:
+        """The module's result; with C(agents), the results of all of them as one."""
+        agents, network_agent = args.pop("agents", None), args.pop("network_agent", "")
+        if agents is None:
+            return self.module("containers", with_part({**args, **own_options(str(args.get("agent")))}), task_vars)
+        if not isinstance(agents, list) or not set(agents) <= set(task_vars.get("ansible_play_hosts_all") or ()):
+            raise InputError("agents", agents, "must be a list of hosts of the play")
+
+        def options(agent: str) -> Json:
+            network = {"network": agent == network_agent} if network_agent else {}
+            return with_part({**args, **network, "agent": agent, **own_options(agent)})
+
+        hosts = OtherHosts(self, task_vars)
+        try:
+            return joint_result(hosts.results(agents, "containers", options))
+        finally:
+            hosts.close()

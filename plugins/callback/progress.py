@@ -91,6 +91,7 @@ class CallbackModule(DefaultCallback):
             with self._lock:
                 now = time.monotonic()
                 self._progress.transfers = _transfers(TERMINAL.folder)
+                self._progress.agents = _counted(Path(TERMINAL.agents))
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
                     os.write(1, (CLEAR + text).encode())
@@ -111,6 +112,7 @@ class CallbackModule(DefaultCallback):
         TERMINAL.clear = CLEAR if self._is_terminal else ""
         # Ansible removes its own folder at the end of the run.
         TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
+        TERMINAL.agents = TERMINAL.folder + "-agents"
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
         with suppress(ValueError):  # only the main thread has signals
@@ -265,13 +267,15 @@ class CallbackModule(DefaultCallback):
 
 def _transfers(folder: str) -> List[Tuple[int, int]]:
     """The transfers in progress, of which the workers write: the bytes that have arrived, and all or 0."""
-    found = []
-    for path in Path(folder).glob("*[!~]"):
-        # A transfer may end meanwhile.
-        with suppress(OSError, ValueError):
-            now, whole = path.read_text(encoding="ascii").split()
-            found.append((int(now), int(whole)))
-    return found
+    return [counted for counted in map(_counted, Path(folder).glob("*[!~]")) if counted != (0, 0)]
+
+
+def _counted(path: Path) -> Tuple[int, int]:
+    """How much of something is done, and all of it; the file may be gone meanwhile."""
+    with suppress(OSError, ValueError):
+        now, whole = path.read_text(encoding="ascii").split()
+        return int(now), int(whole)
+    return 0, 0
 
 
 def _columns() -> int:

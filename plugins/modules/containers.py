@@ -7,9 +7,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: containers
-short_description: Create, start, stop or remove all containers of a session on one agent
+short_description: Create, start, stop or remove all containers of a session
 description:
-  - Manages all containers of a session on one agent in one call, several at a time.
+  - Manages all containers of a session on one agent in one call, several at a time, or on many agents in one task.
   - If the creation of a container fails, the module removes the containers that this call has created. If a start fails, it
     removes all containers that this launch has created on the agent.
   - A container that is as in the plan is not changed.
@@ -29,9 +29,15 @@ options:
     default: started
   agent:
     description:
-      - The name of this host in the plan.
+      - The name of this host in the plan. Required, unless O(agents) is set.
     type: str
-    required: true
+  agents:
+    description:
+      - The hosts of the play on which the task does its work, at least 32 at a time, each with its own connection and variables.
+        The task needs C(run_once). It costs the controller a third of what a task of every host costs.
+      - The task fails if the work fails on one of them; the others do theirs.
+    type: list
+    elements: str
   plan:
     description:
       - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(sessions) is set for O(state=stopped) or
@@ -102,6 +108,11 @@ options:
         what it does with C(state=absent) for the networks that are on this engine alone.
     type: bool
     default: false
+  network_agent:
+    description:
+      - The one of O(agents) that has O(network=true), for O(state=created). If empty, O(network) holds for all of them.
+    type: str
+    default: ''
   bundle:
     description:
       - Keys and texts from the controller, for O(install_ssh=true); set by the action plugin.
@@ -160,6 +171,13 @@ EXAMPLES = r"""
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
 
+- name: Start the containers of all agents
+  cluster.compute.containers:
+    state: started
+    agents: "{{ scheduled.deployment.agents }}"
+    plan: "{{ scheduled.plan }}"
+  run_once: true
+
 - name: Remove the containers of one launch
   cluster.compute.containers:
     state: absent
@@ -172,7 +190,7 @@ RETURN = r"""
 containers:
   description:
     - The containers after the call, in rank order. In check mode, containers that would be created have the state C(planned).
-  returned: success
+  returned: success, if O(agents) is not set
   type: list
   elements: dict
   sample:
@@ -193,7 +211,8 @@ logs:
       state: exited
       text: "step 100\n"
 changed_names:
-  description: The names of the changed containers in the engine.
+  description:
+    - The names of the changed containers in the engine. This and each other list has the items of all O(agents), in their order.
   returned: success
   type: list
   elements: str
@@ -254,7 +273,7 @@ left_networks:
   elements: str
   sample: []
 duration:
-  description: Seconds that the call took.
+  description: Seconds that the call took; on the slowest of O(agents).
   returned: always
   type: float
   sample: 0.41
@@ -296,7 +315,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer imp
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
-    "agent": {"type": "str", "required": True},
+    "agent": {"type": "str"},
+    "agents": {"type": "list", "elements": "str"},
     "plan": {"type": "dict"},
     "sessions": {"type": "list", "elements": "str"},
     "launch": {"type": "str", "default": ""},
@@ -315,6 +335,7 @@ ARGUMENT_SPEC = {
     "bootstrap_timeout": {"type": "int", "default": 300},
     "install_ssh": {"type": "bool", "default": False},
     "network": {"type": "bool", "default": False},
+    "network_agent": {"type": "str", "default": ""},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
     "bundle": {"type": "str", "no_log": True},
@@ -325,7 +346,8 @@ ARGUMENT_SPEC = {
 }
 
 RULES = {
-    "mutually_exclusive": [["plan", "sessions"]],
+    "mutually_exclusive": [["plan", "sessions"], ["agent", "agents"]],
+    "required_one_of": [["agent", "agents"]],
     "required_if": [
         *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
         *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
@@ -336,6 +358,12 @@ RULES = {
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
+    if not params["agent"]:
+        raise InputError(
+            "agents",
+            params["agents"],
+            "is read by the action plugin; use the module as cluster.compute.containers in a task",
+        )
     parallelism = params["parallelism"] or default_parallelism()
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     if params["state"] == "absent":

@@ -73,13 +73,15 @@ class ComputeAction(ActionBase):
         # What the modules of this task have reported of themselves, for the trace.
         self._modules: List[Json] = []
         self._begun = time.time()
+        self.is_noted_by_host = False
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:
             return self._acted(tmp, task_vars)
         finally:
-            where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))
-            trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
+            if not self.is_noted_by_host:
+                where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))
+                trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
         self._task.args = dict(plan_text.unpacked(self._task.args))
@@ -90,14 +92,9 @@ class ComputeAction(ActionBase):
             failure = {"code": error.code, "message": error.message, "where": error.where}
             result.update(failed=True, msg=error.message, failure=failure)
         except AnsibleConnectionFailure as error:
-            result.update(self._unreachable(str(error), task_vars or {}))
+            where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", "the host"))
+            result.update(unreachable(where, str(error)))
         return result
-
-    def _unreachable(self, reason: str, task_vars: Json) -> Json:
-        """Return a lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
-        where = str(self._task.delegate_to or task_vars.get("inventory_hostname", "the host"))
-        message = "%s cannot be reached: %s." % (where, visible(" ".join(reason.split())[:300].rstrip(".: ")))
-        return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:
@@ -181,6 +178,12 @@ def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[st
     """The value of a variable by host; hosts without a dictionary of this name are left out."""
     found = {host: own.get(name) for host, own in variables.items()}
     return {host: dict(value) for host, value in found.items() if isinstance(value, Mapping)}
+
+
+def unreachable(where: str, reason: str) -> Json:
+    """A lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
+    message = "%s cannot be reached: %s." % (where, visible(" ".join(reason.split())[:300].rstrip(".: ")))
+    return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
 
 def failure_reason(result: Json) -> str:

@@ -7,20 +7,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from contextvars import Context, copy_context
-from threading import Lock
-from typing import Dict, List, Mapping, Tuple
+from typing import List, Mapping
 
 from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
-
-PARALLEL = 16
+from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 
 
 def lost_report(args: Json, failure: Json) -> Json:
@@ -39,45 +33,20 @@ class FreshReports:
     ) -> None:
         """``results`` are those of ``agent_info``, by host; a host whose result has no options is not asked."""
         self._avoided = avoided
-        self._action = action
         self._asked = {host: dict(result["options"]) for host, result in results.items() if result.get("options")}
-        self._task_vars = task_vars
-        self._agents: Dict[str, OtherHost] = {}
-        self._opening = Lock()
+        self._hosts = OtherHosts(action, task_vars)
 
     def collect(self) -> List[Json]:
         """A report of each agent, in the order of the play; empty if no host can be asked."""
-        # Ansible keeps the context of a task in context variables, which new threads do not have.
-        asked = [(host, copy_context()) for host in self._asked]
-        return run_all(self._in_context, asked, PARALLEL)
+        return self._hosts.each(list(self._asked), self._report)
 
     def close(self) -> None:
-        for host in list(self._agents):
-            self._close(host)
-
-    def _in_context(self, asked: Tuple[str, Context]) -> Json:
-        host, context = asked
-        return context.run(self._report, host)
+        self._hosts.close()
 
     def _report(self, host: str) -> Json:
         try:
-            result = self._open(host).module("agent_info", self._asked[host])
+            result = self._hosts.module(host, "agent_info", self._asked[host])
         except AnsibleError as error:
-            self._close(host)
             result = {"failed": True, "msg": str(error)}
         report: Json = result["agent"] if result.get("agent") else lost_report(self._asked[host], result)
         return self._avoided.added_to(report)
-
-    def _open(self, host: str) -> OtherHost:
-        # Ansible loads plugins and templates variables in one thread.
-        with self._opening:
-            if host not in self._agents:
-                self._agents[host] = OtherHost(self._action, host, self._task_vars)
-            return self._agents[host]
-
-    def _close(self, host: str) -> None:
-        """Forget the connection; a host that does not answer cannot be cleaned up."""
-        other = self._agents.pop(host, None)
-        if other is not None:
-            with suppress(AnsibleError):
-                other.close()

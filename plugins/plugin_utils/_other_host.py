@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 from typing import Any, Dict
 
 from ansible import constants
@@ -21,6 +22,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 
@@ -28,16 +30,20 @@ class OtherHost:
     """A host of the inventory, as an action that runs on another one reaches it."""
 
     def __init__(self, action: ComputeAction, host: str, task_vars: Json) -> None:
-        """Load the plugins; nothing is connected yet. AnsibleError if a plugin does not exist."""
-        hostvars = task_vars["hostvars"]
+        """Load the plugins; nothing is connected yet. AnsibleError if a plugin or the host does not exist."""
         self.host = host
-        self._templated = hostvars[host]
-        self._task_vars: Json = dict(hostvars.raw_get(host), hostvars=hostvars)
+        self._task_vars = _variables_of(host, action._task, task_vars)
+        self._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
         self._action = self._copy_of(action)
 
     def module(self, name: str, args: Json) -> Json:
         """The result of a module on the host. AnsibleConnectionFailure if the host does not answer."""
         return self._action.module(name, args, self._task_vars)
+
+    def note(self, begun: float) -> None:
+        """Note for the trace what has been done here since then."""
+        modules, self._action._modules = self._action._modules, []
+        trace.note(trace.task_entry(self._action._task, self.host, (begun, time.time()), modules))
 
     def close(self) -> None:
         """Remove Ansible's folder there, and close the connection."""
@@ -49,19 +55,20 @@ class OtherHost:
         other._task = action._task.copy()
         other._task.delegate_to = None
         other._play_context = action._play_context.copy()
-        other._play_context.remote_addr = str(self._templated.get("ansible_host") or self.host)
-        other._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
+        other._play_context.remote_addr = str(self._value("ansible_host") or self.host)
+        other._templar = self._templar
         other._connection = self._connection(action, other._play_context)
+        other._modules = []
         other._used_interpreter = None
         other._discovered_interpreter_key = None
         other._discovered_interpreter = False
-        interpreter = self._templated.get("ansible_python_interpreter")
+        interpreter = self._value("ansible_python_interpreter")
         if interpreter:
             self._task_vars["ansible_python_interpreter"] = interpreter
         return other
 
     def _connection(self, action: ComputeAction, play_context: Any) -> Any:
-        kind = str(self._templated.get("ansible_connection") or action._task.connection or "ssh")
+        kind = str(self._value("ansible_connection") or action._task.connection or "ssh")
         kind = constants.DEFAULT_TRANSPORT if kind == "smart" else kind
         play_context.connection = kind
         identity = {"task_uuid": action._task._uuid, "ansible_playbook_pid": str(os.getppid())}
@@ -82,10 +89,10 @@ class OtherHost:
 
     def _become(self, action: ComputeAction) -> Any:
         """The plugin that changes the user on the host, if the host's variables or the task ask for it."""
-        wanted = self._templated.get("ansible_become")
+        wanted = self._value("ansible_become")
         if not (action._task.become if wanted is None else boolean(wanted)):
             return None
-        method = str(self._templated.get("ansible_become_method") or action._task.become_method or "sudo")
+        method = str(self._value("ansible_become_method") or action._task.become_method or "sudo")
         plugin = become_loader.get(method)
         if plugin is None:
             raise AnsibleError("the become plugin '%s' was not found" % method)
@@ -94,4 +101,18 @@ class OtherHost:
     def _options(self, kind: str, name: str) -> Dict[str, Any]:
         """The variables of the host that a plugin reads."""
         names = constants.config.get_plugin_vars(kind, name)
-        return {name: self._templated[name] for name in names if name in self._templated}
+        return {name: self._value(name) for name in names if name in self._task_vars}
+
+    def _value(self, name: str) -> Any:
+        """A variable of the host, or None."""
+        return self._templar.template(self._task_vars.get(name))
+
+
+def _variables_of(name: str, task: Any, task_vars: Json) -> Json:
+    """The variables that the task would have on another host: those of its play and of its role, too."""
+    hostvars = task_vars["hostvars"]
+    host = hostvars._inventory.get_host(name)
+    if host is None:
+        raise AnsibleError("the inventory has no host '%s'" % name)
+    found: Json = task.get_variable_manager().get_vars(play=task.get_play(), host=host, task=task)
+    return {**found, "hostvars": hostvars}

@@ -26,10 +26,12 @@ class Terminal:
     """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own.
 
     ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
+    ``agents`` is a file for a task that works on many agents: how many have ended, and all.
     """
 
     clear: str = ""
     folder: str = ""
+    agents: str = ""
 
 
 # Set by the callback before Ansible forks the workers, which run the actions.
@@ -87,6 +89,7 @@ class Progress:
     running: Set[str] = field(default_factory=set)
     hosts: Set[str] = field(default_factory=set)
     transfers: Sequence[Tuple[int, int]] = ()
+    agents: Tuple[int, int] = (0, 0)
     failures: Dict[str, str] = field(default_factory=dict)
     of_session: Set[str] = field(default_factory=set)
 
@@ -143,8 +146,8 @@ class Progress:
         """The state of the phase in progress, for a terminal's last line."""
         if not self.phase:
             return ""
-        done = len(self.hosts) - len(self.running)
-        counted = " (%d of %d agents)" % (done, len(self.hosts)) if len(self.hosts) > 1 else ""
+        counts = (len(self.hosts) - len(self.running), len(self.hosts)) if len(self.hosts) > 1 else self.agents
+        counted = " (%d of %d agents)" % counts if counts[1] > 1 else ""
         detail = ": " + self.task if self.phase in ROLES.values() else ""
         return "%s%s%s%s, %d s" % (self.phase, detail, counted, self._transferred(), now - self.begun)
 

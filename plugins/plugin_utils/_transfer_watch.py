@@ -60,10 +60,10 @@ def _ask_repeatedly(connection: Any, command: str, total: int, path: str, ended:
         found = _COUNT.match(printed) if code == 0 else None
         if found and not ended.is_set():
             with suppress(OSError):
-                _write(path, "%d %d" % (int(found.group(1)), int(found.group(2) or total)))
+                write_whole(path, "%d %d" % (int(found.group(1)), int(found.group(2) or total)))
 
 
-def _write(path: str, text: str) -> None:
+def write_whole(path: str, text: str) -> None:
     """Replace the file, so that a reader finds a whole text."""
     with open(path + "~", "w", encoding="ascii") as file:
         file.write(text)

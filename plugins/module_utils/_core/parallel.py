@@ -35,29 +35,36 @@ def default_parallelism() -> int:
 def map_bounded(
     function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
 ) -> List[Outcome[Item, Value]]:
-    """Call the function on every item, C(limit) at a time; what has begun always ends before this returns."""
+    """Call the function on every item, C(limit) at a time; what has begun always ends before this returns.
+
+    An interrupt of the calling thread lets no other item begin.
+    """
     outcomes: List[Outcome[Item, Value]] = [Outcome(item) for item in items]
     waiting = iter(outcomes)
-    failed = threading.Event()
+    stopped = threading.Event()
     turn = threading.Lock()
 
     def work() -> None:
-        while keep_going or not failed.is_set():
+        while not stopped.is_set():
             with turn:
                 outcome = next(waiting, None)
             if outcome is None:
                 return
             _settle(function, outcome)
-            if outcome.error is not None:
-                failed.set()
+            if outcome.error is not None and not keep_going:
+                stopped.set()
 
     workers = min(limit, len(outcomes))
     if workers <= 1:
         work()
         return outcomes
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        for done in [pool.submit(work) for _worker in range(workers)]:
-            done.result()
+        try:
+            for done in [pool.submit(work) for _worker in range(workers)]:
+                done.result()
+        except BaseException:  # an interrupt
+            stopped.set()
+            raise
     return outcomes
 
 

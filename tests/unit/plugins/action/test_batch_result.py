@@ -19,6 +19,7 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.action import batch_result
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
 
 RUNS: Json = {"exit_code": None, "oom_killed": False, "reason": "", "dead": []}
 ENDED = {**RUNS, "exit_code": 0}
@@ -68,7 +69,7 @@ class Agents:
 
 
 def wait(monkeypatch: pytest.MonkeyPatch, agents: Agents, **variables: Any) -> Json:
-    monkeypatch.setattr(batch_result, "OtherHost", agents)
+    monkeypatch.setattr(other_hosts, "OtherHost", agents)
     monkeypatch.setattr(batch_result, "SILENT_PAUSE", 0.0)
     asked = request(cluster_size=4, command="train", **variables)
     action = played(batch_result.ActionModule)

@@ -14,7 +14,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _fresh_reports as fresh_reports
+from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._reports import Avoided, avoided
 
 MADE = plan(request(apps=[{"name": "web", "port": 80}]))
@@ -52,7 +52,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scheduled(monkeypatch: pytest.MonkeyPatch, agents: Agents, wait: int, **variables: Any) -> Any:
-    monkeypatch.setattr(fresh_reports, "OtherHost", agents)
+    monkeypatch.setattr(other_hosts, "OtherHost", agents)
     session = {"id": "x", "name": "train", "holder": None, "launch": "y"}
     waits = {"outcome": "pending", "session": session, "reason": "because", "plan": None}
     action = played(schedule.ActionModule, waits, waits, {**waits, "outcome": "running"})

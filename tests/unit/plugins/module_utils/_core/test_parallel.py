@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -59,7 +60,7 @@ def test_what_has_begun_ends() -> None:
 
     def work(number: int) -> None:
         both.wait()
-        if number == 0:
+        if number == 10:
             raise ValueError
         time.sleep(0.05)
         ended.set()
@@ -80,3 +81,17 @@ def test_nothing_to_do() -> None:
 
 def test_default_parallelism() -> None:
     assert 4 <= default_parallelism() <= 8
+
+
+def test_an_interrupt_lets_nothing_else_begin() -> None:
+    begun, go_on = [], threading.Event()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        if number == 10:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        go_on.wait(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        map_bounded(work, range(400), 2, keep_going=True)
+    assert len(begun) < 100

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One function for many hosts of the play, in threads of one task.
+
+A task of every host costs the controller a fork for each of them; the plan of a large session is then read in every fork.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Lock
+from typing import Callable, Dict, List, Sequence, TypeVar
+
+from ansible import context
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, unreachable
+from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import write_whole
+
+# Hosts that are asked at the same time, if Ansible's forks are not more: a thread costs little, and its module runs elsewhere.
+PARALLEL = 32
+
+Value = TypeVar("Value")
+
+
+class _Count:
+    """How many hosts have ended, for the callback's live line."""
+
+    def __init__(self, whole: int) -> None:
+        self._whole = whole
+        self._ended = 0
+        self._adding = Lock()
+
+    def __enter__(self) -> _Count:
+        self._write()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if TERMINAL.agents:
+            with suppress(OSError):
+                os.unlink(TERMINAL.agents)
+
+    def add(self) -> None:
+        with self._adding:
+            self._ended += 1
+            self._write()
+
+    def _write(self) -> None:
+        if TERMINAL.agents:
+            with suppress(OSError):
+                write_whole(TERMINAL.agents, "%d %d" % (self._ended, self._whole))
+
+
+class OtherHosts:
+    """Hosts of the inventory. Connections stay open until ``close``."""
+
+    def __init__(self, action: ComputeAction, task_vars: Json) -> None:
+        self._action = action
+        self._task_vars = task_vars
+        self._open: Dict[str, OtherHost] = {}
+        self._opening = Lock()
+        self._parent = os.getppid()
+
+    def each(self, names: Sequence[str], function: Callable[[str], Value]) -> List[Value]:
+        """The function's value for each host, in order; raises the error of the first host that has one."""
+        # Ansible keeps the context of a task in context variables, which new threads do not have.
+        asked = [(name, copy_context()) for name in names]
+        most = max(PARALLEL, int(context.CLIARGS.get("forks") or 0))
+        return run_all(lambda item: item[1].run(self._called, function, item[0]), asked, most)
+
+    def results(self, names: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a module on each of these hosts, with the options for that host. A lost host is a failed result."""
+        # The trace has each host's part instead of the task.
+        self._action.is_noted_by_host = True
+
+        def result(host: str) -> Json:
+            begun = time.time()
+            try:
+                found = self.module(host, module, options(host))
+                self.host(host).note(begun)
+                return found
+            except AnsibleConnectionFailure as error:
+                return unreachable(host, str(error))
+            finally:
+                count.add()
+
+        with _Count(len(names)) as count:
+            return dict(zip(names, self.each(names, result)))
+
+    def module(self, host: str, name: str, args: Json) -> Json:
+        """The result of a module on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
+        try:
+            return self.host(host).module(name, args)
+        except AnsibleError:
+            self._close(host)
+            raise
+
+    def host(self, name: str) -> OtherHost:
+        # Ansible loads plugins and templates variables in one thread.
+        with self._opening:
+            if name not in self._open:
+                self._open[name] = OtherHost(self._action, name, self._task_vars)
+            return self._open[name]
+
+    def close(self) -> None:
+        for name in list(self._open):
+            self._close(name)
+
+    def _called(self, function: Callable[[str], Value], name: str) -> Value:
+        if os.getppid() != self._parent:
+            raise ComputeError("ansible-playbook has ended, so nothing is begun on %s." % name)
+        return function(name)
+
+    def _close(self, name: str) -> None:
+        """Forget the connection; a host that does not answer cannot be cleaned up."""
+        other = self._open.pop(name, None)
+        if other is not None:
+            with suppress(AnsibleError):
+                other.close()

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One task that works on many hosts: their variables, lost hosts, the live count, and the end of ansible-playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from played import played
+
+from ansible_collections.cluster.compute.plugins.action import network
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+
+ROOT = Path(__file__).resolve().parents[4]
+SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
+
+
+class Host:
+    """A host that answers with its options, or is lost."""
+
+    closed: list[str]
+    noted: list[str]
+
+    def __init__(self, _action: object, name: str, _task_vars: object) -> None:
+        self.name = name
+
+    def module(self, name: str, args: Json) -> Json:
+        if self.name == "lost":
+            raise AnsibleConnectionFailure("no route to host")
+        return {"changed": False, "asked": [name, args]}
+
+    def note(self, _begun: float) -> None:
+        Host.noted.append(self.name)
+
+    def close(self) -> None:
+        Host.closed.append(self.name)
+
+
+@pytest.fixture
+def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
+    Host.closed, Host.noted = [], []
+    monkeypatch.setattr(other_hosts, "OtherHost", Host)
+    return other_hosts.OtherHosts(played(network.ActionModule), {})
+
+
+def test_each_host_has_its_own_options(hosts: other_hosts.OtherHosts) -> None:
+    results = hosts.results(["b", "a"], "containers", lambda host: {"agent": host})
+    assert list(results) == ["b", "a"]
+    assert results["a"]["asked"] == ["containers", {"agent": "a"}]
+    hosts.close()
+    assert sorted(Host.closed) == sorted(Host.noted) == ["a", "b"]
+
+
+def test_a_lost_host_is_a_failure_that_names_it_and_the_others_do_their_work(hosts: other_hosts.OtherHosts) -> None:
+    results = hosts.results(["lost", "a"], "containers", lambda _host: {})
+    assert results["lost"]["msg"] == "lost cannot be reached: no route to host."
+    assert results["lost"]["failure"]["code"] == "unreachable"
+    assert results["a"]["changed"] is False
+
+
+def test_the_hosts_that_have_ended_are_counted(
+    hosts: other_hosts.OtherHosts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(TERMINAL, "agents", str(tmp_path / "agents"))
+    monkeypatch.setattr(other_hosts, "PARALLEL", 1)
+    seen = []
+
+    def options(_host: str) -> Json:
+        seen.append((tmp_path / "agents").read_text())
+        return {}
+
+    hosts.results(["a", "lost", "b"], "containers", options)
+    assert seen == ["0 3", "1 3", "2 3"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_begun_after_the_end_of_ansible_playbook(
+    hosts: other_hosts.OtherHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
+        hosts.results(["a"], "containers", lambda _host: {})
+
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  vars:
+    agent_docker_host: "unix:///nowhere/{{ inventory_hostname }}-{{ number }}"
+  tasks:
+    - cluster.compute.containers:
+        state: stopped
+        agents: %s
+        sessions: [%s]
+      run_once: true
+      register: result
+      ignore_errors: true
+    - ansible.builtin.copy:
+        content: "{{ result | to_json }}"
+        dest: "{{ playbook_dir }}/result.json"
+        mode: "0600"
+      run_once: true
+"""
+
+
+def play(folder: Path, agents: str) -> Any:
+    (folder / "play.yml").write_text(PLAY % (agents, SESSION))
+    common = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
+    (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
+    program = Path(sys.executable).parent / "ansible-playbook"
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+    command = [str(program), "-i", str(folder / "hosts.ini"), str(folder / "play.yml")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "result.json").read_text())
+
+
+def test_variables_of_the_play_and_of_each_host_hold(tmp_path: Path) -> None:
+    """A play's own variables are not in ``hostvars``."""
+    result = play(tmp_path, "[a, b]")
+    assert result["failed"]
+    assert "/nowhere/a-1" in result["msg"]
+    assert "/nowhere/b-2" in result["msg"]
+
+
+@pytest.mark.parametrize("agents", ["[a, c]", "a"])
+def test_only_hosts_of_the_play_can_be_named(tmp_path: Path, agents: str) -> None:
+    assert "must be a list of hosts of the play" in play(tmp_path, agents)["msg"]
