@@ -76,7 +76,7 @@ class OtherHost:
         if connection is None:
             raise AnsibleError("the connection plugin '%s' was not found" % kind)
         connection.set_become_plugin(self._become(action))
-        keywords = action._task.dump_attrs()
+        keywords = self._keywords(action, play_context)
         connection.set_options(task_keys=keywords, var_options=self._options("connection", connection._load_name))
         shell = connection._shell
         shell.set_options(task_keys=keywords, var_options=self._options("shell", shell._load_name))
@@ -86,6 +86,17 @@ class OtherHost:
             play_context.set_become_plugin(connection.become.name)
         play_context.set_attributes_from_plugin(connection)
         return connection
+
+    def _keywords(self, action: ComputeAction, play_context: Any) -> Json:
+        """The keywords of the task that plugins read, and the passwords that Ansible has asked for (-k and -K)."""
+        keywords: Json = action._task.dump_attrs()
+        # A task's own timeout and retries mean the task, not its connection.
+        del keywords["retries"]
+        keywords["timeout"] = play_context.timeout
+        for option in ("password", "become_pass"):
+            if getattr(play_context, option):
+                keywords[option] = getattr(play_context, option)
+        return keywords
 
     def _become(self, action: ComputeAction) -> Any:
         """The plugin that changes the user on the host, if the host's variables or the task ask for it."""

@@ -7,7 +7,7 @@
 The floor for N is to create and start (and then remove) N containers of the same image on a bridge, in parallel, with
 the Docker SDK alone. The budget is given in docs/architecture.md §9: 1.2 times the floor plus 4 seconds.
 
-Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--agents 10,30] [--memory 64m] [--runs 3]
+Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--agents 10,100] [--memory 64m] [--runs 3]
                 [--loops 4,16,32] [--json FILE] [--plot FILE] [--compare FILE]
 
 The second run of a launch, which changes nothing, its proof by SSH, and three agents with an overlay network have rows of their own;
@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=_sizes, default=[4, 16, 32, 64, 128], metavar="N,N,...", help="on one agent")
     parser.add_argument("--three-agents", type=_sizes, default=[12, 48, 96], metavar="N,N,...", help="on an overlay")
-    parser.add_argument("--agents", type=_sizes, default=[10, 30], metavar="N,N,...", help="with ten containers each")
+    parser.add_argument("--agents", type=_sizes, default=[10, 100], metavar="N,N,...", help="with ten containers each")
     parser.add_argument(
         "--loops", type=_sizes, default=[4, 16, 32], metavar="N,N,...", help="sizes for the playbook of loops"
     )

@@ -114,13 +114,22 @@ PLAY = """
 """
 
 
-def play(folder: Path, agents: str) -> Any:
+# A sudo that takes one password, and its user's own rights.
+SUDO = """#!{python}
+import os, sys
+prompt, command = sys.argv[sys.argv.index("-p") + 1], sys.argv[-3:]
+os.write(2, prompt.encode())
+sys.exit("Sorry, try again.") if os.read(0, 100) != b"secret\\n" else os.execvp(command[0], command)
+"""
+
+
+def play(folder: Path, agents: str, *more: str) -> Any:
     (folder / "play.yml").write_text(PLAY % (agents, SESSION))
     common = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
     (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
     program = Path(sys.executable).parent / "ansible-playbook"
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
-    command = [str(program), "-i", str(folder / "hosts.ini"), str(folder / "play.yml")]
+    command = [str(program), "-i", str(folder / "hosts.ini"), str(folder / "play.yml"), *more]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((folder / "result.json").read_text())
@@ -137,3 +146,14 @@ def test_variables_of_the_play_and_of_each_host_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("agents", ["[a, c]", "a"])
 def test_only_hosts_of_the_play_can_be_named(tmp_path: Path, agents: str) -> None:
     assert "must be a list of hosts of the play" in play(tmp_path, agents)["msg"]
+
+
+def test_the_password_that_ansible_asks_for_reaches_every_host(tmp_path: Path) -> None:
+    sudo, password = tmp_path / "sudo", tmp_path / "password"
+    sudo.write_text(SUDO.format(python=sys.executable))
+    sudo.chmod(0o700)
+    password.write_text("secret\n")
+    result = play(
+        tmp_path, "[b]", "--become", "--become-password-file", str(password), "-e", f"ansible_become_exe={sudo}"
+    )
+    assert "/nowhere/b-2" in result["msg"]
