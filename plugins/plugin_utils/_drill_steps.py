@@ -37,7 +37,8 @@ HOLDS = "%%s ls %%s --quiet --filter label=%s.owner=%%s --filter label=%s.name=%
 class Runs(Protocol):
     """How a drill runs playbooks on the controller, and commands on hosts."""
 
-    def play(self, playbook: str, variables: Json, interruption: Interruption | None = None) -> Ended: ...
+    def play(self, playbook: str, variables: Json, interruption: Interruption | None = None) -> Ended:
+        """Run a playbook of the collection, and interrupt it if asked."""
 
     def docker(self, hosts: str, *commands: str) -> Dict[str, str]:
         """The output of commands of ``docker`` by host; a ComputeError if any fails."""
