@@ -19,7 +19,7 @@ TARGETS = {
         "common_return_values": "reference_appendices/common_return_values.html#common-return-values",
         **{
             f"ansible_collections.ansible.builtin.{name}": f"collections/ansible/builtin/{name}.html"
-            for name in ("debug_module", "default_callback", "find_module")
+            for name in ("command_module", "debug_module", "default_callback", "find_module")
         },
     },
     "std:envvar": {

@@ -154,3 +154,19 @@ def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_found() -> None:
     assert missing_files("`plugins/none.py`, `_core/units.py`, `README.md`") == ["plugins/none.py"]
+
+
+def test_every_page_is_in_the_contents_of_the_documentation_site() -> None:
+    listed = set(re.findall(r"^   (\S+)$", text_of(ROOT / "docsite/index.rst"), re.MULTILINE))
+    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "docs").glob("*.md")}
+    assert sorted(pages - listed) == []
+
+
+def test_the_documentation_site_knows_the_modules_of_ansible_that_ours_point_to() -> None:
+    known = re.findall(r'"(\w+)_module"', text_of(ROOT / "docsite/conf.py"))
+    named = {
+        name
+        for path in (ROOT / "plugins").glob("*/*.py")
+        for name in re.findall(r"module: ansible\.builtin\.(\w+)", text_of(path))
+    }
+    assert sorted(named - set(known)) == []
