@@ -9,12 +9,9 @@ A start takes START seconds. main1 has an SSH server, which accepts every login 
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import socket
 import socketserver
-import tarfile
 import threading
 import time
 import urllib.parse
@@ -25,10 +22,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import paramiko
+from stub_proof import ProofServer, host_key
 
 START = 0.15  # seconds of a start
-HOST_KEY = "etc/cluster-compute/ssh_host_ed25519_key"
 VERSION = {"ApiVersion": "1.41", "MinAPIVersion": "1.12", "Version": "20.10.24"}
 Json = dict[str, Any]
 
@@ -129,7 +125,7 @@ class StubEngine:
     def put_archive(self, _query: Json, body: bytes, identity: str) -> tuple[int, object]:
         ports = self.containers[identity]["HostConfig"].get("PortBindings") or {}
         if "22/tcp" in ports:
-            self.servers[identity] = ProofServer(int(ports["22/tcp"][0]["HostPort"]), _host_key(body))
+            self.servers[identity] = ProofServer(int(ports["22/tcp"][0]["HostPort"]), host_key(body))
         return 200, None
 
     def nothing(self, _query: Json, _body: bytes, _identity: str) -> tuple[int, object]:
@@ -183,70 +179,6 @@ def _listed(container: Json) -> Json:
     mounts = [{"Name": mount.get("Source", "")} for mount in config["HostConfig"].get("Mounts", [])]
     rest = {"Labels": config["Labels"], "Created": 0, "Ports": [], "Mounts": mounts}
     return {**shown, **rest, "NetworkSettings": {"Networks": places}}
-
-
-def _host_key(archive: bytes) -> paramiko.PKey:
-    """The host key among the files that a container is given."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        member = next(one for one in tar.getmembers() if one.name.lstrip("./") == HOST_KEY)
-        file = tar.extractfile(member)
-        assert file is not None
-        return paramiko.Ed25519Key.from_private_key(io.StringIO(file.read().decode()))
-
-
-class ProofServer(paramiko.ServerInterface):
-    """The SSH server of main1: it answers the script that proves the other containers, for all of them at once."""
-
-    def __init__(self, port: int, key: paramiko.PKey) -> None:
-        self._key = key
-        self._socket = socket.create_server(("127.0.0.1", port))
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._socket.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _address = self._socket.accept()
-            except OSError:
-                return
-            transport = paramiko.Transport(connection)
-            transport.add_server_key(self._key)
-            transport.start_server(event=threading.Event(), server=self)
-
-    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        return paramiko.AUTH_SUCCESSFUL
-
-    def get_allowed_auths(self, username: str) -> str:
-        return "publickey"
-
-    def check_channel_request(self, kind: str, chanid: int) -> int:
-        return paramiko.OPEN_SUCCEEDED
-
-    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        """The command ends with MARK SECONDS WORKERS GROUP…, where a group is HOST or HOST:WORKERS:HOST,HOST."""
-        mark, _seconds, _workers, *groups = command.decode().rpartition("' prove ")[2].split()
-        hosts = [name for group in groups for name in (group.partition(":")[0], *_members(group))]
-        answer = "".join(f"\n{mark} yes {name}\n" for name in hosts)
-        threading.Thread(target=self._reply, args=(channel, f"{mark} begun\n{answer}"), daemon=True).start()
-        return True
-
-    @staticmethod
-    def _reply(channel: paramiko.Channel, text: str) -> None:
-        while channel.recv(1 << 14):
-            pass  # the script
-        channel.sendall(text.encode())
-        channel.send_exit_status(0)
-        channel.close()
-
-
-def _members(group: str) -> list[str]:
-    names = group.split(":")
-    return names[2].split(",") if len(names) > 2 else []
 
 
 class _Requests(BaseHTTPRequestHandler):
