@@ -62,6 +62,10 @@ class Host:
     @classmethod
     def of(cls, agent: str) -> Host:
         suite, _plus, store = SUITES[NAMES.index(agent) % len(SUITES)].partition("+")
+        if store == "systemd":
+            raise ValueError(
+                "systemd would start the engines again that tests stop: use AGENT_SUITES without +systemd."
+            )
         return cls(suite, store == "containerd")
 
     @property
@@ -76,13 +80,14 @@ class Host:
 class Lab:
     """The hosts, and the faults that tests cause on them."""
 
-    def __init__(self) -> None:
-        self.folder = ROOT / ".cache/molecule" / SCENARIO
-        self.name = f"cluster-compute-test-{SCENARIO}-{hashlib.sha1(str(self.folder).encode()).hexdigest()[:6]}"
+    def __init__(self, scenario: str = SCENARIO, suites: Sequence[str] = SUITES) -> None:
+        self.folder = ROOT / ".cache/molecule" / scenario
+        self.name = f"cluster-compute-test-{scenario}-{hashlib.sha1(str(self.folder).encode()).hexdigest()[:6]}"
         self.environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")},
             "MOLECULE_PROJECT_DIRECTORY": str(ROOT),
-            "MOLECULE_SCENARIO_NAME": SCENARIO,
+            "MOLECULE_SCENARIO_NAME": scenario,
+            "AGENT_SUITES": ",".join(suites),
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_STDOUT_CALLBACK": "default",
@@ -212,8 +217,8 @@ class Agents(Controller):
 
     @property
     def environment(self) -> dict[str, str]:
-        own = {name: self.lab.environment[name] for name in ("MOLECULE_PROJECT_DIRECTORY", "MOLECULE_SCENARIO_NAME")}
-        return {**super().environment, **own}
+        own = ("MOLECULE_PROJECT_DIRECTORY", "MOLECULE_SCENARIO_NAME", "AGENT_SUITES")
+        return {**super().environment, **{name: self.lab.environment[name] for name in own}}
 
     def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
         return super().command(playbook, *self.lab.inventories, *arguments, **variables)
