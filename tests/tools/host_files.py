@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Folders and Pythons of this machine, copied to the hosts of a lab."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from agents_lab import Lab
+from ansible.module_utils.basic import _PY_MIN
+from controller import PATIENCE, ROOT, run
+from locks import lock
+
+NOT_IN_STDLIB = ("test", "site-packages", "config-*", "__pycache__")
+# Agents may have Python 3.8, or the oldest that this ansible-core supports there.
+MINORS = range(max(8, _PY_MIN[1]), 15)
+
+
+def copy(lab: Lab, agent: str, source: Path, target: str, leave_out: tuple[str, ...] = ()) -> None:
+    """Copy the content of a folder into a folder of a host, readable for all users."""
+    without = [f"--exclude={pattern}" for pattern in leave_out]
+    unpack = f"mkdir -p {target} && tar -C {target} --no-same-owner -xf - && chmod -R a+rX {target}"
+    with subprocess.Popen(["tar", "-C", str(source), *without, "-cf", "-", "."], stdout=subprocess.PIPE) as packed:
+        into = ["docker", "exec", "-i", lab.container(agent), "sh", "-c", unpack]
+        subprocess.run(into, stdin=packed.stdout, check=True, timeout=PATIENCE)
+    assert packed.returncode == 0, f"{source} cannot be read"
+
+
+def make_environment(lab: Lab, agent: str, folder: str, python: str, packages: Path) -> None:
+    """Make a virtual environment on a host, and copy packages into it."""
+    lab.shell(agent, f"{python} -m venv --without-pip {folder}").check()
+    copy(lab, agent, packages, lab.shell(agent, f"echo {folder}/lib/python3*/site-packages").check().text.strip())
+
+
+def pip_install(python: str, *arguments: str) -> None:
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    run(command, timeout=600).check()
+
+
+def copy_oldest_python(lab: Lab, agent: str, folder: str) -> str:
+    """Copy the oldest Python of this machine that agents may have to a host, with the newest Docker SDK that supports it.
+
+    Returns its version.
+    """
+    prefix, version = _oldest_python()
+    python = f"python{version}"
+    packages = _packages_with_sdk(prefix / "bin" / python)
+    copy(lab, agent, prefix / "lib" / python, f"{folder}/lib/{python}", NOT_IN_STDLIB)
+    lab.shell(agent, f"mkdir -p {folder}/bin && echo {folder}/lib >/etc/ld.so.conf.d/oldest-python.conf").check()
+    for file in (prefix / "bin" / python, *(prefix / "lib").glob(f"libpython{version}.so.*")):
+        into = f"{lab.container(agent)}:{folder}/{file.parent.name}/"
+        run(["docker", "cp", "--follow-link", str(file), into]).check()
+    lab.shell(agent, "ldconfig").check()
+    make_environment(lab, agent, f"{folder}/venv", f"{folder}/bin/{python}", packages)
+    return version
+
+
+def _packages_with_sdk(python: Path) -> Path:
+    """The packages of a virtual environment of this checkout with the Docker SDK, made once."""
+    local = ROOT / ".cache" / f"agent-{python.name}"
+    with lock(local.name):
+        if not (local / ".ready").exists():
+            run([str(python), "-m", "venv", "--clear", str(local)]).check()
+            pip_install(str(local / "bin/python"), "docker")
+            (local / ".ready").touch()
+    return local / "lib" / python.name / "site-packages"
+
+
+def _oldest_python() -> tuple[Path, str]:
+    """The prefix and the version of the oldest Python that agents may have: one that pyenv has built, or one of the distribution."""
+    for minor in MINORS:
+        version = f"3.{minor}"
+        for prefix in (*sorted(Path.home().glob(f".pyenv/versions/{version}.*")), Path("/usr")):
+            if (prefix / "bin" / f"python{version}").exists():
+                return prefix, version
+    raise RuntimeError("This machine has no Python that agents may have.")

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bare Debian host that systemd has booted, reached by SSH. It can reboot, and be a controller itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agents_lab import NAMES, ROOM, SHARED, SUITES, Lab
+from controller import ROOT, Done, run
+from host_files import copy, make_environment, pip_install
+
+SCENARIO = "systemd"
+NAME = NAMES[0]
+PATIENCE = 120
+NOT_COPIED = (".git", ".venv", ".cache", ".ansible", "./build", "__pycache__", "*.tar.gz")
+MINOR = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+class SystemdHost(Lab):
+    """The host. It is the only agent, and its engine creates a Swarm."""
+
+    def __init__(self) -> None:
+        super().__init__(SCENARIO, [SUITES[0].partition("+")[0] + "+systemd"])
+
+    def make(self) -> None:
+        """Create the host, in place of one that a killed run has left."""
+        self._write_inventory()
+        self.destroy()
+        self._write_inventory()
+        self.play(SHARED / "create.yml").check()
+
+    def _write_inventory(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        agents = {"hosts": {NAME: {}}, "vars": {**ROOM, "agent_swarm": True}}
+        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAME: {}}}}))
+
+    def provision(self, *arguments: str) -> Done:
+        return self.play(ROOT / "playbooks/provision_agents.yml", *arguments)
+
+    def says(self, script: str) -> str:
+        """The output of a script, as root; it must succeed."""
+        return self.shell(NAME, script).check().text.strip()
+
+    def login(self, script: str, timeout: float = 300) -> Done:
+        """Run a script as the user admin, in a login by SSH."""
+        address = (self.folder / "addresses" / NAME).read_text().strip()
+        options = ["-F", "none", "-i", str(self.folder / "id_agents"), "-o", "BatchMode=yes"]
+        options += ["-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "StrictHostKeyChecking=yes"]
+        return run(["ssh", *options, f"admin@{address}", script], timeout=timeout)
+
+    def reboot(self) -> None:
+        """Boot the host again, and wait until systemd has started all services, and SSH answers."""
+        run(["docker", "restart", "--time", "60", self.container(NAME)]).check()
+        until(lambda: self.shell(NAME, "systemctl is-system-running --wait").text.strip() == "running", "a boot")
+        until(lambda: self.login("true").code == 0, "an SSH server")
+
+    def make_controller(self, folder: str) -> None:
+        """A checkout on the host, and a virtual environment with the packages that its own Python needs to run playbooks."""
+        version = self.says(f'python3 -c "{MINOR}"')
+        with tempfile.TemporaryDirectory() as packages:
+            wanted = ["--requirement", str(ROOT / "requirements.txt"), "--python-version", version]
+            pip_install(sys.executable, "--target", packages, "--only-binary", ":all:", *wanted)
+            make_environment(self, NAME, f"{folder}/venv", "python3", Path(packages))
+        program = f"{folder}/venv/bin/ansible-playbook"
+        lines = f"#!{folder}/venv/bin/python\\nfrom ansible.cli.playbook import main\\nmain()\\n"
+        self.says(f"printf '{lines}' >{program}; chmod 755 {program}")
+        copy(self, NAME, ROOT, f"{folder}/checkout", NOT_COPIED)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"not within {PATIENCE} s: {what}"
+        time.sleep(0.5)
