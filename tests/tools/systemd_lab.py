@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agents_lab import NAMES, ROOM, SHARED, SUITES, Lab
+from agents_lab import NAMES, ROOM, SHARED, Lab
 from controller import ROOT, Done, run
 from host_files import copy, make_environment, pip_install
 
@@ -24,10 +24,10 @@ MINOR = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class SystemdHost(Lab):
-    """The host. It is the only agent, and its engine creates a Swarm."""
+    """The host. It is the only agent, and its engine creates a Swarm. The systemd of newer suites needs cgroups of version 2."""
 
     def __init__(self) -> None:
-        super().__init__(SCENARIO, [SUITES[0].partition("+")[0] + "+systemd"])
+        super().__init__(SCENARIO, ["bookworm+systemd"])
 
     def make(self) -> None:
         """Create the host, in place of one that a killed run has left."""
