@@ -12,16 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from readme import TEST, blocks, steps
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# `make test` runs this file, so these tests only check that the target exists.
-NOT_RUN = "make test\n"
-
-
-def blocks() -> list[str]:
-    """The blocks marked as ``sh``. Commands that need other hosts are marked as ``text``."""
-    return BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +48,7 @@ def run_block(text: str, environment: dict[str, str]) -> str:
 
 
 def test_the_readme_from_top_to_bottom(shell: dict[str, str]) -> None:
-    texts = [text for text in blocks() if text != NOT_RUN]
-    assert len(texts) == 4
-    launch, use_and_terminate, check, build = texts
+    launch, use_and_terminate, check, build = steps()
 
     assert "Session demo: RUNNING (cluster session, single-node)" in run_block(launch, shell)
     assert "Session demo: RUNNING, nothing to do" in run_block(launch, shell)
@@ -74,6 +65,7 @@ def test_the_readme_from_top_to_bottom(shell: dict[str, str]) -> None:
 
 
 def test_the_test_command_is_the_one_of_the_makefile() -> None:
-    assert NOT_RUN in blocks()
+    """`make test` runs this file, so the command itself is not run."""
+    assert TEST in blocks()
     subprocess.run(["make", "--dry-run", "help"], cwd=ROOT, check=True, capture_output=True)
     assert re.search(r"^test:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -174,6 +175,15 @@ class Lab:
             for host in set(hosts.values()):
                 self._build_image(host)
 
+    def make_bare_image(self, host: Host) -> None:
+        """Build the image of a bare host of this suite, if this engine does not have it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        playbook = self.folder / "image.yml"
+        playbook.write_text(BUILD.format(shared=SHARED))
+        command = [PLAYBOOK, "-i", "localhost,", str(playbook), "-e", f"ansible_python_interpreter={sys.executable}"]
+        command += ["-e", f"lab_image={host.bare}", "-e", f"lab_suite={host.suite}"]
+        run(command, cwd=ROOT, env=self.environment, timeout=600).check()
+
     def _build_image(self, host: Host) -> None:
         if run(["docker", "image", "inspect", host.image]).code == 0:
             return
@@ -181,9 +191,7 @@ class Lab:
             raise RuntimeError(
                 f"The image {host.image} is missing and debootstrap needs root: run `make images` as root once."
             )
-        playbook = self.folder / "image.yml"
-        playbook.write_text(BUILD.format(shared=SHARED))
-        self.play(playbook, "-e", f"lab_image={host.bare}", "-e", f"lab_suite={host.suite}").check()
+        self.make_bare_image(host)
         install = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {PACKAGES} && apt-get clean"
         builder = self.name + "-build"
         run(["docker", "rm", "-f", builder])

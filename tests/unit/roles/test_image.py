@@ -30,6 +30,30 @@ def test_a_build_gets_its_base_and_the_arguments_of_the_user() -> None:
     assert rendered == {"BASE": "reference:1", "PIP_NO_INDEX": "1"}
 
 
+@pytest.mark.parametrize(
+    ("lines", "proxy", "options"),
+    [
+        ([], {}, []),
+        (["Acquire::http::Proxy "], {}, []),
+        (["Acquire::http::Proxy http://proxy:3142"], {"http_proxy": "http://proxy:3142"}, []),
+        (["Acquire::Check-Valid-Until false"], {}, ['--aptopt=Acquire::Check-Valid-Until "false"']),
+        (
+            ["Acquire::http::Proxy http://proxy:3142", "Acquire::Check-Valid-Until false"],
+            {"http_proxy": "http://proxy:3142"},
+            ['--aptopt=Acquire::Check-Valid-Until "false"'],
+        ),
+    ],
+)
+def test_a_build_uses_the_proxy_of_the_host_and_accepts_the_same_indexes(
+    lines: list[str], proxy: dict[str, str], options: list[str]
+) -> None:
+    variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    given = {"__image_apt": {"stdout": "\n".join(lines), "stdout_lines": lines}}
+    templar = Templar(loader=DataLoader(), variables=given)
+    assert templar.template(trusted(variables["__image_apt_proxy"])) == proxy
+    assert templar.template(trusted(variables["__image_apt_options"])) == options
+
+
 def trusted(expression: str) -> str:
     """The expression as one of a playbook, which ansible-core marks since 2.19."""
     try:
