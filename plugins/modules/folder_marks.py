@@ -124,11 +124,11 @@ RULES = {"supports_check_mode": False}
 def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "absent":
         return {"changed": bool(remove_marks(params["folders"], params["token"]))}
-    marks, changed = write_marks(params["folders"], params["token"])
+    marks, changed = write_marks(params["folders"], params["token"], params["agent"])
     warnings = [
         "The session's user (uid %d) cannot write to %s on %s: set session_user to the uid of its owner, or mount it "
         "with mode ro." % (params["uid"], folder, params["agent"])
-        for folder in unwritable(params["writable"], params["uid"], params["gid"])
+        for folder in unwritable(params["writable"], params["uid"], params["gid"], params["agent"])
     ]
     named = {folder: {**mark, "agent": params["agent"]} for folder, mark in marks.items()}
     return {"changed": changed, "marks": named, "warnings": warnings}

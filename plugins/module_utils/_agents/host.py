@@ -13,12 +13,10 @@ import os
 import re
 import socket
 import struct
-import threading
-import time
 from ipaddress import IPv4Address, IPv4Network
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._core import bounded
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
 
 NOFILE = 1048576
@@ -119,21 +117,9 @@ def own_address(wanted: List[str]) -> str:
         return str(asking.getsockname()[0])
 
 
-def existing(paths: Sequence[str], seconds: float = 10.0) -> Dict[str, bool]:
-    """Whether each path exists. A path that does not answer does not: a network file system waits for its lost server for ever."""
-    found = dict.fromkeys(paths, False)
-
-    def look(path: str) -> None:
-        found[path] = os.path.exists(path)
-
-    # The process can end while such a thread waits.
-    threads = [threading.Thread(target=look, args=(path,), daemon=True) for path in paths]
-    for thread in threads:
-        thread.start()
-    deadline = deadline_in(seconds)
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    return dict(found)
+def existing(paths: Sequence[str], seconds: float = bounded.PATIENCE) -> Dict[str, bool]:
+    """Whether each path exists. A path that does not answer does not."""
+    return {path: bool(found) for path, found in bounded.existing(paths, seconds).items()}
 
 
 def gpu_nodes(dev: str = "/dev") -> List[str]:

@@ -9,10 +9,22 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from functools import partial
-from typing import Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import (
+    PATIENCE,
+    Pending,
+    SilentError,
+    silence,
+    within,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ComputeError,
+    ConflictError,
+    InputError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -20,24 +32,27 @@ _INTERVAL = 0.2
 _READABLE = os.O_RDONLY | os.O_DIRECTORY
 
 
-def write_marks(folders: Sequence[str], token: str) -> Tuple[Dict[str, Json], bool]:
+def write_marks(
+    folders: Sequence[str], token: str, agent: str, seconds: float = PATIENCE
+) -> Tuple[Dict[str, Json], bool]:
     """Write a mark into each folder; returns the marks, and whether a mark was written that did not exist.
 
-    A folder into which this user cannot write is recognized by its inode and the time of its last change.
+    A folder into which this user cannot write is recognized by its inode and the time of its last change. Each folder has
+    ``seconds`` to answer.
     """
-    written = [(folder, _write(folder, token)) for folder in folders]
+    written = [(folder, _written(folder, token, agent, seconds)) for folder in folders]
     return {folder: mark for folder, (mark, _new) in written}, any(new for _folder, (_mark, new) in written)
 
 
-def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float) -> None:
+def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float, seconds: float = PATIENCE) -> None:
     """Find all marks on this agent; a ConflictError names a folder that differs.
 
     A network file system may show a new file late (an NFS client caches a folder for up to ``acdirmax`` seconds), hence
-    ``patience`` in seconds, for all folders together.
+    ``patience`` in seconds, for all folders together. Each look has ``seconds`` for an answer.
     """
     deadline = deadline_in(patience)
     for folder, mark in marks.items():
-        if not wait_until(partial(_is_here, folder, mark, token), deadline, _INTERVAL, _INTERVAL):
+        if not wait_until(partial(_seen, folder, mark, token, agent, seconds), deadline, _INTERVAL, _INTERVAL):
             message = (
                 "session_mounts: %s: on %s it is another folder than on %s; mount the same folder on every agent, or "
                 "use an NFS mount." % (folder, agent, mark["agent"])
@@ -45,50 +60,83 @@ def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float) 
             raise ConflictError(message, agent)
 
 
-def remove_marks(folders: Sequence[str], token: str) -> List[str]:
-    """Remove the marks; returns the folders that had a mark."""
+def remove_marks(folders: Sequence[str], token: str, seconds: float = PATIENCE) -> List[str]:
+    """Remove the marks; returns the folders that had a mark. A folder that does not answer keeps it."""
+    pending = {folder: Pending(partial(_remove, folder, token)) for folder in folders}
+    deadline = deadline_in(seconds)
     removed = []
-    for folder in folders:
-        try:
-            os.unlink(os.path.join(folder, _name(token)))
+    for folder, one in pending.items():
+        with suppress(OSError, SilentError):
+            one.value(deadline)
             removed.append(folder)
-        except OSError:
-            continue
     return removed
 
 
-def unwritable(folders: Sequence[str], uid: int, gid: int) -> List[str]:
+def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: float = PATIENCE) -> List[str]:
     """The folders in which this user cannot create files, by owner and mode; root squashing and ACLs are not considered."""
     refused = []
     for folder in folders:
-        entry = os.stat(folder)
-        if entry.st_uid == uid:
-            allowed = entry.st_mode & stat.S_IWUSR
-        elif entry.st_gid == gid:
-            allowed = entry.st_mode & stat.S_IWGRP
+        owner, group, mode = _in_time(partial(_permissions, folder), folder, agent, seconds)
+        if owner == uid:
+            allowed = mode & stat.S_IWUSR
+        elif group == gid:
+            allowed = mode & stat.S_IWGRP
         else:
-            allowed = entry.st_mode & stat.S_IWOTH
+            allowed = mode & stat.S_IWOTH
         if not allowed:
             refused.append(folder)
     return refused
 
 
-def _write(folder: str, token: str) -> Tuple[Json, bool]:
+def _permissions(folder: str) -> Tuple[int, int, int]:
+    entry = os.stat(folder)
+    return entry.st_uid, entry.st_gid, entry.st_mode
+
+
+def _remove(folder: str, token: str) -> None:
+    os.unlink(os.path.join(folder, _name(token)))
+
+
+def _in_time(call: Callable[[], Any], folder: str, agent: str, seconds: float) -> Any:
+    """The value of a call that looks at a folder; a ComputeError if the folder does not answer."""
+    try:
+        return within(call, seconds)
+    except SilentError as error:
+        raise ComputeError(silence(folder, agent), agent) from error
+
+
+def _written(folder: str, token: str, agent: str, seconds: float) -> Tuple[Json, bool]:
     """The folder's mark, and whether it is new."""
     try:
-        handle = os.open(folder, _READABLE)
+        mark, new = _in_time(partial(_write, folder, token), folder, agent, seconds)
     except OSError as error:
         raise InputError("session_mounts", folder, "it must be a folder: %s" % error.strerror) from error
+    return mark, new
+
+
+def _seen(folder: str, mark: Json, token: str, agent: str, seconds: float) -> bool:
+    return bool(_in_time(partial(_is_here, folder, mark, token), folder, agent, seconds))
+
+
+def _write(folder: str, token: str) -> Tuple[Json, bool]:
+    """A file server that squashes root can keep root of this host out of a folder of mode 700, and shows its inode."""
+    try:
+        handle = os.open(folder, _READABLE)
+    except PermissionError:
+        return _recognized(os.stat(folder)), False
     try:
         os.close(os.open(_name(token), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=handle))
         return {"written": True}, True
     except FileExistsError:
         return {"written": True}, False
     except OSError:
-        entry = os.fstat(handle)
-        return {"written": False, "inode": entry.st_ino, "changed": entry.st_mtime_ns}, False
+        return _recognized(os.fstat(handle)), False
     finally:
         os.close(handle)
+
+
+def _recognized(entry: os.stat_result) -> Json:
+    return {"written": False, "inode": entry.st_ino, "changed": entry.st_mtime_ns}
 
 
 def _is_here(folder: str, mark: Json, token: str) -> bool:

@@ -35,6 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
@@ -166,7 +167,9 @@ class AgentContainers:
     # Creating
 
     def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
-        settings = self._settings()
+        check_folders_answer(self.plan.session, self.agent)
+        found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
+        settings = replace(found, limits=self.limits)
         self._check_volumes()
         if self.plan.session.read_only_root:
             remove_orphans(self.engine, {container.id for container, old in wanted if old is None}, self.deadline)
@@ -203,13 +206,10 @@ class AgentContainers:
             kind = ConflictError if is_of_session else TakenError
             raise kind(message % values, self.agent) from error
 
-    def _settings(self) -> AgentSettings:
-        found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
-        return replace(found, limits=self.limits)
-
     # Starting
 
     def _start_all(self, waiting: Sequence[Tuple[Container, Json]]) -> None:
+        check_folders_answer(self.plan.session, self.agent)
         run_all(self._start, waiting, self.parallelism)
         time.sleep(SETTLE)
         self._must_run(waiting)

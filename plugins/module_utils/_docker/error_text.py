@@ -49,6 +49,10 @@ _ADVICE = (
     (r"not a swarm manager", "run this on a manager of the Swarm"),
     (r"permission denied", "add the user to group docker, or become root"),
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
+    (
+        r"did not receive an exit event",
+        "a program in it waits for a file server or a disk: end the session again when that answers",
+    ),
     (r"timed out|timeout", "check the load of that host, and run the same command again"),
     (r"network \S+ not found", "run the same command again to create the network"),
     (

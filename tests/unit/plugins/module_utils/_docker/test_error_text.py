@@ -47,6 +47,7 @@ ADVISED = [
     ("Permission denied", "group docker"),
     ("timed out", "check the load of that host, and run the same command again"),
     ("configured logging driver does not support reading", "where its logging driver sends it"),
+    ("cannot stop container: 37: tried to kill container, but did not receive an exit event", "end the session again"),
     ("something new", "otherwise"),
 ]
 
