@@ -49,6 +49,6 @@ def _failure(failed: Mapping[str, Json]) -> Json:
         return {}
     failures = [dict(result.get("failure") or {}) for result in failed.values()]
     taken = [failure for failure in failures if failure.get("code") == TakenError.code]
-    message = " ".join(dict.fromkeys(failure_reason(result) for result in failed.values()))
+    message = " ".join(dict.fromkeys(str(result.get("msg") or failure_reason(result)) for result in failed.values()))
     trace = next(({"exception": result["exception"]} for result in failed.values() if result.get("exception")), {})
     return {"failed": True, "msg": message, "failure": {**(taken or failures)[0], "message": message}, **trace}

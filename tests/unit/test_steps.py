@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
 import steps
 from steps import Step
 
+MOST = 10.0  # seconds
 DURATIONS = """
 ============================= slowest 10 durations =============================
 4.18s call     tests/unit/test_a.py::test_first[1]
@@ -23,12 +24,15 @@ DURATIONS = """
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The targets in the order in which they end; a target whose name begins with "slow" takes longer."""
+    """The targets in the order in which they end; a target whose name begins with "slow" ends after another has."""
     ended: list[str] = []
+    other = threading.Event()
 
     def run(name: str) -> Step:
-        time.sleep(0.2 if name.startswith("slow") else 0)
+        if name.startswith("slow"):
+            other.wait(MOST)
         ended.append(name)
+        other.set()
         return Step(name, int(name.endswith("fails")), 0.1, DURATIONS)
 
     monkeypatch.setattr(steps, "run", run)

@@ -46,6 +46,11 @@ def test_each_different_failure_is_named_once() -> None:
     assert result["failure"] == {"code": "engine", "message": "Full. Y.", "where": "b"}
 
 
+def test_a_long_failure_keeps_its_advice() -> None:
+    sentence = "The engine could not do it: %s; free some space." % ("x" * 400)
+    assert joint_result({"a": failed("engine", sentence)})["msg"] == sentence
+
+
 def test_a_failure_that_another_placement_avoids_decides() -> None:
     result = joint_result({"a": failed("engine", "Full."), "b": failed("taken", "Port 80 is used.")})
     assert result["failure"]["code"] == "taken"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -83,6 +84,15 @@ def test_default_parallelism() -> None:
     assert 4 <= default_parallelism() <= 8
 
 
+@pytest.fixture
+def interrupted() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where it was ignored, as in a background job of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupted")
 def test_an_interrupt_lets_nothing_else_begin() -> None:
     begun, go_on = [], threading.Event()
 
