@@ -9,6 +9,7 @@ and a package with a program that writes what nvidia-ctk writes stands for the t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -16,15 +17,20 @@ from agents_lab import Agents, Lab
 
 HOST = "agent2"
 REPOSITORY = "Types: deb\nURIs: file:/opt/toolkit\nSuites: ./\nTrusted: yes\n"
-NVIDIA_CTK = r"""#!/bin/sh
-[ "$*" = "runtime configure --runtime=docker" ] || exit 64
-mkdir -p /etc/docker
-echo '{"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}' >/etc/docker/daemon.json
+NVIDIA_CTK = r"""#!/usr/bin/python3
+import json, sys
+assert sys.argv[1:] == ["runtime", "configure", "--runtime=docker"]
+with open("/etc/docker/daemon.json") as file:
+    options = json.load(file)
+options["runtimes"] = {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}
+with open("/etc/docker/daemon.json", "w") as file:
+    json.dump(options, file)
 """
 PREPARE = r"""
 set -e
 mount -t tmpfs tmpfs /proc/driver
 mkdir -p /proc/driver/nvidia /opt/toolkit /tmp/package/DEBIAN /tmp/package/usr/bin
+cp /etc/docker/daemon.json /tmp/daemon.json
 echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module' >/proc/driver/nvidia/version
 cat >/tmp/package/usr/bin/nvidia-ctk <<'END'
 %s
@@ -50,10 +56,10 @@ CLEAN = r"""
 umount /proc/driver
 DEBIAN_FRONTEND=noninteractive apt-get purge -qq -y nvidia-container-toolkit
 rm -rf /opt/toolkit /tmp/package /etc/apt/sources.list.d/cluster-compute-nvidia.sources
-echo '{"runtimes": {}}' >/etc/docker/daemon.json
+sed 's/}[[:space:]]*$/, "runtimes": {}}/' /tmp/daemon.json >/etc/docker/daemon.json
 kill -HUP "$(cat /var/run/docker.pid)"
 while docker info --format '{{ json .Runtimes }}' | grep -q nvidia; do sleep 0.2; done
-rm /etc/docker/daemon.json
+mv /tmp/daemon.json /etc/docker/daemon.json
 """
 RUNTIMES = "docker info --format '{{ json .Runtimes }}'"
 
@@ -61,9 +67,11 @@ RUNTIMES = "docker info --format '{{ json .Runtimes }}'"
 @pytest.fixture
 def driver(lab: Lab) -> Iterator[Lab]:
     """A host that looks as if it had the driver, and a repository with the toolkit."""
+    before = json.loads(lab.shell(HOST, "cat /etc/docker/daemon.json").text)
     lab.shell(HOST, PREPARE % NVIDIA_CTK).check()
     yield lab
-    lab.shell(HOST, CLEAN)
+    lab.shell(HOST, CLEAN).check()
+    assert json.loads(lab.shell(HOST, "cat /etc/docker/daemon.json").text) == before
 
 
 def test_a_host_with_the_driver_gets_the_runtime_and_its_containers_keep_running(driver: Lab, agents: Agents) -> None:
