@@ -9,7 +9,7 @@ from pathlib import Path
 
 import figures
 import pytest
-from figures import DEEPEST_NESTING, LONGEST_FUNCTION, LONGEST_PLUGIN, LONGEST_TEST
+from figures import DEEPEST_NESTING, LONGEST_FILE, LONGEST_FUNCTION
 
 SAMPLE = '''"""About
 this."""
@@ -49,12 +49,8 @@ def test_no_function_is_nested_too_deeply(checkout: Path, everything: list[Path]
     assert figures.above(figures.nestings(everything, checkout), DEEPEST_NESTING) == []
 
 
-def test_no_plugin_file_is_too_long(checkout: Path) -> None:
-    assert figures.above(figures.lengths(figures.plugins(checkout), checkout), LONGEST_PLUGIN) == []
-
-
-def test_no_test_file_is_too_long(checkout: Path) -> None:
-    assert figures.above(figures.lengths(figures.tests(checkout), checkout), LONGEST_TEST) == []
+def test_no_file_is_too_long(checkout: Path, everything: list[Path]) -> None:
+    assert figures.above(figures.lengths(everything, checkout), LONGEST_FILE) == []
 
 
 def test_the_figures_of_a_sample(tmp_path: Path) -> None:
@@ -62,7 +58,7 @@ def test_the_figures_of_a_sample(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text(SAMPLE, encoding="utf-8")
     places = ["plugins/sample.py:shallow", "plugins/sample.py:deep"]
-    assert figures.lengths([path], tmp_path)[0].value == len(SAMPLE.splitlines()) - 5
+    assert figures.lengths([path], tmp_path)[0].value == len(SAMPLE.splitlines())
     assert figures.function_lengths([path], tmp_path) == [figures.Figure(7, places[0]), figures.Figure(5, places[1])]
     assert figures.nestings([path], tmp_path) == [figures.Figure(1, places[0]), figures.Figure(3, places[1])]
 
