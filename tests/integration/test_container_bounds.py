@@ -5,30 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from containers_lab import Launcher, create_and_start, engine_client, inside, launches, ours
-from engine_lab import (
-    Shape,
-    run_module,
-)
+from containers_lab import Launcher, create_and_start, inside, ours
+from engine_lab import Shape, run_module
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-
-
-@pytest.fixture(scope="module")
-def client(engine_host: str) -> Iterator[Any]:
-    with engine_client(engine_host) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    with launches(engine_host, client) as launch:
-        yield launch
 
 
 def test_processes_and_logs_are_bounded(launcher: Launcher, client: Any) -> None:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from containers_lab import Launcher, create_and_start, engine_client, launches, ours, stranger
+from containers_lab import Launcher, create_and_start, ours, stranger
 from engine_lab import (
     AGENT,
     IMAGE,
@@ -35,18 +34,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Resources,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker import containers
-
-
-@pytest.fixture(scope="module")
-def client(engine_host: str) -> Iterator[Any]:
-    with engine_client(engine_host) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    with launches(engine_host, client) as launch:
-        yield launch
 
 
 @pytest.fixture

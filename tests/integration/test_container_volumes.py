@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from containers_lab import Launcher, actions, create_and_start, engine_client, launches, ours
+from containers_lab import Launcher, actions, create_and_start, ours
 from engine_lab import (
     AGENT,
     IMAGE,
@@ -31,18 +30,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
     Removal,
     remove_volumes,
 )
-
-
-@pytest.fixture(scope="module")
-def client(engine_host: str) -> Iterator[Any]:
-    with engine_client(engine_host) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    with launches(engine_host, client) as launch:
-        yield launch
 
 
 def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client: Any) -> None:

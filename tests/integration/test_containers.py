@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pytest
-from containers_lab import Launcher, actions, create_and_start, engine_client, inside, launches, ours
+from containers_lab import Launcher, actions, create_and_start, inside, ours
 from engine_lab import (
     AGENT,
     IMAGE,
@@ -32,18 +30,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker import net
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     Removal,
 )
-
-
-@pytest.fixture(scope="module")
-def client(engine_host: str) -> Iterator[Any]:
-    with engine_client(engine_host) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    with launches(engine_host, client) as launch:
-        yield launch
 
 
 def test_created_then_started_then_untouched(launcher: Launcher, client: Any) -> None:

@@ -46,7 +46,7 @@ def test_a_call_that_does_not_return_is_left() -> None:
 
 
 def test_a_call_has_no_stream_of_its_parent(tmp_path: Path) -> None:
-    """Whoever reads the output of the parent sees its end, also while a call waits."""
+    """A reader of the parent's output sees its end, also while a call waits."""
     with (tmp_path / "file").open("w") as file:
         inherited = os.dup(file.fileno())
         os.set_inheritable(inherited, True)

@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +28,6 @@ ASKED = request(cluster_size=2, gpus=0.5, environment={"A": "ü"}, mounts=[{"sou
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[Store]:
-    opened = Store(str(folder))
-    yield opened
-    opened.close()
 
 
 def row(name: str = "train", owner: str = "alice", state: str = states.PENDING, **fields: Any) -> Row:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[Store]:
-    opened = Store(str(folder))
-    yield opened
-    opened.close()
 
 
 def mode(path: Path) -> int:

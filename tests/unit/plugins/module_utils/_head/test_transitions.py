@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,13 +29,6 @@ PATHS = {
     "ERROR": ("SCHEDULED", "ERROR"),
     "CANCELLED": ("CANCELLED",),
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(str(tmp_path / "state"))
-    yield opened
-    opened.close()
 
 
 def session(store: Store, state: str) -> Row:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(str(tmp_path / "state"))
-    yield opened
-    opened.close()
 
 
 def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
