@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``containers``: the keys that a creation installs, the secrets that a start delivers, and many agents."""
+"""The controller's part of ``containers``: the keys that are installed, the secrets that a start delivers, and many agents."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         state = args.get("state", "started")
-        if state == "created" and boolean(args.get("install_ssh", False)):
-            return self._created(args, task_vars)
         if args.get("plan") and state == "started" and not self._task.check_mode:
             self._add_secrets(read_outline(args["plan"]), args, task_vars)
+        if state in ("created", "started") and boolean(args.get("install_ssh", False)):
+            return self._with_ssh(args, task_vars)
         return self._result(args, task_vars, lambda _agent: {})
 
-    def _created(self, args: Json, task_vars: Json) -> Json:
-        """Create the containers, install SSH in them, and write the user's files."""
+    def _with_ssh(self, args: Json, task_vars: Json) -> Json:
+        """Create or start the containers, install SSH in them, and write the user's files."""
         plan = read_outline(args.get("plan"))
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)

@@ -56,7 +56,7 @@ options:
     default: ""
   parallelism:
     description:
-      - The number of parallel requests to the engine. If not set, 4 to 8, depending on the number of CPUs.
+      - The number of parallel requests to the engine. If not set, 8.
     type: int
   deadline:
     description:
@@ -96,7 +96,8 @@ options:
     default: 300
   install_ssh:
     description:
-      - Whether O(state=created) also does what M(cluster.compute.ssh) does for the containers that have never been started.
+      - Whether the containers that have never been started get what M(cluster.compute.ssh) installs. For O(state=started), PID 1 of
+        each container unpacks it before it does anything else. For O(state=created), the engine unpacks it, which takes longer.
     type: bool
     default: false
   network:

@@ -155,8 +155,6 @@ failure:
     where: agent1
 """
 
-import time
-
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
@@ -167,7 +165,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import present, without_networks
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import without_networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._module import (
@@ -178,7 +176,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import (
     run,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.launching import created, started
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
@@ -251,11 +249,12 @@ def work(params: Json, check_mode: bool) -> Json:
         check=check_mode,
     )
     if params["state"] == "created":
-        return _created(launch, params)
+        return created(launch, _bundle(params), network=params["network"])
     if params["state"] == "stopped":
         return launch.stopped(params["stop_timeout"]).to_json()
-    work_of = {"started": launch.started, "limited": launch.limited}
-    return work_of[params["state"]]().to_json()
+    if params["state"] == "started":
+        return started(launch, _bundle(params))
+    return launch.limited().to_json()
 
 
 def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json:
@@ -270,22 +269,14 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
     return {**joined(result, networks), "actions": [*result["actions"], *removed], "left_networks": left}
 
 
-def _created(launch: AgentContainers, params: Json) -> Json:
-    begun = time.monotonic()
-    network = present(launch.engine, launch.plan, launch.check) if params["network"] else {}
-    seconds = round(time.monotonic() - begun, 3)
-    result = launch.created().to_json()
-    if params["install_ssh"]:
-        if not params["bundle"]:
-            raise InputError(
-                "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
-            )
-        installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(params["bundle"]))
-        installed = installer.install((), launch.check)
-        result = {**joined(result, installed), "installed": installed["installed"]}
-    if not network:
-        return result
-    return {**joined(network, result), "network": network["network"], "network_duration": seconds}
+def _bundle(params: Json) -> Bundle | None:
+    if not params["install_ssh"]:
+        return None
+    if not params["bundle"]:
+        raise InputError(
+            "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
+        )
+    return Bundle.from_text(params["bundle"])
 
 
 def main() -> None:

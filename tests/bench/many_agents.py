@@ -159,6 +159,8 @@ class ManyAgents:
             "PasswordAuthentication": "no",
             "PermitRootLogin": "prohibit-password",
             "MaxStartups": 2 * len(self.names),
+            # In a shell that seems to be another's child, bash does not read .bashrc: what this user has in it is no cost of a launch.
+            "SetEnv": "SHLVL=1",
         }
         (self._folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in options.items()))
         if os.geteuid() == 0:

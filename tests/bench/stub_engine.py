@@ -109,8 +109,6 @@ class StubEngine:
     def start(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
         time.sleep(START)
         self.containers[identity]["State"]["Status"] = "running"
-        if identity in self.servers:
-            self.servers[identity].start()
         return 204, None
 
     def kill(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
@@ -122,11 +120,11 @@ class StubEngine:
             self.servers.pop(identity).stop()
         return (204, None) if self.containers.pop(identity, None) else (404, {"message": "no such container"})
 
-    def put_archive(self, _query: Json, body: bytes, identity: str) -> tuple[int, object]:
+    def receive(self, identity: str, archive: bytes) -> None:
+        """What PID 1 reads from its standard input: the files of the container, with its host key."""
         ports = self.containers[identity]["HostConfig"].get("PortBindings") or {}
         if "22/tcp" in ports:
-            self.servers[identity] = ProofServer(int(ports["22/tcp"][0]["HostPort"]), host_key(body))
-        return 200, None
+            self.servers[identity] = ProofServer(int(ports["22/tcp"][0]["HostPort"]), host_key(archive))
 
     def nothing(self, _query: Json, _body: bytes, _identity: str) -> tuple[int, object]:
         """An image without files: nothing is where the launch looks."""
@@ -152,7 +150,6 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/containers/(.+)/start", StubEngine.start),
     ("POST", r"/containers/(.+)/(?:kill|stop)", StubEngine.kill),
     ("DELETE", r"/containers/(.+)", StubEngine.remove),
-    ("PUT", r"/containers/(.+)/archive", StubEngine.put_archive),
     ("GET", r"/containers/(.+)/archive", StubEngine.nothing),
     ("HEAD", r"/containers/(.+)/archive", StubEngine.nothing),
 )
@@ -194,6 +191,10 @@ class _Requests(BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(parts.query))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         engine: StubEngine = self.server.engine  # type: ignore[attr-defined]
+        attached = re.fullmatch(r"/containers/(.+)/attach", path)
+        if attached:
+            self._attach(engine, attached[1])
+            return
         status, document = engine.answer(self.command, path, query, body)
         data = b"" if document is None else json.dumps(document).encode()
         self.send_response(status)
@@ -202,6 +203,19 @@ class _Requests(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+
+    def _attach(self, engine: StubEngine, identity: str) -> None:
+        """The connection becomes the standard input of PID 1: the number of bytes on a line, and the bytes."""
+        self.send_response(101)
+        self.send_header("Content-Type", "application/vnd.docker.raw-stream")
+        self.send_header("Connection", "Upgrade")
+        self.send_header("Upgrade", "tcp")
+        self.end_headers()
+        self.wfile.flush()
+        self.close_connection = True
+        size = int(self.rfile.readline() or 0)
+        if size:
+            engine.receive(identity, self.rfile.read(size))
 
     # The names that http.server looks for.
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815

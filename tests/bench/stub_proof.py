@@ -30,10 +30,7 @@ class ProofServer(paramiko.ServerInterface):
     def __init__(self, port: int, key: paramiko.PKey) -> None:
         self._key = key
         self._socket = socket.create_server(("127.0.0.1", port))
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
+        threading.Thread(target=self._serve, daemon=True).start()
 
     def stop(self) -> None:
         self._socket.close()

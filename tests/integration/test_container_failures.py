@@ -33,13 +33,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Port,
     Resources,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker import containers
+from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
 
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A container that ends at once has ended when the launch looks, also on a busy machine."""
-    monkeypatch.setattr(containers, "SETTLE", 5.0)
+    monkeypatch.setattr(starting, "SETTLE", 5.0)
 
 
 def test_another_spec_is_refused(launcher: Launcher) -> None:

@@ -95,9 +95,10 @@ def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
         lab.remove()
 
 
+@pytest.mark.parametrize("by_engine", [False, True], ids=["PID 1", "engine"])
 @pytest.mark.parametrize("name", ["nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"])
-def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
-    lab = labs(images[name]).up()
+def test_any_image(labs: Labs, images: dict[str, str], name: str, by_engine: bool) -> None:
+    lab = labs(images[name]).up(by_engine=by_engine)
 
     answer = lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 {RUNTIME_PATH}/id")
     assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
@@ -105,8 +106,9 @@ def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
     assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
-def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
-    lab = labs(images["links"]).up()
+@pytest.mark.parametrize("by_engine", [False, True], ids=["PID 1", "engine"])
+def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str], by_engine: bool) -> None:
+    lab = labs(images["links"]).up(by_engine=by_engine)
 
     found = lab.ssh("sub1", "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work")
     assert "/home -> data/users" in found
@@ -160,6 +162,41 @@ def test_check_mode_shows_changes_and_makes_none(labs: Labs, images: dict[str, s
     assert "0600 0:0 /etc/cluster-compute/ssh_host_ed25519_key" in created["diff"]["after"]
     assert not lab.engine.has_path(lab.plan.main.name, "/etc/cluster-compute")
     assert [lab.install()["changed"], lab.install()["changed"]] == [True, False]
+
+
+def listing(lab: Lab, client: Any, folder: str) -> list[tuple[str, int, int, int, int]]:
+    """What is below a folder of sub1: path, mode, owner, group and size. The format of a private key has a random part."""
+    stream, _stat = client.get_archive(lab.plan.containers[1].name, folder)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+        return sorted((one.name, one.mode, one.uid, one.gid, one.size) for one in tar)
+
+
+@pytest.mark.parametrize("folder", ["/etc/ssh", "/etc/mpi", "/home/work"])
+def test_pid_1_and_the_engine_unpack_the_same(labs: Labs, images: dict[str, str], client: Any, folder: str) -> None:
+    lab = labs(images["busybox"]).up()
+    unpacked = listing(lab, client, folder)
+    for container in lab.plan.containers:
+        lab.engine.remove(container.name)
+    lab.up(by_engine=True)
+
+    assert listing(lab, client, folder) == unpacked
+
+
+def test_a_container_without_files_says_so_and_gets_them_with_the_next_start(
+    labs: Labs, images: dict[str, str], client: Any
+) -> None:
+    """A launch that is killed between the start and the files leaves such a container: its standard input ends."""
+    lab = labs(images["busybox"]).create().keep()
+    with lab.engine.standard_input(lab.plan.containers[1].name):
+        lab.start(["sub1"])
+    assert client.wait(lab.plan.containers[1].name)["StatusCode"] == 1
+    assert "the files of the session did not arrive" in lab.engine.logs(lab.plan.containers[1].name)
+
+    assert lab.start_with_files() == ["main1", "sub1"]
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+    client.stop(lab.plan.containers[1].name, timeout=1)
+    assert lab.start_with_files() == []
+    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> None:

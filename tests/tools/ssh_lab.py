@@ -27,6 +27,7 @@ import samples
 from runtime_lab import find_volume
 from samples import request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
@@ -34,7 +35,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
     container_body,
     network_body,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
+from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import Starting
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
@@ -128,9 +131,10 @@ class Lab:
         return self
 
     def install(self, names: Sequence[str] = (), check: bool = False, identity: Identity | None = None) -> Json:
-        identity = identity or self.identity
-        bundle = make_bundle(self.plan, identity, self.plan.on(AGENT))
-        return FileInstaller(self.engine, self.plan, AGENT, bundle).install(names, check)
+        return self._installer(identity or self.identity).install(names, check)
+
+    def _installer(self, identity: Identity) -> FileInstaller:
+        return FileInstaller(self.engine, self.plan, AGENT, make_bundle(self.plan, identity, self.plan.on(AGENT)))
 
     def keep(self) -> Lab:
         """What the action half keeps on the controller."""
@@ -147,11 +151,23 @@ class Lab:
                 self.engine.start(container.name)
         return self
 
-    def up(self) -> Lab:
-        """Everything at once; main1 answers."""
-        self.create()
-        self.install()
-        self.keep().start()
+    def start_with_files(self) -> list[str]:
+        """Start the containers, and send PID 1 of each that has none its files, as a launch does. Returns these containers."""
+        archives = self._installer(self.identity).prepared().archives(writable_folders(self.plan.session))
+        starting = Starting(self.engine, self.plan, AGENT, archives)
+        listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
+        waiting = [(one, listed[one.id]) for one in self.plan.containers if listed[one.id]["State"] != "running"]
+        starting.carry_out(waiting, 4)
+        return list(archives)
+
+    def up(self, *, by_engine: bool = False) -> Lab:
+        """Everything at once; main1 answers. PID 1 unpacks the files, or the engine before the start."""
+        self.create().keep()
+        if by_engine:
+            self.install()
+            self.start()
+        else:
+            self.start_with_files()
         reach(self.door(), Proof(), 30)
         return self
 

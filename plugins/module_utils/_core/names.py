@@ -99,6 +99,15 @@ def run_folder(container: str) -> str:
     return "%s/run/%s" % (CONFIG_FOLDER, container)
 
 
+def installed_mark(container: str) -> str:
+    """The file that says that a container has all of its files: the last one that it gets.
+
+    >>> installed_mark("3614fdf3-0e04-4a4b")
+    '/etc/cluster-compute/run/3614fdf3-0e04-4a4b/.installed'
+    """
+    return run_folder(container) + "/.installed"
+
+
 def network_name(owner: str, session: str, session_id: str) -> str:
     """The engine's name of a network. It is never used again, because a Swarm worker may still list the old network.
 

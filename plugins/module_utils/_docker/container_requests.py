@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import io
 import posixpath
+import socket
 import tarfile
 import time
-from typing import List, Sequence
+from contextlib import contextmanager, suppress
+from typing import Callable, Iterator, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -125,6 +127,29 @@ class ContainerRequests(Connection):
         if code:
             message = "%s could not unpack its secrets (exit code %d); check the log of that engine."
             raise EngineError(message % (self._speaker(subject), code), self.agent)
+
+    @contextmanager
+    def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[[bytes], None]]:
+        """A function that sends bytes to the standard input of PID 1. Before the container starts, the engine keeps them for it.
+
+        The number of the bytes comes first, on a line of its own: not every connection can say that its data end.
+        """
+        with self._asking("open its standard input", subject) as client:
+            answer = client.attach_socket(identity, params={"stdin": 1, "stream": 1})
+        stream = getattr(answer, "_sock", answer)
+        stream.settimeout(self._timeout)
+
+        def send(data: bytes) -> None:
+            with self._asking("pass its files on", subject):
+                stream.sendall(b"%d\n" % len(data) + data)
+
+        try:
+            yield send
+        finally:
+            # The SDK has the socket, too: only a shutdown ends the connection, so that PID 1 does not wait for what never comes.
+            with suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
+            answer.close()
 
     def put_file(self, identity: str, folder: str, name: str, content: bytes, subject: str = "") -> None:
         """Write a file of root into an existing folder of the container."""

@@ -7,9 +7,8 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Sequence, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL_CONTAINER,
@@ -20,7 +19,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
-    EngineError,
     InputError,
     StateError,
     TakenError,
@@ -33,10 +31,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
     run_all,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     NO_LIMITS,
@@ -59,17 +55,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     container_entry,
     engine_name,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import RUNNING, Starting
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
-
-RUNNING = frozenset({"running", "restarting"})
-# Seconds that a container must run to count as started: a container that cannot run ends within this time.
-SETTLE = 0.25
 
 
 @dataclass(frozen=True)
 class AgentContainers:
-    """The containers of a plan on one agent."""
+    """The containers of a plan on one agent. For ``archives`` see Starting."""
 
     engine: Engine
     plan: Plan
@@ -80,8 +73,13 @@ class AgentContainers:
     runtime: str = ""
     edition: str = ""
     delivery: Delivery | None = None
+    archives: Mapping[str, bytes] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
     check: bool = False
+
+    @property
+    def starting(self) -> Starting:
+        return Starting(self.engine, self.plan, self.agent, self.archives, self.delivery, self.bootstrap_timeout)
 
     @property
     def mine(self) -> List[Container]:
@@ -115,7 +113,8 @@ class AgentContainers:
             outcome.containers = self._entries(listed)
             return outcome
         try:
-            self._start_all([(container, self._found(container, listed)) for container in waiting])
+            pairs = [(container, self._found(container, listed)) for container in waiting]
+            self.starting.carry_out(pairs, self.parallelism)
             listed, _before = self._look()
             outcome.containers = self._entries(listed)
         except Exception as error:
@@ -205,48 +204,6 @@ class AgentContainers:
             is_of_session = claims({"Names": [holder["Name"]], "Labels": holder["Config"].get("Labels")})
             kind = ConflictError if is_of_session else TakenError
             raise kind(message % values, self.agent) from error
-
-    # Starting
-
-    def _start_all(self, waiting: Sequence[Tuple[Container, Json]]) -> None:
-        check_folders_answer(self.plan.session, self.agent)
-        run_all(self._start, waiting, self.parallelism)
-        time.sleep(SETTLE)
-        self._must_run(waiting)
-        if self.plan.session.bootstrap:
-            wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, self.parallelism)
-
-    def _start(self, pair: Tuple[Container, Json]) -> None:
-        container, listed = pair
-        if state_of(listed) == "paused":
-            self.engine.unpause(listed["Id"], container.hostname)
-            return
-        self._power_on(container, listed)
-        if self.delivery is None:
-            return
-        try:
-            archive = self.delivery.archive(self.plan.session.user)
-            self.engine.feed(listed["Id"], unpack_command(len(archive)), archive, container.hostname)
-        except EngineError:
-            self._must_run([pair])  # a container that has ended says why
-            raise
-
-    def _power_on(self, container: Container, listed: Json) -> None:
-        try:
-            self.engine.start(listed["Id"], container.hostname)
-        except AbsentError:
-            # The network was created again while the container was stopped, which refers to the old network by its ID.
-            if not self.engine.networks(session=self.plan.session.id):
-                raise
-            self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
-            self.engine.start(listed["Id"], container.hostname)
-
-    def _must_run(self, started: Sequence[Tuple[Container, Json]]) -> None:
-        """Raise an error for the first container that does not run; one request for all containers."""
-        now, _before = self._look()
-        for container, listed in started:
-            if state_of(now.get(container.id)) not in RUNNING:
-                raise death(self.engine, container, listed["Id"], self.agent)
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:

@@ -89,6 +89,9 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
         "Cmd": [],
         "Env": _environment(container, settings.image_path),
         "Labels": dict(container.labels),
+        # PID 1 reads the files of the session from its standard input, which ends with the first connection to it.
+        "OpenStdin": True,
+        "StdinOnce": True,
         "WorkingDir": plan.session.user.home,
         "StopSignal": "SIGTERM",
         # PID 1 ends the programs itself; the engine kills only a PID 1 that does not.

@@ -4,7 +4,7 @@
 
 """What stays writable in a container whose root file system is read-only (``session_read_only_root``).
 
-The engine unpacks files of a session in such a container only inside of a volume
+Files of a session can be unpacked in such a container only inside of a volume, by PID 1 and by the engine
 (https://github.com/moby/moby/blob/master/daemon/archive.go). So each folder that gets files is a volume without a name: the
 engine fills it from the image and removes it with the container. Folders for temporary files are in memory.
 """

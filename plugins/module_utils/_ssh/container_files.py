@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RUNTIME_PATH,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark, run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import timeout_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
@@ -115,6 +115,7 @@ def container_entries(
         *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
         Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
+        Entry(installed_mark(container.id), b""),
     ]
 
 

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Install files into created containers: each image is read once, and each container gets one archive.
+"""The files of containers: each image is read once, and each container gets one archive.
 
-A container with a read-only root gets an archive for each of its writable folders.
+A launch sends the archive to PID 1, which unpacks it: an engine starts a process of its own to unpack one. The module C(ssh) leaves
+that to the engine. A container with a read-only root then gets an archive for each of its writable folders.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -22,10 +23,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Plan,
     Session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import device_groups
+from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import ACTIVE
 from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import state_of
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     AUTHORITY,
@@ -57,6 +61,29 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Installation:
+    """The containers that get files, with their files. Those in ``absent`` do not exist yet: check mode only."""
+
+    targets: Sequence[Target] = ()
+    entries: Sequence[Sequence[Entry]] = ()
+    absent: Sequence[str] = ()
+    order: Sequence[str] = ()
+
+    def to_json(self) -> Json:
+        names = {target.container.hostname for target in self.targets} | set(self.absent)
+        diff = _diff(self.targets, self.entries, self.absent)
+        return {"changed": bool(names), "installed": [name for name in self.order if name in names], "diff": diff}
+
+    def archives(self, folders: Sequence[str]) -> Dict[str, bytes]:
+        """The archive that PID 1 of each container unpacks at its root. ``folders`` are those that it can write to, if not all."""
+        now, made = time.time(), {}
+        for target, entries in zip(self.targets, self.entries):
+            ordered = [entry for _folder, part in split(entries, folders) for entry in part]
+            made[target.container.hostname] = pack(ordered, now)
+        return made
+
+
+@dataclass(frozen=True)
 class FileInstaller:
     """Installs files into the containers of one agent."""
 
@@ -76,12 +103,20 @@ class FileInstaller:
                 "%s: %s does not have this container; create it first." % (absent[0], self.agent), absent[0]
             )
         targets = self._targets([container for container in chosen if container.id in live], live)
-        todo = {target.container.hostname for target in targets} | set(absent)
-        entries = self._entries(targets)
+        made = self._made(targets, absent)
         if not check:
-            self._put(targets, entries)
-        installed = [container.hostname for container in chosen if container.hostname in todo]
-        return {"changed": bool(todo), "installed": installed, "diff": _diff(targets, entries, absent)}
+            self._put(made)
+        return made.to_json()
+
+    def prepared(self) -> Installation:
+        """The files of the containers that have none: those that were never started, or whose PID 1 did not get them."""
+        live = self._live()
+        self._refuse_stranger(live)
+        here = self.plan.on(self.agent)
+        found = run_all(lambda container: self._lacks_files(container, live), here, default_parallelism())
+        lacking = [container for container, lacks in zip(here, found) if lacks]
+        targets = run_all(lambda container: self._target(container, live), lacking, default_parallelism())
+        return self._made(targets, [container.hostname for container in here if container.id not in live])
 
     def _live(self) -> Dict[str, Json]:
         listed = self.engine.containers(self.plan.session.id)
@@ -110,18 +145,35 @@ class FileInstaller:
         ]
 
     def _targets(self, containers: Sequence[Container], live: Mapping[str, Json]) -> List[Target]:
+        """Those of the containers whose files are others."""
+
         def look(container: Container) -> Target | None:
-            engine_id = live[container.id]["Id"]
-            seen: Any = self.engine.inspect(engine_id, container.hostname) or {}
-            environment = config_files.login_environment(seen.get("Config", {}).get("Env") or [], container)
-            installed = self.engine.read_file(engine_id, DIGEST_FILE, container.hostname)
-            if installed == self.bundle.content_digest(container, self.plan.session, environment).encode():
-                return None
-            devices = tuple(seen.get("HostConfig", {}).get("Devices") or ())
-            return Target(container, engine_id, seen.get("Image", ""), environment, devices)
+            target = self._target(container, live)
+            installed = self.engine.read_file(target.engine_id, DIGEST_FILE, container.hostname)
+            wanted = self.bundle.content_digest(container, self.plan.session, target.environment)
+            return None if installed == wanted.encode() else target
 
         targets = run_all(look, containers, default_parallelism())
         return [target for target in targets if target is not None]
+
+    def _target(self, container: Container, live: Mapping[str, Json]) -> Target:
+        engine_id = live[container.id]["Id"]
+        seen: Any = self.engine.inspect(engine_id, container.hostname) or {}
+        environment = config_files.login_environment(seen.get("Config", {}).get("Env") or [], container)
+        devices = tuple(seen.get("HostConfig", {}).get("Devices") or ())
+        return Target(container, engine_id, seen.get("Image", ""), environment, devices)
+
+    def _lacks_files(self, container: Container, live: Mapping[str, Json]) -> bool:
+        listed = live.get(container.id)
+        if listed is None or state_of(listed) in ACTIVE:
+            return False
+        if state_of(listed) == "created":
+            return True
+        return not self.engine.has_path(listed["Id"], installed_mark(container.id), container.hostname)
+
+    def _made(self, targets: Sequence[Target], absent: Sequence[str]) -> Installation:
+        order = [container.hostname for container in self.plan.on(self.agent)]
+        return Installation(targets, self._entries(targets), absent, order)
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
         known: Dict[str, ImageContents] = {}
@@ -133,7 +185,7 @@ class FileInstaller:
             made.append(contents.tree.place(wanted))
         return made
 
-    def _put(self, targets: Sequence[Target], entries: Sequence[Sequence[Entry]]) -> None:
+    def _put(self, made: Installation) -> None:
         now, folders = time.time(), writable_folders(self.plan.session)
 
         def put(pair: Tuple[Target, Sequence[Entry]]) -> None:
@@ -141,7 +193,7 @@ class FileInstaller:
             for folder, part in split(files, folders):
                 self.engine.put_archive(target.engine_id, folder, pack(part, now, folder), target.container.hostname)
 
-        run_all(put, list(zip(targets, entries)), default_parallelism())
+        run_all(put, list(zip(made.targets, made.entries)), default_parallelism())
 
 
 def read_contents(engine: Engine, target: Target, session: Session) -> ImageContents:

@@ -4,8 +4,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
-# its command, runs sshd, and ends all programs when it receives TERM (life.sh). Requires nothing of the image. Its input is in
-# /etc/cluster-compute, where it is installed before the container starts; an empty file means none:
+# its command, runs sshd, and ends all programs when it receives TERM (life.sh). Requires nothing of the image.
+#
+# A container that starts for the first time reads its files from its standard input: the number of bytes on a line, and a tar
+# archive of that length. Its settings are in /etc/cluster-compute; an empty file means none:
 #
 #   bootstrap   a script that is run once, as the user, before the container counts as ready
 #   command     a script that is run once, as the user, as soon as the file `go` exists; its exit code goes to `exit_code`,
@@ -22,6 +24,7 @@
 #               from another container contains the files of that container
 
 runtime=/opt/cluster-compute
+box=$runtime/bin/busybox
 config=/etc/cluster-compute
 state=$config
 user=work
@@ -39,6 +42,21 @@ sshd=''
 
 say() {
     echo "cluster-compute: $*" >&2
+}
+
+receive_files() { # the ID in the path is the container's: an image committed from another container has the files of that one
+    installed=$config/run/${BACKENDAI_KERNEL_ID-}/.installed
+    if [ ! -f "$installed" ]; then
+        size=
+        # shellcheck disable=SC3045 # the runtime's shell knows -t
+        read -r -t 60 size
+        "$box" timeout 60 "$box" head -c "${size:-0}" | "$box" tar -x -f - -C / 2>/dev/null
+    fi
+    exec </dev/null
+    if [ ! -f "$installed" ]; then
+        say "the files of the session did not arrive; run cluster_session.yml again to repair the session"
+        exit 1
+    fi
 }
 
 find_state() { # sets state, the folder for the progress of this container; each start of the container removes `go`
@@ -225,6 +243,7 @@ run_sshd() { # becomes sshd
 trap 'finish 143' TERM INT
 trap 'finish 80' USR1 # the lifetime of the session is over
 trap 'finish 81' USR2 # the session is idle
+receive_files
 mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp
 find_state

@@ -14,7 +14,7 @@ from controller import SMALL, Controller, Session
 
 PHASES = {
     "scheduled": "Place the session",
-    "created": "Create the containers, their network and their SSH files",
+    "created": "Create the containers and their network",
     "started": "Start the containers",
     "verified": "Verify every container by SSH",
 }

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
-    default_parallelism,
     first_error,
     map_bounded,
 )
@@ -78,10 +77,6 @@ def test_keep_going(limit: int) -> None:
 
 def test_nothing_to_do() -> None:
     assert map_bounded(fail_at_two, [], 4) == []
-
-
-def test_default_parallelism() -> None:
-    assert 4 <= default_parallelism() <= 8
 
 
 @pytest.fixture

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Start created containers of a session on one agent, and pass on what PID 1 waits for: the files of the session, and its secrets."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Callable, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
+from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import endpoint
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import session_containers, state_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
+
+RUNNING = frozenset({"running", "restarting"})
+# Seconds that a container must run to count as started: a container that cannot run ends within this time.
+SETTLE = 0.25
+
+# A container of the plan, and as the engine lists it.
+Pair = Tuple[Container, Json]
+
+
+@dataclass(frozen=True)
+class Starting:
+    """How containers of a plan start on one agent.
+
+    ``archives`` are the files, by hostname, of containers that PID 1 has not unpacked yet.
+    """
+
+    engine: Engine
+    plan: Plan
+    agent: str
+    archives: Mapping[str, bytes]
+    delivery: Delivery | None = None
+    bootstrap_timeout: float = 300.0
+
+    def carry_out(self, waiting: Sequence[Pair], parallelism: int) -> None:
+        """Start these containers, and check that they still run a moment later."""
+        check_folders_answer(self.plan.session, self.agent)
+        run_all(self._start, waiting, parallelism)
+        time.sleep(SETTLE)
+        self._must_run(waiting)
+        if self.plan.session.bootstrap:
+            wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, parallelism)
+
+    def _start(self, pair: Pair) -> None:
+        container, listed = pair
+        if state_of(listed) == "paused":
+            self.engine.unpause(listed["Id"], container.hostname)
+            return
+        files = self.archives.get(container.hostname)
+        if files is None:
+            self._power_on(container, listed)
+        else:
+            with self.engine.standard_input(listed["Id"], container.hostname) as send:
+                self._power_on(container, listed)
+                self._pass_on(pair, lambda: send(files))
+        if self.delivery is not None:
+            archive = self.delivery.archive(self.plan.session.user)
+            command = unpack_command(len(archive))
+            self._pass_on(pair, lambda: self.engine.feed(listed["Id"], command, archive, container.hostname))
+
+    def _pass_on(self, pair: Pair, call: Callable[[], None]) -> None:
+        """Send something to a container that runs. One that has ended says why."""
+        try:
+            call()
+        except EngineError:
+            self._must_run([pair])
+            raise
+
+    def _power_on(self, container: Container, listed: Json) -> None:
+        try:
+            self.engine.start(listed["Id"], container.hostname)
+        except AbsentError:
+            # The network was created again while the container was stopped, which refers to the old network by its ID.
+            if not self.engine.networks(session=self.plan.session.id):
+                raise
+            self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
+            self.engine.start(listed["Id"], container.hostname)
+
+    def _must_run(self, started: Sequence[Pair]) -> None:
+        """Raise an error for the first container that does not run; one request for all containers."""
+        now = session_containers(self.engine, [self.plan.session.id])
+        running = {found["Labels"].get(LABEL_CONTAINER) for found in now if state_of(found) in RUNNING}
+        for container, listed in started:
+            if container.id not in running:
+                raise death(self.engine, container, listed["Id"], self.agent)

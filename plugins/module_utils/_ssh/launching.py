@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The two steps of a launch on one agent: create all containers, and start them with their files."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import present
+from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
+from ansible_collections.cluster.compute.plugins.module_utils._module import joined
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+
+
+def created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) -> Json:
+    """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
+    begun = time.monotonic()
+    made = present(launch.engine, launch.plan, launch.check) if network else {}
+    seconds = round(time.monotonic() - begun, 3)
+    result = launch.created().to_json()
+    if bundle is not None:
+        installed = FileInstaller(launch.engine, launch.plan, launch.agent, bundle).install((), launch.check)
+        result = {**joined(result, installed), "installed": installed["installed"]}
+    if not made:
+        return result
+    return {**joined(made, result), "network": made["network"], "network_duration": seconds}
+
+
+def started(launch: AgentContainers, bundle: Bundle | None) -> Json:
+    """Start the containers. With a bundle, PID 1 of each container that has no files gets them."""
+    if bundle is None:
+        return launch.started().to_json()
+    installation = FileInstaller(launch.engine, launch.plan, launch.agent, bundle).prepared()
+    archives = installation.archives(writable_folders(launch.plan.session))
+    result, installed = replace(launch, archives=archives).started().to_json(), installation.to_json()
+    return {**joined(result, installed), "installed": installed["installed"]}
