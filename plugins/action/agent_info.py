@@ -11,7 +11,11 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import lacks
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building, share
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import lost_report
+
+# The modules of the steps that follow.
+COMING = ("schedule", "containers")
 
 
 class ActionModule(ComputeAction):
@@ -22,8 +26,11 @@ class ActionModule(ComputeAction):
         return {**result, "lacks": lacks(result), "options": args}
 
     def _result(self, args: Json, task_vars: Json) -> Json:
+        coming = share(COMING, task_vars)
         try:
-            result = self.module("agent_info", args, task_vars)
+            # A module that runs in this process needs no archive.
+            with building(self, coming if coming and not self.is_here(task_vars) else [], task_vars):
+                result = self.module("agent_info", args, task_vars)
         except AnsibleConnectionFailure as error:
             return {**_lost(args, {"msg": str(error)}, may_return=True), "connected": False}
         if result.get("failed") and (result.get("failure") or {}).get("code") != "input":

@@ -117,7 +117,7 @@ class ComputeAction(ActionBase):
         return result
 
     def _called(self, name: str, args: Json, task_vars: Json) -> Json:
-        if name in direct_call.MODULES and self._is_here(task_vars):
+        if name in direct_call.MODULES and self.is_here(task_vars):
             return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
@@ -135,7 +135,7 @@ class ComputeAction(ActionBase):
         """The value of a variable, such as a registered result, by host of the play; hosts without it are left out."""
         return results_in(variables_of_hosts(task_vars), variable)
 
-    def _is_here(self, task_vars: Json) -> bool:
+    def is_here(self, task_vars: Json) -> bool:
         """Whether the task runs on this machine, in the Python that runs Ansible."""
         delegated = (task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
         own = delegated if self._task.delegate_to else task_vars

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Build modules of later tasks while this task waits for a host.
+
+For each module that runs elsewhere, Ansible reads all of the Python code that it imports, packs it, and keeps the result until
+ansible-playbook ends. This takes 0.2 seconds for each module of a launch.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import Iterator, Sequence
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+
+
+@contextmanager
+def building(action: ActionBase, names: Sequence[str], task_vars: Json) -> Iterator[None]:
+    """Build these modules during the block. What fails here fails again, with its reason, when the module is needed."""
+    if not names:
+        yield
+        return
+    # With a known interpreter, Ansible does not look for one on the host. It is no part of what is kept.
+    known = {**task_vars, "ansible_python_interpreter": sys.executable}
+
+    def build() -> None:
+        for name in names:
+            with suppress(Exception):
+                action._configure_module("cluster.compute." + name, {}, known)
+
+    thread = Thread(target=build, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def share(names: Sequence[str], task_vars: Json) -> Sequence[str]:
+    """The part of these modules that this host's process builds: each host of the play has another one.
+
+    The first host comes last: its process builds the module of the task itself.
+
+    >>> share(["a", "b"], {"inventory_hostname": "y", "ansible_play_hosts_all": ["x", "y", "z"]})
+    ['a']
+    """
+    hosts = list(task_vars.get("ansible_play_hosts_all") or ())
+    host = task_vars.get("inventory_hostname")
+    if host not in hosts:
+        return []
+    return list(names[(hosts.index(host) - 1) % len(hosts) :: len(hosts)])
