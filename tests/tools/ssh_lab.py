@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,10 @@ class Lab:
 
     def start_with_files(self) -> list[str]:
         """Start the containers, and send PID 1 of each that has none its files, as a launch does. Returns these containers."""
-        archives = self._installer(self.identity).prepared().archives(writable_folders(self.plan.session))
-        starting = Starting(self.engine, self.plan, AGENT, archives)
+        installer = self._installer(self.identity)
+        archives = installer.prepared(installer.lacking()).archives(writable_folders(self.plan.session))
+        files = {name: partial(bytes, archive) for name, archive in archives.items()}
+        starting = Starting(self.engine, self.plan, AGENT, files)
         listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
         waiting = [(one, listed[one.id]) for one in self.plan.containers if listed[one.id]["State"] != "running"]
         starting.carry_out(waiting, 4)

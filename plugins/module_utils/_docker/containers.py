@@ -62,7 +62,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes im
 
 @dataclass(frozen=True)
 class AgentContainers:
-    """The containers of a plan on one agent. For ``archives`` see Starting."""
+    """The containers of a plan on one agent. For ``files`` see Starting."""
 
     engine: Engine
     plan: Plan
@@ -73,13 +73,13 @@ class AgentContainers:
     runtime: str = ""
     edition: str = ""
     delivery: Delivery | None = None
-    archives: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
     check: bool = False
 
     @property
     def starting(self) -> Starting:
-        return Starting(self.engine, self.plan, self.agent, self.archives, self.delivery, self.bootstrap_timeout)
+        return Starting(self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
 
     @property
     def mine(self) -> List[Container]:

@@ -35,13 +35,13 @@ Pair = Tuple[Container, Json]
 class Starting:
     """How containers of a plan start on one agent.
 
-    ``archives`` are the files, by hostname, of containers that PID 1 has not unpacked yet.
+    ``files`` has, by hostname, a function for the archive that PID 1 of a container without files waits for.
     """
 
     engine: Engine
     plan: Plan
     agent: str
-    archives: Mapping[str, bytes]
+    files: Mapping[str, Callable[[], bytes]]
     delivery: Delivery | None = None
     bootstrap_timeout: float = 300.0
 
@@ -59,17 +59,18 @@ class Starting:
         if state_of(listed) == "paused":
             self.engine.unpause(listed["Id"], container.hostname)
             return
-        files = self.archives.get(container.hostname)
+        files = self.files.get(container.hostname)
         if files is None:
             self._power_on(container, listed)
         else:
             with self.engine.standard_input(listed["Id"], container.hostname) as send:
                 self._power_on(container, listed)
-                self._pass_on(pair, lambda: send(files))
+                archive = files()
+                self._pass_on(pair, lambda: send(archive))
         if self.delivery is not None:
-            archive = self.delivery.archive(self.plan.session.user)
-            command = unpack_command(len(archive))
-            self._pass_on(pair, lambda: self.engine.feed(listed["Id"], command, archive, container.hostname))
+            secrets = self.delivery.archive(self.plan.session.user)
+            command = unpack_command(len(secrets))
+            self._pass_on(pair, lambda: self.engine.feed(listed["Id"], command, secrets, container.hostname))
 
     def _pass_on(self, pair: Pair, call: Callable[[], None]) -> None:
         """Send something to a container that runs. One that has ended says why."""

@@ -61,6 +61,14 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Lacking:
+    """The containers without files, as the engine lists them by hostname; and those that do not exist."""
+
+    listed: Mapping[str, Json]
+    absent: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Installation:
     """The containers that get files, with their files. Those in ``absent`` do not exist yet: check mode only."""
 
@@ -108,15 +116,21 @@ class FileInstaller:
             self._put(made)
         return made.to_json()
 
-    def prepared(self) -> Installation:
-        """The files of the containers that have none: those that were never started, or whose PID 1 did not get them."""
+    def lacking(self) -> Lacking:
+        """The containers that have no files: those that were never started, or whose PID 1 did not get them."""
         live = self._live()
         self._refuse_stranger(live)
         here = self.plan.on(self.agent)
         found = run_all(lambda container: self._lacks_files(container, live), here, default_parallelism())
-        lacking = [container for container, lacks in zip(here, found) if lacks]
-        targets = run_all(lambda container: self._target(container, live), lacking, default_parallelism())
-        return self._made(targets, [container.hostname for container in here if container.id not in live])
+        listed = {container.hostname: live[container.id] for container, lacks in zip(here, found) if lacks}
+        return Lacking(listed, [container.hostname for container in here if container.id not in live])
+
+    def prepared(self, lacking: Lacking) -> Installation:
+        """The files of these containers."""
+        containers = [container for container in self.plan.on(self.agent) if container.hostname in lacking.listed]
+        live = {container.id: lacking.listed[container.hostname] for container in containers}
+        targets = run_all(lambda container: self._target(container, live), containers, default_parallelism())
+        return self._made(targets, lacking.absent)
 
     def _live(self) -> Dict[str, Json]:
         listed = self.engine.containers(self.plan.session.id)

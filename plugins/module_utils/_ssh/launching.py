@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from typing import Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
@@ -16,7 +19,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.networks i
 from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
 from ansible_collections.cluster.compute.plugins.module_utils._module import joined
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import (
+    FileInstaller,
+    Installation,
+    Lacking,
+)
 
 
 def created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) -> Json:
@@ -34,10 +41,26 @@ def created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) ->
 
 
 def started(launch: AgentContainers, bundle: Bundle | None) -> Json:
-    """Start the containers. With a bundle, PID 1 of each container that has no files gets them."""
+    """Start the containers. With a bundle, PID 1 of each container that has no files gets them.
+
+    The files are prepared while the first containers start, which takes the engine longer.
+    """
     if bundle is None:
         return launch.started().to_json()
-    installation = FileInstaller(launch.engine, launch.plan, launch.agent, bundle).prepared()
-    archives = installation.archives(writable_folders(launch.plan.session))
-    result, installed = replace(launch, archives=archives).started().to_json(), installation.to_json()
+    installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
+    lacking = installer.lacking()
+    with ThreadPoolExecutor(1) as pool:
+        prepared = pool.submit(_prepared, installer, lacking)
+        files = {name: partial(_file_of, prepared, name) for name in lacking.listed}
+        result = replace(launch, files=files).started().to_json()
+    installed = prepared.result()[0].to_json()
     return {**joined(result, installed), "installed": installed["installed"]}
+
+
+def _prepared(installer: FileInstaller, lacking: Lacking) -> Tuple[Installation, Mapping[str, bytes]]:
+    installation = installer.prepared(lacking)
+    return installation, installation.archives(writable_folders(installer.plan.session))
+
+
+def _file_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name: str) -> bytes:
+    return prepared.result()[1][name]
