@@ -97,9 +97,12 @@ duration:
   sample: 0.12
 """
 
+from typing import List
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_folders import (
+    read_only,
     remove_marks,
     unwritable,
     write_marks,
@@ -120,18 +123,30 @@ ARGUMENT_SPEC = {
 
 RULES = {"supports_check_mode": False}
 
+_READ_ONLY = (
+    "No container can write to %s: %s has mounted it read-only; mount it there for writing, or mount it with mode ro."
+)
+_REFUSED = "The session's user (uid %d) cannot write to %s on %s: set session_user to the uid of its owner, or mount it with mode ro."
+
 
 def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "absent":
         return {"changed": bool(remove_marks(params["folders"], params["token"]))}
     marks, changed = write_marks(params["folders"], params["token"], params["agent"])
-    warnings = [
-        "The session's user (uid %d) cannot write to %s on %s: set session_user to the uid of its owner, or mount it "
-        "with mode ro." % (params["uid"], folder, params["agent"])
-        for folder in unwritable(params["writable"], params["uid"], params["gid"], params["agent"])
-    ]
     named = {folder: {**mark, "agent": params["agent"]} for folder, mark in marks.items()}
-    return {"changed": changed, "marks": named, "warnings": warnings}
+    return {"changed": changed, "marks": named, "warnings": _warnings(params)}
+
+
+def _warnings(params: Json) -> List[str]:
+    """Why the session's user cannot write to folders that it mounts for writing."""
+    agent, uid = params["agent"], params["uid"]
+    fixed = read_only(params["writable"], agent)
+    others = [folder for folder in params["writable"] if folder not in fixed]
+    refused = unwritable(others, uid, params["gid"], agent)
+    return [
+        *[_READ_ONLY % (folder, agent) for folder in fixed],
+        *[_REFUSED % (uid, folder, agent) for folder in refused],
+    ]
 
 
 def main() -> None:

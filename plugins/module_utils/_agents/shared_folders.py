@@ -72,6 +72,11 @@ def remove_marks(folders: Sequence[str], token: str, seconds: float = PATIENCE) 
     return removed
 
 
+def read_only(folders: Sequence[str], agent: str, seconds: float = PATIENCE) -> List[str]:
+    """The folders that this host has mounted read-only: no container can write there, whatever its user."""
+    return [folder for folder in folders if _in_time(partial(_is_read_only, folder), folder, agent, seconds)]
+
+
 def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: float = PATIENCE) -> List[str]:
     """The folders in which this user cannot create files, by owner and mode; root squashing and ACLs are not considered."""
     refused = []
@@ -86,6 +91,10 @@ def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: 
         if not allowed:
             refused.append(folder)
     return refused
+
+
+def _is_read_only(folder: str) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def _permissions(folder: str) -> Tuple[int, int, int]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_folders import (
     find_marks,
+    read_only,
     remove_marks,
     unwritable,
     write_marks,
@@ -65,6 +67,12 @@ def test_a_folder_that_root_may_not_list_is_recognized_by_its_inode(
     entry = tmp_path.stat()
     assert marks == {folder: {"written": False, "inode": entry.st_ino, "changed": entry.st_mtime_ns}}
     assert not changed
+
+
+def test_a_folder_that_the_host_has_mounted_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = {str(tmp_path): os.ST_RDONLY | os.ST_NOSUID, "/": os.ST_NOSUID}
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags[path]))
+    assert read_only([str(tmp_path), "/"], "a1") == [str(tmp_path)]
 
 
 def test_a_folder_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
