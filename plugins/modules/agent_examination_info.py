@@ -207,6 +207,12 @@ report:
       description: Whether the host has an NFS client.
       returned: when the agent is reachable
       type: bool
+    silent_folders:
+      description: Folders of this host that containers of sessions mount and that do not answer, as those of a lost file server.
+      returned: when the agent is reachable
+      type: list
+      elements: str
+      sample: [/srv/data]
     mtu:
       description: The MTU of the network between the agents.
       returned: when the agent is reachable

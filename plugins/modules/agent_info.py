@@ -249,6 +249,11 @@ agent:
           description: The first label that cannot be read.
           type: str
           sample: cluster.compute.container.resources
+    silent_folders:
+      description: Folders of this host that containers of sessions mount and that do not answer, as those of a lost file server.
+      type: list
+      elements: str
+      sample: [/srv/data]
 duration:
   description: Seconds that the call took.
   returned: always
@@ -259,6 +264,7 @@ duration:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report
+from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
 
@@ -288,6 +294,7 @@ _IGNORED = "On %s the container %s is ignored, because its label %s cannot be re
 def work(params: Json, check_mode: bool) -> Json:
     agent = report(params)
     warnings = [_IGNORED % (agent["name"], each["engine_name"], each["label"]) for each in agent["ignored_containers"]]
+    warnings += [silence(folder, agent["name"]) for folder in agent["silent_folders"]]
     return {"agent": agent, **({"warnings": warnings} if warnings else {})}
 
 

@@ -185,6 +185,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
@@ -216,6 +217,7 @@ def work(params: Json, check_mode: bool) -> Json:
     apps = running([App.from_json(app) for app in params["apps"]])
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     observed = Apps(engine, params["session"], params["agent"])
+    check_mounts_answer([observed.main()], params["agent"])
     started = [app.name for app in apps]
     if params["state"] == "ready":
         return {"changed": False, "apps": [one.to_json() for one in observed.wait(started, params["deadline"])]}

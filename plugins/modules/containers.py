@@ -262,7 +262,7 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
     logs = LogRequest.from_options(params["logs"]) if params["logs"] else None
     removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
     result = removal.carry_out(check=check).to_json()
-    if not params["network"]:
+    if not params["network"] or result.get("failed"):
         return result
     networks, left = without_networks(engine, sessions, params["deadline"], check)
     removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]

@@ -59,6 +59,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "bridge_filter": True,
         "esp": True,
         "esp_reason": "taken",
+        "silent_folders": [],
         "clock": 0.0,
         "swarm": swarm(number),
     }

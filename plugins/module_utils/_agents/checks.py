@@ -187,6 +187,14 @@ def _nfs(report: Json, _required: Requirements) -> Verdict:
     )
 
 
+def _folders(report: Json, _required: Requirements) -> Verdict:
+    """The folders of this host that its sessions mount."""
+    silent = report["silent_folders"]
+    if not silent:
+        return OK, "those of its sessions answer", ""
+    return WARN, "no answer from %s" % ", ".join(silent), "check the file server, and mount the folder there again"
+
+
 def _mtu(report: Json, _required: Requirements) -> Verdict:
     return OK, "%d at %s" % (report["mtu"], report["address"]), ""
 
@@ -232,6 +240,7 @@ _ALONE: Tuple[Check, ...] = (
     ("gpus", _gpus),
     ("pool", _pool),
     ("nfs", _nfs),
+    ("folders", _folders),
 )
 _AMONG_OTHERS: Tuple[Check, ...] = (("mtu", _mtu), ("bridge filter", _bridge_filter), ("encryption", _esp))
 

@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import silent_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
@@ -93,6 +94,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
         "open_api": _open_api(info),
+        "silent_folders": sorted(silent_folders(engine.containers())),
         "nofile": limits.nofile,
         "memlock": limits.memlock,
         "networks": [subnet for network in networks for subnet in network["subnets"]],

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from typing import Any, Collection, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
+from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
@@ -30,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.apps impor
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import folders_of, silent_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
     engine_entry,
@@ -119,6 +121,7 @@ def _host_report(options: Json) -> Json:
         "names": [],
         "containers": [],
         "ignored_containers": [],
+        "silent_folders": [],
         "gpu_use": [],
     }
 
@@ -132,6 +135,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     gpus = all_gpus("nvidia" in (info.get("Runtimes") or {}))
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
+    silent = silent_folders(ours)
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         "capacity": overrides.capacity(info, gpus),
@@ -143,9 +147,10 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
-        "containers": _observed(engine, ours, options["measure"]),
+        "containers": observed(engine, ours, options["measure"], silent),
+        "ignored_containers": ignored_entries(everyone),
+        "silent_folders": sorted(silent),
     }
-    answers["ignored_containers"] = ignored_entries(everyone)
     if options["measure"]:
         answers["containers"] = _measured(engine, answers["containers"])
         answers["gpu_use"] = gpu_use() if gpus else []
@@ -153,10 +158,16 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     return {**answers, "mtu": mtu} if mtu else answers
 
 
-def _observed(engine: Engine, ours: Sequence[Json], has_time: bool) -> List[Json]:
-    """The containers of sessions, with the state of their command and of their apps."""
+def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Collection[str]) -> List[Json]:
+    """The containers of sessions, with the state of their command and of their apps.
+
+    No file is read of a container that mounts a folder of a lost file server: the engine would wait for it.
+    """
+    waiting = {listed["Id"]: sorted(folders_of(listed).intersection(silent)) for listed in ours}
 
     def complete(entry: Json) -> Json:
+        if waiting[entry["engine_id"]]:
+            return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
         return with_apps(engine, with_batch(engine, entry), has_time)
 
     return run_all(complete, _ranked(describe(engine, ours, default_parallelism())), default_parallelism())
@@ -174,12 +185,18 @@ def with_batch(engine: Engine, entry: Json) -> Json:
     if not entry["labels"].get(LABEL_BATCH):
         return entry
     try:
-        batch = read_state(engine, entry["engine_id"], entry["id"])
+        return {**entry, "batch": read_state(engine, entry["engine_id"], entry["id"])}
     except UnreachableError:
         raise
     except (ConflictError, EngineError) as error:
-        batch = {**parse_exit(None), "begun": True, "reason": error.message}
-    return {**entry, "batch": batch}
+        return unread(entry, error.message)
+
+
+def unread(entry: Json, reason: str) -> Json:
+    """The entry of a container whose files cannot be read."""
+    if not entry["labels"].get(LABEL_BATCH):
+        return entry
+    return {**entry, "batch": {**parse_exit(None), "begun": True, "reason": reason}}
 
 
 def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:

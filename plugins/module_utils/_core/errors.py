@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Any, Dict
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 
@@ -29,6 +29,10 @@ class ComputeError(Exception):
     def to_json(self) -> Dict[str, str]:
         """The ``failure`` of a result: for playbooks that react to an error."""
         return {"code": self.code, "message": self.message, "where": self.where}
+
+    def to_result(self) -> Dict[str, Any]:
+        """The failed result of a module that also says what it has done."""
+        return {"failed": True, "msg": self.message, "failure": self.to_json()}
 
 
 class InputError(ComputeError):

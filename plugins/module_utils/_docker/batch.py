@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
 
 _FIRST_PAUSE = 0.2
 # Seconds in which PID 1 takes another command. It looks for one twice a second.
@@ -82,6 +83,7 @@ class Batch:
         So a repair starts a command again that ended with main1, and never a command that has an exit code, unless main1 has
         another command than the plan: then that of the plan is run, after the other has ended.
         """
+        check_mounts_answer(self._listed().values(), self.agent)
         main = self._main()["Id"]
         status = self.status()
         is_next = self._is_next(main)
@@ -140,6 +142,7 @@ class Batch:
 
     def wait(self, seconds: float) -> Json:
         """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
+        check_mounts_answer(self._listed().values(), self.agent)
         status: Json = {}
 
         def has_ended() -> bool:

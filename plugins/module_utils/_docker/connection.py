@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Sequence, TypeVar
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.calls import timed
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
@@ -22,6 +23,9 @@ _LATE = "timed out"
 # A manager with Engine 23 or newer asks the Swarm for a volume that it does not have, and a leader with an older engine knows no
 # volumes of a Swarm: https://github.com/moby/moby/blob/v23.0.0/api/server/router/volume/volume_routes.go
 _UNKNOWN_TO_LEADER = re.compile(r"unknown method \w*Volumes? for service docker\.swarmkit\.v1\.Control")
+
+
+Self = TypeVar("Self", bound="Connection")
 
 
 class AbsentError(EngineError):
@@ -55,6 +59,12 @@ class Connection:
         self._version = "auto"
         self._idle: List[Any] = []
         self._lock = threading.Lock()
+
+    def hasty(self: Self, seconds: int) -> Self:
+        """A connection to the same engine, each request of which takes at most so many seconds."""
+        made = copy.copy(self)
+        made._timeout, made._idle, made._lock = min(seconds, self._timeout), [], threading.Lock()
+        return made
 
     def _or_none(self, call: Any, *arguments: Any, **options: Any) -> Any:
         """The call's answer, or None if the engine has no such object."""

@@ -21,6 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import STOP_MARGIN
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name
 
+# Containers that are killed at the same time, where each may take as long as a request.
+_MOST_AT_ONCE = 64
 ACTIVE = frozenset({"running", "restarting", "paused"})
 
 
@@ -51,13 +53,9 @@ def end_programs(engine: Engine, listed: Sequence[Json], parallelism: int, grace
     map_bounded(lambda container: _terminate(engine, container), running, parallelism, keep_going=True)
     seconds = max(grace_of(container) + STOP_MARGIN for container in running) if grace is None else grace
 
-    sessions = {container["Labels"][LABEL_SESSION] for container in running}
-
     def is_over() -> bool:
         nonlocal running
-        listed = engine.containers(session=sessions.copy().pop() if len(sessions) == 1 else "")
-        now = {container["Id"]: container for container in listed}
-        running = active([now[container["Id"]] for container in running if container["Id"] in now])
+        running = _still_active(engine, running)
         return not running
 
     # Pauses of a twentieth of the time so far: a removal begins soon after the last end, and a long grace takes few requests.
@@ -70,6 +68,26 @@ def kill_all(engine: Engine, listed: Sequence[Json], parallelism: int) -> None:
     run_all(
         lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, keep_going=True
     )
+
+
+def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
+    """Kill these containers, and return those that still run: the kernel does not end a program that waits for a lost file server.
+
+    The engine answers a request for such a container late or never, so none of them waits for another.
+    """
+    if not listed:
+        return []
+    parallelism = min(len(listed), _MOST_AT_ONCE)
+    map_bounded(lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, True)
+    return _still_active(engine, listed)
+
+
+def _still_active(engine: Engine, running: Sequence[Json]) -> List[Json]:
+    """Those of the containers that programs may run in now; one request."""
+    sessions = {container["Labels"][LABEL_SESSION] for container in running}
+    listed = engine.containers(session=sessions.pop() if len(sessions) == 1 else "")
+    now = {container["Id"]: container for container in listed}
+    return active([now[container["Id"]] for container in running if container["Id"] in now])
 
 
 def _terminate(engine: Engine, container: Json) -> None:

@@ -13,6 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Session
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import ContainerChanges
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name
 
@@ -39,6 +40,7 @@ def apply_limits(
     check: bool,
 ) -> None:
     """Write the limits into those of the containers that run and have others."""
+    check_mounts_answer(listed, engine.agent)
     wanted = limits_text(session).encode()
 
     def differs(container: Json) -> bool:

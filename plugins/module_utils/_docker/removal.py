@@ -15,12 +15,23 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     ComputeError,
     ConflictError,
     EngineError,
+    StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import active, end_programs, kill_all
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import (
+    folders_of,
+    silent_folders,
+    waiting_programs,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import (
+    active,
+    end_programs,
+    kill_all,
+    survivors,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
 from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import (
     goes_with_container,
@@ -30,6 +41,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 
 Value = TypeVar("Value")
 
+# Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
+_HASTE = 30
 # States of a container that the engine is removing and never starts again.
 GOING = frozenset({"dead", "removing"})
 
@@ -44,6 +57,8 @@ class ContainerChanges:
     after: Dict[str, str] = field(default_factory=dict)
     left: List[str] = field(default_factory=list)
     logs: List[Json] | None = None
+    # What has stayed, and why. The rest of the outcome is kept with it.
+    failure: StateError | None = None
 
     def act(self, name: str, action: str, state: str) -> None:
         self.actions.append({"name": name, "action": action})
@@ -58,6 +73,7 @@ class ContainerChanges:
             "left": self.left,
             **({} if self.logs is None else {"logs": self.logs}),
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
+            **({} if self.failure is None else self.failure.to_result()),
         }
 
 
@@ -180,24 +196,39 @@ class Removal:
         volumes: List[str] = []
         if self.sessions and len(listed) == len(everything):
             volumes, outcome.left = ended_volumes(self.engine, self.sessions, listed)
-        if not check:
-            self._remove(listed, volumes, outcome)
+        waiting = [] if check else self._remove(listed, volumes, outcome)
         for container in listed:
-            outcome.before[engine_name(container)] = state_of(container)
-            outcome.act(engine_name(container), "removed", "absent")
-        for name in volumes:
+            outcome.before[engine_name(container)] = outcome.after[engine_name(container)] = state_of(container)
+            if container not in waiting:
+                outcome.act(engine_name(container), "removed", "absent")
+        for name in volumes if not waiting else ():
             if name not in outcome.left:
                 outcome.act(name, "volume removed", "absent")
         return outcome
 
-    def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> None:
-        running = end_programs(self.engine, listed, self.parallelism)
+    def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
+        """Remove what can be removed, and return the containers in which programs wait for a lost file server."""
+        silent = silent_folders(listed)
+        engine = self.engine.hasty(_HASTE) if silent else self.engine
+        running = end_programs(engine, listed, self.parallelism)
+        waiting: List[Json] = []
+        if silent:
+            waiting = [container for container in survivors(engine, running) if folders_of(container) & silent]
+        elif self.logs is not None:
+            kill_all(engine, running, self.parallelism)
         if self.logs is not None:
-            kill_all(self.engine, running, self.parallelism)
-            outcome.logs = read_logs(self.engine, self.logs)
+            outcome.logs = read_logs(engine, self.logs)
+        kept = {container["Id"] for container in waiting}
         deadline = deadline_in(self.seconds)
-        remove_containers(self.engine, listed, self.parallelism, deadline)
-        outcome.left = outcome.left + remove_volumes(self.engine, volumes, deadline)
+        going = [container for container in listed if container["Id"] not in kept]
+        remove_containers(engine, going, self.parallelism, deadline)
+        if waiting:
+            names = sorted(engine_name(container) for container in waiting)
+            lost = {folder for container in waiting for folder in folders_of(container)} & silent
+            outcome.failure = StateError(waiting_programs(names, lost, engine.agent), engine.agent)
+            return [container for container in listed if container["Id"] in kept]
+        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
+        return []
 
 
 def stopped(

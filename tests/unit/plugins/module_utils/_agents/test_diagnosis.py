@@ -78,6 +78,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
+    "folders": ({"silent_folders": ["/srv/a", "/srv/b"]}, WARN, "no answer from /srv/a, /srv/b", "check the file server"),
     "bridge filter": ({"bridge_filter": False}, WARN, "iptables does not see bridged packets: containers of different sessions", "load the module br_netfilter"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
     "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),
@@ -188,7 +189,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 16 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 17 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

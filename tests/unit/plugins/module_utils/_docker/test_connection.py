@@ -47,3 +47,21 @@ def test_a_volume_that_no_engine_has_is_absent(error: Exception, monkeypatch: py
 def test_another_error_of_the_engine_is_one(sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match="The engine of agent2 could not inspect volume data: %s" % sentence[:13]):
         engine(monkeypatch, server_error(sentence)).volume("data")
+
+
+def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def client(**options: Any) -> Any:
+        made.append(options["timeout"])
+        return SimpleNamespace(api_version="1.45", info=dict)
+
+    monkeypatch.setattr(docker, "APIClient", client)
+    patient = Engine("unix:///nowhere", 60, "agent2")
+    patient.info()
+    hasty = patient.hasty(30)
+    hasty.info()
+    patient.info()
+    assert (made, hasty.agent) == ([60, 30], "agent2")
+    Engine("unix:///nowhere", 5).hasty(30).info()
+    assert made[-1] == 5
