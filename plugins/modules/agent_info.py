@@ -13,29 +13,24 @@ description:
   - An engine that does not answer is a report with C(reachable=false) and a reason; the module does not fail.
 options:
   name:
-    description:
-      - The agent's name in the inventory.
+    description: The agent's name in the inventory.
     type: str
     required: true
   image:
-    description:
-      - An image to look for on the engine.
+    description: An image to look for on the engine.
     type: str
     default: ""
   paths:
-    description:
-      - Folders and files to look for on the host.
+    description: Folders and files to look for on the host.
     type: list
     elements: str
     default: []
   measure:
-    description:
-      - Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
+    description: Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
     type: bool
     default: false
   runtime_edition:
-    description:
-      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+    description: The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
     type: str
     default: ''
 extends_documentation_fragment:
@@ -253,7 +248,6 @@ agent:
       description: Folders of this host that containers of sessions mount and that do not answer, as those of a lost file server.
       type: list
       elements: str
-      sample: [/srv/data]
 duration:
   description: Seconds that the call took.
   returned: always

@@ -15,6 +15,7 @@ from typing import Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import present
 from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
 from ansible_collections.cluster.compute.plugins.module_utils._module import joined
@@ -47,6 +48,8 @@ def started(launch: AgentContainers, bundle: Bundle | None) -> Json:
     """
     if bundle is None:
         return launch.started().to_json()
+    # The engine reads files of the containers, for which it needs the folders that they mount.
+    check_folders_answer(launch.plan.session, launch.agent)
     installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
     lacking = installer.lacking()
     with ThreadPoolExecutor(1) as pool:
