@@ -252,13 +252,11 @@ duration:
   description: Seconds that the call took.
   returned: always
   type: float
-  sample: 0.08
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report
-from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
+from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report, warnings_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
 
@@ -282,13 +280,10 @@ ARGUMENT_SPEC = {
 
 RULES = {"supports_check_mode": True}
 
-_IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
-
 
 def work(params: Json, check_mode: bool) -> Json:
     agent = report(params)
-    warnings = [_IGNORED % (agent["name"], each["engine_name"], each["label"]) for each in agent["ignored_containers"]]
-    warnings += [silence(folder, agent["name"]) for folder in agent["silent_folders"]]
+    warnings = warnings_of(agent)
     return {"agent": agent, **({"warnings": warnings} if warnings else {})}
 
 

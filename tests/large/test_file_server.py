@@ -166,6 +166,11 @@ def test_a_pass_over_the_queue_with_a_lost_server_goes_on(agents: Agents, left: 
     assert "does not answer at" not in passed.text
 
 
+def test_logs_need_no_server(agents: Agents, left: Session) -> None:
+    shown = agents.play("session_logs", session_name=left.name).check()
+    assert all(host in shown.text for host in ("main1", "sub1")), shown.text
+
+
 def test_a_change_of_the_apps_with_a_lost_server_ends_with_one_sentence(agents: Agents, left: Session) -> None:
     app = {"name": "web", "port": 8000, "command": "sleep 600"}
     refused = agents.play("session_apps", session_name=left.name, session_apps=[app])

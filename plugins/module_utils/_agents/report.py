@@ -45,6 +45,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
+_IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
+
 
 @dataclass(frozen=True)
 class Overrides:
@@ -91,6 +93,15 @@ def report(options: Json) -> Json:
         return {**found, **_engine_report(engine, options, overrides)}
     except (EngineError, LibraryError) as error:
         return {**found, "reachable": False, "reason": error.message, "may_return": isinstance(error, LateError)}
+
+
+def warnings_of(found: Json) -> List[str]:
+    """What a report leaves out, for people."""
+    name = found["name"]
+    return [
+        *[_IGNORED % (name, each["engine_name"], each["label"]) for each in found["ignored_containers"]],
+        *[silence(folder, name) for folder in found["silent_folders"]],
+    ]
 
 
 def _host_report(options: Json) -> Json:
