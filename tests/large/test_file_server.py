@@ -233,6 +233,7 @@ def test_an_end_names_the_containers_that_wait_for_a_lost_server_and_another_end
     assert ended.code == 2
     assert re.search(WAITS, ended.message), ended.text
     assert not any("main1" in one for held in agents.held().values() for one in held)
+    assert re.search(WAITS, words(agents.terminate("wait").check()))
     stopped.go_on()
     agents.terminate("wait").check()
     assert agents.held() == before
