@@ -263,7 +263,7 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
     removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
     result = removal.carry_out(check=check).to_json()
     if result.get("failed"):
-        # Leftovers of an ended session, whose logs nobody reads, fail no command: a warning names what stays.
+        # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
         return {**result, **({} if logs else {"warnings": [result["msg"]]})}
     if not params["network"]:
         return result
