@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, with_part
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building
 from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import joint_result
 from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
@@ -66,8 +67,11 @@ class ActionModule(ComputeAction):
             network = {"network": agent == network_agent} if network_agent else {}
             return with_part({**args, **network, "agent": agent, **own_options(agent)})
 
+        # The state that the next step of a launch records. A module that runs in this process needs no archive.
+        coming = ["session"] if args.get("state", "started") == "started" and not self.is_here(task_vars) else []
         hosts = OtherHosts(self, task_vars)
         try:
-            return joint_result(hosts.results(agents, "containers", options))
+            with building(self, coming, task_vars):
+                return joint_result(hosts.results(agents, "containers", options))
         finally:
             hosts.close()
