@@ -25,18 +25,18 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Create the containers of this agent, with SSH
+- name: Create the containers of this agent
   cluster.compute.containers:
     state: created
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
-    install_ssh: true
 
-- name: Start the containers of this agent
+- name: Start the containers of this agent, with SSH
   cluster.compute.containers:
     state: started
     agent: "{{ inventory_hostname }}"
     plan: "{{ scheduled.plan }}"
+    install_ssh: true
 
 - name: Start the containers of all agents
   cluster.compute.containers:

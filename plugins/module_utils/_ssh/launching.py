@@ -54,7 +54,7 @@ def started(launch: AgentContainers, bundle: Bundle | None) -> Json:
     lacking = installer.lacking()
     with ThreadPoolExecutor(1) as pool:
         prepared = pool.submit(_prepared, installer, lacking)
-        files = {name: partial(_file_of, prepared, name) for name in lacking.listed}
+        files = {name: partial(_archive_of, prepared, name) for name in lacking.listed}
         result = replace(launch, files=files).started().to_json()
     installed = prepared.result()[0].to_json()
     return {**joined(result, installed), "installed": installed["installed"]}
@@ -65,5 +65,5 @@ def _prepared(installer: FileInstaller, lacking: Lacking) -> Tuple[Installation,
     return installation, installation.archives(writable_folders(installer.plan.session))
 
 
-def _file_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name: str) -> bytes:
+def _archive_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name: str) -> bytes:
     return prepared.result()[1][name]
