@@ -11,9 +11,9 @@ ansible-playbook ends. This takes 0.2 seconds for each module of a launch.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager, suppress
-from threading import Thread
 from typing import Iterator, Sequence
 
 from ansible.plugins.action import ActionBase
@@ -23,24 +23,33 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 
 @contextmanager
 def building(action: ActionBase, names: Sequence[str], task_vars: Json) -> Iterator[None]:
-    """Build these modules during the block. What fails here fails again, with its reason, when the module is needed."""
+    """Build these modules during the block. What fails here fails again, with its reason, when the module is needed.
+
+    A process of its own does it: Python 3.11 cannot parse code in two threads at once
+    (https://github.com/python/cpython/issues/106905).
+    """
     if not names:
         yield
         return
-    # With a known interpreter, Ansible does not look for one on the host. It is no part of what is kept.
-    known = {**task_vars, "ansible_python_interpreter": sys.executable}
-
-    def build() -> None:
-        for name in names:
-            with suppress(Exception):
-                action._configure_module("cluster.compute." + name, {}, known)
-
-    thread = Thread(target=build, daemon=True)
-    thread.start()
+    child = os.fork()
+    if not child:
+        try:
+            _build(action, names, task_vars)
+        finally:
+            os._exit(0)
     try:
         yield
     finally:
-        thread.join()
+        with suppress(ChildProcessError):
+            os.waitpid(child, 0)
+
+
+def _build(action: ActionBase, names: Sequence[str], task_vars: Json) -> None:
+    # With a known interpreter, Ansible does not look for one on the host. It is no part of what is kept.
+    known = {**task_vars, "ansible_python_interpreter": sys.executable}
+    for name in names:
+        with suppress(Exception):
+            action._configure_module("cluster.compute." + name, {}, known)
 
 
 def share(names: Sequence[str], task_vars: Json) -> Sequence[str]:

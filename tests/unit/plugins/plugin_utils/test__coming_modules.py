@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-import threading
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,40 +15,39 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules im
 
 
 class Action:
-    """The part of an action plugin that builds a module."""
+    """The part of an action plugin that builds a module: it leaves a file of the module's name, with the interpreter."""
 
-    def __init__(self, error: Exception | None = None) -> None:
-        self.built: list[tuple[str, Any]] = []
+    def __init__(self, folder: Path, error: Exception | None = None) -> None:
+        self._folder = folder
         self._error = error
-        self.has_begun = threading.Event()
 
     def _configure_module(self, name: str, args: Any, task_vars: Any) -> None:
-        self.built.append((name, task_vars["ansible_python_interpreter"]))
-        self.has_begun.set()
+        (self._folder / name).write_text(task_vars["ansible_python_interpreter"])
         if self._error:
             raise self._error
 
 
-def test_modules_are_built_during_the_block_without_a_search_for_an_interpreter() -> None:
-    action = Action()
-    with building(action, ["schedule", "containers"], {"ansible_python_interpreter": "auto"}):  # type: ignore[arg-type]
-        assert action.has_begun.wait(10)
-    assert [name for name, _python in action.built] == ["cluster.compute.schedule", "cluster.compute.containers"]
-    assert "auto" not in [python for _name, python in action.built]
+def built(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_a_module_that_cannot_be_built_does_not_fail_the_task_that_waits() -> None:
-    action = Action(OSError("no space left"))
-    with building(action, ["schedule", "containers"], {}):  # type: ignore[arg-type]
+def test_modules_are_built_by_another_process_without_a_search_for_an_interpreter(tmp_path: Path) -> None:
+    with building(Action(tmp_path), ["schedule", "containers"], {"ansible_python_interpreter": "auto"}):  # type: ignore[arg-type]
         pass
-    assert len(action.built) == 2
+    known = ["cluster.compute.schedule", "cluster.compute.containers"]
+    assert built(tmp_path) == dict.fromkeys(known, sys.executable)
 
 
-def test_an_error_of_the_block_is_raised_and_nothing_is_built_without_names() -> None:
-    action = Action()
-    with pytest.raises(ValueError, match="lost"), building(action, [], {}):  # type: ignore[arg-type]
+def test_a_module_that_cannot_be_built_does_not_fail_the_task_that_waits(tmp_path: Path) -> None:
+    with building(Action(tmp_path, OSError("no space left")), ["schedule", "containers"], {}):  # type: ignore[arg-type]
+        pass
+    assert len(built(tmp_path)) == 2
+
+
+def test_an_error_of_the_block_is_raised_and_nothing_is_built_without_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="lost"), building(Action(tmp_path), [], {}):  # type: ignore[arg-type]
         raise ValueError("lost")
-    assert action.built == []
+    assert built(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
