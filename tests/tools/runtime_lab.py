@@ -165,6 +165,7 @@ class Lab:
             hostname=hostname,
             entrypoint=["%s/bin/init" % RUNTIME],
             user="0:0",
+            environment={"BACKENDAI_KERNEL_ID": IDENTITY},
             network=self.network.name,
             mounts=[Mount(RUNTIME, find_volume(self.engine.api), type="volume", read_only=True)],
             **limits,
@@ -175,6 +176,7 @@ class Lab:
         folder = self.files(hostname, "/bin/bash" if image == REFERENCE else "%s/bin/sh" % RUNTIME)
         for name, content in {"container": IDENTITY + "\n", **(scripts or {})}.items():
             folder.add("etc/cluster-compute/%s" % name, content, 0o755)
+        folder.add(STATE + "/.installed", "")
         container.put_archive("/", folder.bytes())
         container.start()
         return container
