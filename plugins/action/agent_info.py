@@ -10,6 +10,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import lacks
+from ansible_collections.cluster.compute.plugins.modules.agent_info import ARGUMENT_SPEC
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building, share
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import lost_report
@@ -22,6 +23,7 @@ class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
+        self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         result = self._result(args, task_vars)
         return {**result, "lacks": lacks(result), "options": args}
 

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cluster.compute.plugins.action import (
     agent_diagnosis,
     agent_examination_info,
+    agent_info,
     agent_settings,
     port_listener,
     port_probe,
@@ -55,6 +56,12 @@ def play(active: list[str] | None = None, **variables: dict[str, Any]) -> Json:
 def test_results_of_hosts_leaves_out_hosts_without_the_variable() -> None:
     task_vars = play(found={"a1": {"x": 1}, "a3": "no result"})
     assert ComputeAction.results_of_hosts(None, "found", task_vars) == {"a1": {"x": 1}}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("options", "sentence"), [({}, "name"), ({"name": "a1", "nonsense": 3}, "nonsense")])
+def test_a_wrong_option_is_no_lost_agent(options: Json, sentence: str) -> None:
+    with pytest.raises(AnsibleError, match=sentence):
+        act(agent_info.ActionModule, options, {}, {"failed": True, "msg": "the module refuses its options"})
 
 
 def member(number: int, **changes: Any) -> Json:
