@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import docker
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
 
 LABEL = "cluster.compute.session"
+PATIENCE = 30  # seconds for a removal that the engine refuses
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,10 @@ class OwnObjects:
 
     @staticmethod
     def _remove(remove: Callable[..., Any], name: str, **options: Any) -> None:
-        """Remove an object; a missing object is no error."""
+        """Remove an object; a missing object is no error. An engine refuses for a moment to remove what is in use."""
         with suppress(NotFound):
-            remove(name, **options)
+            retry_until(lambda: remove(name, **options), _is_refusal, deadline_in(PATIENCE))
+
+
+def _is_refusal(error: Exception) -> bool:
+    return isinstance(error, APIError) and not isinstance(error, NotFound)

@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import read_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import describe
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import folders_of, silent_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
@@ -181,7 +181,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
             return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
         return with_apps(engine, with_batch(engine, entry), has_time)
 
-    return run_all(complete, _ranked(describe(engine, ours, default_parallelism())), default_parallelism())
+    return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
 
 
 def _measured(engine: Engine, entries: List[Json]) -> List[Json]:

@@ -28,10 +28,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
     error_of,
     first_error,
     map_bounded,
-    run_all,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
@@ -52,8 +52,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     claims,
-    container_entry,
-    engine_name,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import RUNNING, Starting
@@ -150,7 +148,7 @@ class AgentContainers:
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
         """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
         known = [listed.get(container.id) or self._planned(container) for container in self.mine]
-        return describe(self.engine, known, self.parallelism)
+        return container_entries(self.engine, known, self.parallelism)
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}
@@ -237,17 +235,6 @@ def required_action(container: Container, listed: Json | None, launch: str, agen
         )
         raise StateError(message % (container.hostname, agent), agent)
     return ""
-
-
-def describe(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
-    """Report entries. Only stopped containers are inspected, for how they have ended."""
-
-    def entry(container: Json) -> Json:
-        has_ended = container["State"] not in ("created", "planned", "running")
-        inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None
-        return container_entry(container, inspected)
-
-    return run_all(entry, listed, parallelism)
 
 
 def _is_ours(inspected: Json, plan: Plan) -> bool:

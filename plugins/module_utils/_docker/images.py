@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
@@ -26,7 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.image_refe
     split,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import Listener, counted
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import architecture, image_entry
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+    architecture,
+    content_of,
+    image_entry,
+)
 
 # Seconds in which a registry must return an image's digest; after that it counts as not answering.
 REGISTRY_TIMEOUT = 10
@@ -119,14 +123,6 @@ def describe(engine: Engine, name: str, reason: str = "") -> Json:
         "free": free_space(engine),
         "reason": reason,
     }
-
-
-def content_of(image: Json) -> str:
-    """A digest of an image's layers and configuration: equal on engines that compute different IDs for the same image."""
-    layers = (image.get("RootFS") or {}).get("Layers") or []
-    config = image.get("Config") or {}
-    kept = {key: config.get(key) for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
-    return digest([layers, kept]) if layers else ""
 
 
 def free_space(engine: Engine) -> int:

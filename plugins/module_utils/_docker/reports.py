@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RELAY_ROLE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
@@ -187,3 +187,11 @@ def _document(text: str | None, otherwise: Any) -> Any:
         return json.loads(text or "")
     except ValueError:
         return otherwise
+
+
+def content_of(image: Json) -> str:
+    """A digest of an image's layers and configuration: equal on engines that compute different IDs for the same image."""
+    layers = (image.get("RootFS") or {}).get("Layers") or []
+    config = image.get("Config") or {}
+    kept = {key: config.get(key) for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
+    return digest([layers, kept]) if layers else ""

@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import content_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import content_of
 
 COMPLETE = "-complete"
 _FILLER = "-fill"

@@ -16,9 +16,9 @@ from engine_lab import Shape
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import (
     AgentContainers,
-    describe,
     required_action,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
@@ -130,7 +130,7 @@ def test_how_one_ended_is_asked_for() -> None:
     engine = Counting({"ExitCode": 137, "OOMKilled": True})
     engine.states = dict.fromkeys(engine.states, "running")
     engine.states[PLAN.containers[1].id] = "exited"
-    entries = describe(engine, engine.containers(), 2)
+    entries = container_entries(engine, engine.containers(), 2)
     assert [(one["state"], one["oom_killed"]) for one in entries] == [
         ("running", False),
         ("exited", True),
