@@ -159,13 +159,14 @@ class Lab:
 
     def start(self, hostname: str, image: str, scripts: dict[str, str] | None = None, **limits: Any) -> Container:
         """A container that is created, gets its files, and is started, as those of sessions."""
+        environment = {"BACKENDAI_KERNEL_ID": IDENTITY, **limits.pop("environment", {})}
         container = self.engine.containers.create(
             image,
             name="%s%s" % (PREFIX, uuid.uuid4().hex),
             hostname=hostname,
             entrypoint=["%s/bin/init" % RUNTIME],
             user="0:0",
-            environment={"BACKENDAI_KERNEL_ID": IDENTITY},
+            environment=environment,
             network=self.network.name,
             mounts=[Mount(RUNTIME, find_volume(self.engine.api), type="volume", read_only=True)],
             **limits,
