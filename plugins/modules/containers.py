@@ -269,7 +269,8 @@ def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json
         return result
     networks, left = without_networks(engine, sessions, params["deadline"], check)
     removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
-    return {**joined(result, networks), "actions": [*result["actions"], *removed], "left_networks": left}
+    more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
+    return {**joined(result, networks), **more}
 
 
 def _bundle(params: Json) -> Bundle | None:

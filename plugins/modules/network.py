@@ -87,8 +87,10 @@ removed:
   sample: []
 left:
   description:
-    - The names of overlay networks that the manager keeps, because a lost agent has containers on them.
-    - They can be removed after that agent answers again, or is removed from the Swarm's list of nodes.
+    - The names of overlay networks that the manager keeps, because a lost agent has containers on them. They can be removed after that
+      agent answers again, or is removed from the Swarm's list of nodes.
+    - The names of networks that the engine keeps although it lists nothing on them, because it has miscounted their endpoints. They
+      can be removed after the engine is started again (U(https://github.com/moby/moby/issues/42119)).
   returned: for O(state=absent)
   type: list
   elements: str

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
@@ -21,18 +23,21 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Network,
     Plan,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     MTU_OPTION,
     network_body,
     network_options,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import is_refusal
 
 HELD = "in use by task"
+ENDPOINTS = "active endpoints"
 # Seconds for the removal of a network together with its containers, whose last endpoints are leaving.
 LEAVING = 10
+# Seconds for which an engine may refuse the removal of a network on which it lists nothing: it counts a container after that has left.
+COUNTING = 5
 
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
@@ -63,13 +68,15 @@ def absent(
         among = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
     ours = [network for network in among if session_of(network) in sessions]
     removable = _removable(engine, ours)
-    left = [] if check else [network["Name"] for network in removable if not _remove(engine, network, deadline)]
+    removals = [] if check else [_NetworkRemoval(engine, network, deadline) for network in removable]
+    left = [removal.name for removal in removals if not removal.carry_out()]
     names = [network["Name"] for network in removable if network["Name"] not in left]
     return {
         "changed": bool(names),
         "network": {},
         "removed": names,
         "left": left,
+        "warnings": [removal.warning() for removal in removals if removal.is_miscounted],
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
 
@@ -86,7 +93,10 @@ def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, ch
     try:
         return absent(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
     except ComputeError:
-        return {"changed": False, "removed": [], "diff": []}, [*left, *[network["Name"] for network in own]]
+        return {"changed": False, "removed": [], "diff": [], "warnings": []}, [
+            *left,
+            *[network["Name"] for network in own],
+        ]
 
 
 def is_shared(network: Json) -> bool:
@@ -162,14 +172,56 @@ def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     return networks
 
 
-def _remove(engine: Engine, network: Json, deadline: float) -> bool:
-    """Whether the network is removed. A manager keeps an overlay while a lost agent has containers on it."""
-    try:
-        persist(lambda: engine.remove_network(network["Id"], network["Name"]), deadline)
-    except ConflictError as error:
-        raise StateError(error.message, error.where) from error
-    except EngineError as error:
-        if not is_shared(network) or HELD not in error.message:
-            raise
-        return False
-    return True
+@dataclass
+class _NetworkRemoval:
+    """The removal of one network, which the engine may refuse while its last endpoints leave."""
+
+    engine: Engine
+    network: Json
+    deadline: float
+    is_miscounted: bool = False
+    empty_since: float | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.network["Name"])
+
+    def carry_out(self) -> bool:
+        """Whether the network is removed. A manager keeps an overlay while a lost agent has containers on it.
+
+        An engine that has miscounted the endpoints of a network keeps it until the engine is started again
+        (https://github.com/moby/moby/issues/42119).
+        """
+        try:
+            retry_until(self._remove, self._may_pass, self.deadline)
+        except (ConflictError, EngineError) as error:
+            if self.is_miscounted or (is_shared(self.network) and HELD in error.message):
+                return False
+            if isinstance(error, EngineError):
+                raise
+            raise StateError(error.message, error.where) from error
+        return True
+
+    def warning(self) -> str:
+        """Why a network stays that has no containers, and when it will go."""
+        message = (
+            "%s: the engine keeps network %s, on which it lists no container: it has miscounted them. "
+            "The first launch or end after a start of that engine removes it."
+        )
+        return message % (self.engine.agent or "This host", self.name)
+
+    def _remove(self) -> None:
+        self.engine.remove_network(self.network["Id"], self.name)
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether the engine may remove the network soon."""
+        if not is_refusal(error):
+            return False
+        found = self.engine.network(self.network["Id"]) if ENDPOINTS in str(error) else None
+        if found is None or found.get("Containers"):
+            self.empty_since = None
+            return True
+        now = time.monotonic()
+        self.empty_since = self.empty_since or now
+        self.is_miscounted = now - self.empty_since >= COUNTING
+        return not self.is_miscounted

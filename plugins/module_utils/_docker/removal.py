@@ -83,10 +83,11 @@ def persist(call: Callable[[], Value], deadline: float) -> Value:
     An engine refuses for a moment to remove what is in use: a container that it already removes, a network whose last
     endpoint is leaving (https://github.com/moby/moby/issues/27754, https://github.com/moby/moby/issues/32634).
     """
-    return retry_until(call, _is_refusal, deadline)
+    return retry_until(call, is_refusal, deadline)
 
 
-def _is_refusal(error: Exception) -> bool:
+def is_refusal(error: Exception) -> bool:
+    """Whether an engine that answers has refused a request."""
     return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, UnreachableError)
 
 
