@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import lacks
 from ansible_collections.cluster.compute.plugins.modules.agent_info import ARGUMENT_SPEC
@@ -23,7 +25,9 @@ class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        wrong = ArgumentSpecValidator(ARGUMENT_SPEC).validate(args).error_messages
+        if wrong:
+            raise ComputeError("Options of agent_info: %s" % wrong[0])
         result = self._result(args, task_vars)
         return {**result, "lacks": lacks(result), "options": args}
 

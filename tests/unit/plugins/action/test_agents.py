@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cluster.compute.plugins.action import (
     agent_diagnosis,
@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.action import (
     reference_image_plan,
     swarm_plan,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
@@ -60,7 +60,7 @@ def test_results_of_hosts_leaves_out_hosts_without_the_variable() -> None:
 
 @pytest.mark.parametrize(("options", "sentence"), [({}, "name"), ({"name": "a1", "nonsense": 3}, "nonsense")])
 def test_a_wrong_option_is_no_lost_agent(options: Json, sentence: str) -> None:
-    with pytest.raises(AnsibleError, match=sentence):
+    with pytest.raises(ComputeError, match=sentence):
         act(agent_info.ActionModule, options, {}, {"failed": True, "msg": "the module refuses its options"})
 
 
