@@ -16,20 +16,18 @@ from machine_lab import NAME, Machine
 
 SMALL = {"session_cpus": 0.5, "session_memory": "64m", "session_shm": "16m", "session_cluster_size": 2}
 SERVER = """
+set -e
 mkdir -p /srv/nas /mnt/nas
 chown 1000:1000 /srv/nas
-echo '/srv/nas *(rw,sync,no_subtree_check,root_squash,fsid=0)' >/etc/exports
+echo '/srv/nas 127.0.0.1(rw,sync,no_subtree_check,root_squash,fsid=0)' >/etc/exports
 systemctl start nfs-server
+exportfs -ra
 mount -t nfs4 127.0.0.1:/ /mnt/nas
 echo from-the-server >/srv/nas/greeting
 """
+OPTIONS = {"type": "nfs", "o": "addr=127.0.0.1,rw,nfsvers=4", "device": ":/"}
 MOUNTS = [
-    {
-        "type": "volume",
-        "source": "nas",
-        "target": "/data",
-        "options": {"type": "nfs", "o": "addr=127.0.0.1,nfsvers=4", "device": ":/"},
-    },
+    {"type": "volume", "source": "nas", "target": "/data", "options": OPTIONS},
     {"source": "/mnt/nas", "target": "/nas"},
 ]
 

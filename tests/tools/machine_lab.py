@@ -76,7 +76,11 @@ class Machine:
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {public}")
         wanted = root / "etc/systemd/system/multi-user.target.wants"
         (wanted / "systemd-networkd.service").symlink_to("/lib/systemd/system/systemd-networkd.service")
-        files = {"hostname": NAME, "hosts": f"127.0.0.1 localhost {NAME}\n", "systemd/network/10.network": NETWORK}
+        files = {
+            "hostname": NAME,
+            "hosts": f"127.0.0.1 localhost {NAME}\n",
+            "systemd/network/10.network": NETWORK,
+        }
         for name, text in {**files, "fstab": "/dev/vda / ext4 defaults 0 1\n"}.items():
             (root / "etc" / name).write_text(text)
 
