@@ -58,8 +58,8 @@ def package_sources(lines: Sequence[str], distribution: str, release: str) -> Js
     Each line is the origin of an index of packages, its source, and the code name of its suite. A source can name its suite by
     another name than the code name, such as C(stable). A host that has no source of its release is one of the unstable distribution.
 
-    >>> package_sources(["Debian deb http://deb.debian.org/debian/ stable main trixie"], "Debian", "trixie")
-    {'suite': 'trixie', 'sources': ['deb http://deb.debian.org/debian/ stable main']}
+    >>> package_sources(["Debian deb http://mirror.example.org/debian/ stable main trixie"], "Debian", "trixie")
+    {'suite': 'trixie', 'sources': ['deb http://mirror.example.org/debian/ stable main']}
     """
     split = [line.split() for line in lines]
     own = [words for words in split if words[:2] == [distribution, "deb"] and len(words) > 4]
