@@ -102,7 +102,7 @@ class Machine:
 
     def wait_until_up(self) -> None:
         end = time.monotonic() + PATIENCE
-        while self.shell("systemctl is-system-running --wait").text.strip() not in ("running", "degraded"):
+        while self.shell("systemctl is-system-running --wait").text.strip() != "running":
             assert self._runs(), self._console()
             assert time.monotonic() < end, self._console()
             time.sleep(2)
@@ -148,14 +148,14 @@ class Machine:
         pipe = f"docker save {shlex.quote(image)} | gzip -1 | ssh -i {self.folder / 'key'} -p {self.port} "
         run(["sh", "-c", pipe + shlex.join([*self._options(), "root@127.0.0.1", "docker load"])], timeout=300).check()
 
-    def play(self, playbook: str, *words: str, **variables: object) -> Done:
+    def play(self, playbook: str, **variables: object) -> Done:
         """Run a playbook as a user of this controller does."""
         given = {"session_port_range": f"{self.session_port}-{self.session_port}", **variables}
         command = [PLAYBOOK, "-i", str(self.folder / "inventory.json"), f"playbooks/{playbook}.yml"]
         own = {"HOME": str(self.folder), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_TIMEOUT": "60"}
         kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment = {**kept, **own, "ANSIBLE_STDOUT_CALLBACK": "default", "ANSIBLE_NOCOLOR": "1"}
-        return run([*command, "-e", json.dumps(given), *words], cwd=ROOT, env=environment, timeout=900)
+        return run([*command, "-e", json.dumps(given)], cwd=ROOT, env=environment, timeout=900)
 
     def ssh(self, session: str, host: str, command: str) -> str:
         """The output of a command in a container, as the user logs in."""

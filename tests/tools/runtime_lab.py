@@ -21,6 +21,7 @@ from docker.models.networks import Network
 from docker.types import Mount
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import newest
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 
@@ -177,7 +178,7 @@ class Lab:
         folder = self.files(hostname, "/bin/bash" if image == REFERENCE else "%s/bin/sh" % RUNTIME)
         for name, content in {"container": IDENTITY + "\n", **(scripts or {})}.items():
             folder.add("etc/cluster-compute/%s" % name, content, 0o755)
-        folder.add(STATE + "/.installed", "")
+        folder.add(installed_mark(IDENTITY), "")
         container.put_archive("/", folder.bytes())
         container.start()
         return container

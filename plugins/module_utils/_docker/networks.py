@@ -189,8 +189,8 @@ class _NetworkRemoval:
     def carry_out(self) -> bool:
         """Whether the network is removed. A manager keeps an overlay while a lost agent has containers on it.
 
-        An engine that has miscounted the endpoints of a network keeps it until the engine is started again
-        (https://github.com/moby/moby/issues/42119).
+        An engine that has miscounted the endpoints of its own network keeps it until the engine is started again
+        (https://github.com/moby/moby/issues/42119). Of a shared network, an engine lists only its own containers.
         """
         try:
             retry_until(self._remove, self._may_pass, self.deadline)
@@ -217,7 +217,8 @@ class _NetworkRemoval:
         """Whether the engine may remove the network soon."""
         if not is_refusal(error):
             return False
-        found = self.engine.network(self.network["Id"]) if ENDPOINTS in str(error) else None
+        is_own = ENDPOINTS in str(error) and not is_shared(self.network)
+        found = self.engine.network(self.network["Id"]) if is_own else None
         if found is None or found.get("Containers"):
             self.empty_since = None
             return True

@@ -23,16 +23,20 @@ class RefusingEngine:
 
     agent = "agent1"
 
-    def __init__(self, refusals: int, leaves: int = 0) -> None:
+    def __init__(self, refusals: int, leaves: int = 0, scope: str = "local") -> None:
+        self.listed = {**NETWORK, "Scope": scope}
         self.refusals = refusals
         self.leaves = leaves
         self.tries = 0
 
     def networks(self, _session: str = "") -> list[dict[str, Any]]:
-        return [NETWORK]
+        return [self.listed]
+
+    def info(self) -> dict[str, Any]:
+        return {"Swarm": {"ControlAvailable": True}}
 
     def network(self, _identity: str) -> dict[str, Any]:
-        return {**NETWORK, "Containers": {"c1": {}} if self.tries <= self.leaves else {}}
+        return {**self.listed, "Containers": {"c1": {}} if self.tries <= self.leaves else {}}
 
     def remove_network(self, _identity: str, _name: str) -> None:
         self.tries += 1
@@ -71,3 +75,8 @@ def test_the_time_begins_when_the_last_container_has_left() -> None:
 def test_a_network_with_a_container_is_an_error() -> None:
     with pytest.raises(EngineError, match="active endpoints"):
         removed(RefusingEngine(refusals=10**6, leaves=10**6), 1)
+
+
+def test_of_a_shared_network_the_containers_on_other_agents_are_not_listed() -> None:
+    with pytest.raises(EngineError, match="active endpoints"):
+        removed(RefusingEngine(refusals=10**6, scope="swarm"), 1)
