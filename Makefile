@@ -19,7 +19,8 @@ DEMO := -e session_name=demo
 COLLECTION := ansible_collections.cluster.compute.plugins
 MOLECULE := $(addprefix molecule-,$(notdir $(patsubst %/molecule.yml,%,$(wildcard extensions/molecule/*/molecule.yml))))
 
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# An ordinary user's PATH has no folder of system programs.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):/usr/sbin:/sbin
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 ## Use
@@ -46,12 +47,16 @@ LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
 # Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
-.PHONY: test lint $(CHECKS) integration large matrix certification docs-site clean help
+.PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
-test: .venv/.tested  ## Run every check and test, on real engines
+test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
 		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
 		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) importer artifact
+
+packages:  ## Install the Debian packages that the tests need, or show the command that installs them
+	@$(HAVE_PYTHON)
+	@tests/tools/packages.sh
 
 lint: .venv/.tested  ## Run the checks that do not execute the code
 	@tests/tools/steps.py --workers $(WORKERS) $(LINTS)
@@ -117,10 +122,11 @@ importer: .venv/.tested .cache/importer/.ready  ## Import the built collection a
 certification: .cache/certification/.ready  ## Check the built collection with the versions of the certification
 	@tests/tools/certification.sh .cache/certification
 
-large: .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself, other frameworks
+large: packages .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself, other frameworks
 	@tests/tools/with_engine.py pytest tests/large --durations=10 $(ARGS)
 
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
+	@tests/tools/packages.sh debootstrap rsync
 	@tests/tools/with_engine.py python tests/tools/matrix.py $(ARGS)
 
 # Tools whose requirements differ from those of .venv have virtual environments of their own. Those of `make test` have locks.
