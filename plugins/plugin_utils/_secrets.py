@@ -15,6 +15,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Secret
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import environment_size
 from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import (
     HIDDEN,
     LONGEST,
@@ -25,6 +26,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
 VARIABLE = "session_secrets"
 # A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
 _LONGEST_FILE = 5 * LONGEST
+# They share the configuration of sshd with session_environment.
+_MOST_VARIABLES = LONGEST
 
 
 def plain_secrets(given: Any) -> Any:
@@ -63,6 +66,9 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
     variables = {
         secret.environment: _without_end(contents[secret.name].decode()) for secret in wanted if secret.environment
     }
+    if environment_size(variables) > _MOST_VARIABLES:
+        rule = "must have at most %d bytes in all environment variables" % _MOST_VARIABLES
+        raise InputError(VARIABLE, ", ".join(variables), rule)
     return Delivery(contents, variables, set_env(variables).partition(" ")[2])
 
 

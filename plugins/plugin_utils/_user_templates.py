@@ -50,9 +50,9 @@ Compiled = Dict[str, Tuple[str, Template]]
 
 def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
     """The user's variables for each container of a plan, in rank order."""
-    templates = _compiled(request.environment)
     hosts = [container.hostname for container in plan.containers]
     with bounded():
+        templates = _compiled(request.environment)
         return [
             _rendered(
                 templates, _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus])
@@ -63,11 +63,11 @@ def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
 
 def check_environment(request: Request) -> None:
     """Refuse a template that is invalid or fails for any container; needs no plan."""
-    templates = _compiled(request.environment)
     everyone = members(request.size)
     hosts = [member.hostname for member in everyone]
     gpus = ["GPU-%d" % number for number in range(int(request.gpus) or bool(request.gpus))]
     with bounded():
+        templates = _compiled(request.environment)
         for member in everyone:
             _rendered(templates, _values(member, member.rank, hosts, gpus))
 
@@ -86,7 +86,8 @@ def _values(container: Member | Container, local_rank: int, hosts: List[str], gp
 
 
 def _compiled(environment: Mapping[str, str]) -> Compiled:
-    sandbox = BoundedSandbox(undefined=StrictUndefined, **_MARKS)
+    """The templates of the variables. The optimizer is off: it would evaluate constant expressions here, at every check."""
+    sandbox = BoundedSandbox(undefined=StrictUndefined, optimized=False, **_MARKS)
     templates = {}
     for name, text in environment.items():
         with _refused(name, text):
@@ -102,7 +103,7 @@ def _rendered(templates: Compiled, values: Mapping[str, Any]) -> Dict[str, str]:
             # A rendered value follows the same rule as a plain one.
             if re.search(r"[\x00-\x08\x0a-\x1f]", rendered[name]):
                 raise ValueError("the result has a newline or control character")
-            check_environment_size("session_environment: %s" % name, name, rendered[name])
+    check_environment_size("session_environment", rendered)
     return rendered
 
 

@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 _MOST_TEXT = 1 << 17
 _MOST_CONTAINERS = 1000
 _MOST_AMOUNT = 1 << 60
+_MOST_CPUS = 4096
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 
 
@@ -64,8 +65,17 @@ def _are_resources(text: str) -> bool:
         all(_is_amount(amount) for amount in amounts)
         and len(gpus) <= _MOST_CONTAINERS
         and all(isinstance(gpu["id"], str) and 0 < float(gpu.get("shares", 1.0)) <= 1024 for gpu in gpus)
-        and re.fullmatch(r"[0-9,-]*", resources.get("cpuset") or "") is not None
+        and _is_cpuset(resources.get("cpuset") or "")
     )
+
+
+def _is_cpuset(text: str) -> bool:
+    """Whether these are CPUs, such as ``0-2,5``, of a machine that can exist. A long list or range takes the time of every user."""
+    parts = text.split(",") if text else []
+    if len(parts) > _MOST_CPUS or not all(re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", part, re.ASCII) for part in parts):
+        return False
+    ends = [[int(end) for end in part.split("-")] for part in parts]
+    return sum(end[-1] - end[0] + 1 for end in ends) <= _MOST_CPUS
 
 
 def _is_amount(value: Any) -> bool:

@@ -27,6 +27,9 @@ LARGEST = 1000
 LEAST_MEMORY = 6 << 20
 # MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
 LONGEST_ENTRY = (1 << 17) - 1
+# sshd has the variables of a login in its configuration and closes every connection if that has more than 256 KiB (measured
+# with OpenSSH 9.2). What this leaves is for the variables of the session, its secrets and the image.
+MOST_ENVIRONMENT = LONGEST_ENTRY
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -117,15 +120,28 @@ def check_environment(variable: str, value: Any) -> Dict[str, str]:
         # A login's environment is set by sshd, whose configuration has one line per value.
         if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
             raise InputError("%s: %s" % (variable, name), str(text), "must not contain newlines or control characters")
-        check_environment_size("%s: %s" % (variable, name), name, str(text))
         environment[str(name)] = str(text)
+    check_environment_size(variable, environment)
     return environment
 
 
-def check_environment_size(variable: str, name: str, text: str) -> None:
-    """Refuse a variable that no program can be started with."""
-    if len(("%s=%s" % (name, text)).encode()) > LONGEST_ENTRY:
-        raise InputError(variable, text, "must have at most %d bytes together with its name" % LONGEST_ENTRY)
+def check_environment_size(variable: str, environment: Mapping[str, str]) -> None:
+    """Refuse variables that are too large for a login or for the start of a program."""
+    size = environment_size(environment)
+    if size > MOST_ENVIRONMENT:
+        rule = "must have at most %d bytes in all, names included, and has %d" % (MOST_ENVIRONMENT, size)
+        raise InputError(variable, ", ".join(environment), rule)
+
+
+def environment_size(environment: Mapping[str, str]) -> int:
+    """The bytes that the variables take in sshd's configuration, where quotes and backslashes have an escape character.
+
+    >>> environment_size({"A": "1", "B": 'say "hi"'})
+    18
+    """
+    escapes = sum(text.count('"') + text.count("\\") for text in environment.values())
+    texts = ['"%s=%s"' % item for item in environment.items()]
+    return len(" ".join(texts).encode()) - 2 + escapes if texts else 0
 
 
 def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.plugin_utils._bounded import MEMORY
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import (
     check_environment,
     render_environment,
@@ -135,6 +138,20 @@ def test_nothing_leads_out_of_the_sandbox(text: str) -> None:
 def test_a_template_that_fails_in_the_last_container_only_is_refused_at_once() -> None:
     with pytest.raises(InputError, match="list object has no element 12"):
         check_environment(request(environment={"NEXT": "<% hosts[rank + 1] %>"}, cluster_size=12))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<% ("%0700000000d"|format(1))|length %>',
+        '<% ("a"|center(700000000))|length %>',
+    ],
+)
+def test_a_constant_expression_has_the_bounds_of_every_other(text: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match="MemoryError"):
+        check_environment(request(environment={"X": text}, cluster_size=2))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY >> 10
 
 
 def test_names_of_variables_are_no_templates() -> None:
