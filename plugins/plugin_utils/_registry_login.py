@@ -16,8 +16,8 @@ import subprocess
 from typing import Dict
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import HUB, registry_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import HUB, registry_of
 
 HUB_KEY = "https://index.docker.io/v1/"
 HELPER_TIMEOUT = 20

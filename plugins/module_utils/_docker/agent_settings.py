@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 

@@ -12,6 +12,7 @@ from typing import Any, List, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
     AbsentError,
@@ -20,7 +21,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.connection
     label_filter,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import ContainerRequests
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import names_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.network_requests import NetworkRequests
 
 __all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]

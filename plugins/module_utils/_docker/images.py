@@ -13,18 +13,18 @@ import time
 from typing import Any, Dict, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import (
+    copy_name,
+    digest_of,
+    registry_of,
+    split,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
 from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import remove_names
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_reference import (
-    copy_name,
-    digest_of,
-    registry_of,
-    split,
-)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import Listener, counted
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,

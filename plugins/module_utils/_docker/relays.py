@@ -32,7 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import runtime_mount
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import GPUS_SEEN, NO_GPU, runtime_mount
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,
     engine_name,
@@ -149,6 +149,8 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     place = {"HostIp": "0.0.0.0" if app.public else "127.0.0.1", "HostPort": str(port)}
     return {
         "Image": main["ImageID"],
+        # A CUDA image would get all devices of an agent whose default runtime is that of NVIDIA.
+        "Env": ["%s=%s" % (GPUS_SEEN, NO_GPU)],
         "User": _NOBODY,
         "Entrypoint": listen,
         "Cmd": [],
@@ -168,6 +170,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
             "SecurityOpt": ["no-new-privileges"],
             "Memory": _MEMORY,
             "PidsLimit": _PROCESSES,
+            "LogConfig": {"Type": "none"},
         },
         "NetworkingConfig": {"EndpointsConfig": {entry["network"]: {}}},
     }

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import split
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
@@ -149,8 +150,21 @@ def _check_group(request: Request, permitted: Sequence[str]) -> None:
 
 
 def _check_image(request: Request, patterns: Sequence[str]) -> None:
-    if not any(fnmatchcase(request.image, pattern) for pattern in patterns):
+    if not any(_is_permitted(request.image, pattern) for pattern in patterns):
         _refuse("image", request.image, "must match one of: %s" % ", ".join(patterns))
+
+
+def _is_permitted(image: str, pattern: str) -> bool:
+    """Whether a pattern permits an image. Repository and tag are compared apart: C(ubuntu:*) is no registry with a port.
+
+    >>> _is_permitted("ubuntu:24.04", "ubuntu:*"), _is_permitted("ubuntu:5000/image:1", "ubuntu:*")
+    (True, False)
+    """
+    wanted, colon, tag = pattern.rpartition(":")
+    if not colon or "/" in tag:
+        wanted, tag = pattern, "*"
+    repository, version = split(image)
+    return fnmatchcase(repository, wanted) and fnmatchcase(version, tag)
 
 
 def _check_mounts(request: Request, folders: Sequence[str]) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -90,6 +91,27 @@ def test_a_rule_refuses_a_request(limits: dict[str, Any], asked: dict[str, Any],
         with pytest.raises(InputError, match=expected):
             check_policy(parse_policy(policy), request(**asked))
         check_policy(parse_policy(policy if "default" not in policy else {}), request(**{**asked, "owner": "bob"}))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "image", "permitted"),
+    [
+        ("ubuntu:*", "ubuntu:22.04", True),
+        ("ubuntu:*", "ubuntu", True),
+        ("ubuntu:*", "ubuntu:5000/evil/image:1", False),
+        ("ubuntu:2*", "ubuntu:5000/evil:24.04", False),
+        ("ubuntu:22.*", "ubuntu:24.04", False),
+        ("hub:5000/team/*", "hub:5000/team/a:1", True),
+        ("hub/team/*", "hub/team/a@sha256:" + "0" * 64, True),
+        ("hub/team/a", "hub/team/b", False),
+        ("*", "any:5000/thing:1", True),
+    ],
+)
+def test_a_pattern_permits_images(pattern: str, image: str, permitted: bool) -> None:
+    site = parse_policy({"default": {"images": [pattern]}})
+    expected = contextlib.nullcontext() if permitted else pytest.raises(InputError, match="must match one of")
+    with expected:
+        check_policy(site, request(image=image))
 
 
 @pytest.mark.parametrize("source", ["/data/a", "/data/a/", "/srv/pool/x/y"])
