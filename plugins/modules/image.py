@@ -55,6 +55,11 @@ options:
     type: list
     elements: str
     default: []
+  registry:
+    description:
+      - The registry that O(username) is for, such as V(registry.example.org:5000). No other registry receives the login.
+      - If not set, it is the registry of O(name).
+    type: str
   username:
     description:
       - The user that logs in to the registry.
@@ -198,6 +203,7 @@ ARGUMENT_SPEC = {
     "id": {"type": "str", "default": ""},
     "content": {"type": "str", "default": ""},
     "digests": {"type": "list", "elements": "str", "default": []},
+    "registry": {"type": "str"},
     "username": {"type": "str"},
     "password": {"type": "str", "no_log": True},
     "identity_token": {"type": "str", "no_log": True},

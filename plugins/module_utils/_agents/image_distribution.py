@@ -88,8 +88,8 @@ def _no_source(reference: str, plan: Copies, images: Mapping[str, Json]) -> str:
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
     why = "the pull failed (%s)" % reasons[0].rstrip(".") if reasons else "session_pull is never"
     rule = (
-        "no agent has it, and %s; build it on an agent, correct its name, or set session_registry_username and "
-        "session_registry_password"
+        "no agent has it, and %s; build it on an agent, correct its name, or set session_registry, "
+        "session_registry_username and session_registry_password"
     )
     return rule % why
 

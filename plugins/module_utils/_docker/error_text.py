@@ -28,7 +28,7 @@ _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
     (
         r"unauthorized|authentication required|no basic auth credentials",
-        "log in: set session_registry_username and session_registry_password",
+        "log in: set session_registry, session_registry_username and session_registry_password",
     ),
     (r"no such host|network is unreachable|no route to host", "make sure that this host can reach it"),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),

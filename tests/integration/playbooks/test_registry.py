@@ -69,7 +69,11 @@ def test_without_a_login(controller: Controller, private: tuple[Registry, str]) 
 def test_login_by_variables(controller: Controller, private: tuple[Registry, str]) -> None:
     made, _digest = private
     file = controller.folder / "login.json"
-    file.write_text(json.dumps({"session_registry_username": "alice", "session_registry_password": PASSWORD}))
+    login = {"session_registry_username": "alice", "session_registry_password": PASSWORD}
+    file.write_text(json.dumps(login))
+    refused = controller.launch("elsewhere", "-e", f"@{file}", session_image=f"{made.address}/{NAME}")
+    assert "no agent has it, and the pull failed" in refused.message
+    file.write_text(json.dumps({"session_registry": made.address, **login}))
     file.chmod(0o600)
     watcher = Watcher()
     watcher.start()

@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no agent has it": (
         {"a": image("a", reason="no such host."), "b": image("b")},
         "session_image: 'x:1': no agent has it, and the pull failed (no such host); build it on an agent, "
-        "correct its name, or set session_registry_username and session_registry_password.",
+        "correct its name, or set session_registry, session_registry_username and session_registry_password.",
     ),
     "another architecture": (
         {"a": image("a", "1"), "b": image("b", host="aarch64")},

@@ -9,13 +9,13 @@ import doctest
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import image_reference
 from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import (
     copy_name,
     digest_of,
     registry_of,
     split,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core import image_reference
 
 HASH = "sha256:" + "a" * 64
 
