@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: apps
 short_description: Start, restart and end apps in a running session, or wait for them
-version_added: 1.1.0
 description:
   - PID 1 of C(main1) runs the apps of a session as the session's user, starts them again when they end, and keeps a log of each.
     This module changes the list that PID 1 reads, and waits until the apps are ready.

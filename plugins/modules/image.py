@@ -83,7 +83,6 @@ options:
       - A new file on the agent, in which the module counts during a pull the bytes that have arrived and all that it knows of.
       - The action of this module sets it, in a folder of the user who logs in.
     type: path
-    version_added: 1.1.0
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: image_build
 short_description: Build an image from a Dockerfile
-version_added: 1.1.0
 description:
   - Builds an image on the agent with the classic builder of its Docker Engine, as C(docker build) does with C(DOCKER_BUILDKIT=0).
   - An image that exists is not built again.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: image_command
 short_description: Run a program that fills a folder with the files of an image
-version_added: 1.1.0
 description:
   - Runs a program on the host, such as C(mmdebstrap) or C(dnf), without a shell.
   - While it runs, the callback P(cluster.compute.progress#callback) shows the bytes of the folder that the program fills.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: policy_info
 short_description: Show the policy of the site, and who has how much of what it permits
-version_added: 1.1.0
 description:
   - Reads the policy and the session store on the head.
 options:

@@ -66,7 +66,6 @@ options:
         O(state=failed). The next placement chooses others.
     type: bool
     default: false
-    version_added: 1.1.0
   lease:
     description:
       - Seconds for which this controller reserves the session, with O(state=terminating), at least 1.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session_upkeep
-version_added: 1.1.0
 short_description: Record the use of the agents, and remove old sessions and logs from the store
 description:
   - Records a sample of what is allocated and of what is used on all agents, for the plot of use over time.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: ssh_runtime
 short_description: Create the volume with the SSH runtime on an agent
-version_added: 1.1.0
 description:
   - Fills a volume with the programs of the reference image and the scripts of this release. Every container of a session mounts it
     read-only.

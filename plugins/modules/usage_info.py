@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: usage_info
 short_description: Show what owners have used, by month
-version_added: 1.1.0
 description:
   - Reads the ledger of the session store on the head. A session counts with the resources of all of its containers, from its
     placement to its end, whether it uses them or not.

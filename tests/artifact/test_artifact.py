@@ -17,7 +17,7 @@ import pytest
 ALLOWED = re.compile(
     r"""
     MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
-    | changelogs/(config|changelog)\.yaml | changelogs/fragments/[\w.-]+\.yml
+    | changelogs/(config|changelog)\.yaml
     | docs/[\w./-]+\.(md|png|rst|svg|yml)
     | examples/[\w./-]+
     | extensions/front_end/cluster_session\.py

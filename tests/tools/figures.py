@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "ansible_collections.cluster.compute."
 LONGEST_FUNCTION = 40
 DEEPEST_NESTING = 3
-LONGEST_FILE = 300
+LONGEST_FILE = 400
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith, ast.Match)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
