@@ -8,14 +8,11 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: session_store
 short_description: Share the session store of a head with the users of its engine
-version_added: 1.1.0
 description:
   - Creates the folder of the session store for the group of the engine's socket, with mode 2770. All users of the engine then
     use the same store, so that no two of them book the same resources.
-  - Shares the default folder if an earlier release made it private. Another folder that exists keeps its mode.
+  - Shares the default folder if it is private. Another folder that exists keeps its mode.
   - Writes the policy of the site.
-  - Adopts the stores that earlier releases kept in the homes of the users of that group. The file of such a store is renamed
-    to C(sessions.db.adopted).
 options:
   docker_host:
     description:
@@ -72,22 +69,6 @@ gid:
   description: The group that shares the folder, or -1 if it is private.
   type: int
   returned: success
-adopted:
-  description: The stores of earlier releases that are adopted.
-  type: list
-  elements: dict
-  returned: success
-  contains:
-    user:
-      description: The user of the store.
-      type: str
-    folder:
-      description: Where it was.
-      type: str
-    sessions:
-      description: The names of the sessions that are new in the shared store; empty in check mode.
-      type: list
-      elements: str
 """
 
 from typing import Tuple
@@ -95,7 +76,6 @@ from typing import Tuple
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.former_stores import adopt_former
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document, write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.provisioned_store import Folder, desired, provide
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import engine_group, state_dir
@@ -117,15 +97,13 @@ def work(params: Json, check_mode: bool) -> Json:
     old, new = _policies(folder, params["policy"])
     if before != after and not check_mode:
         provide(folder, after)
-    adopted = adopt_former(folder, gid, check_mode) if gid is not None and after.gid == gid else []
     if old != new and not check_mode:
         write_document(folder, new)
     return {
-        "changed": before != after or old != new or bool(adopted),
+        "changed": before != after or old != new,
         "state_dir": folder,
         "mode": after.mode,
         "gid": after.gid,
-        "adopted": adopted,
         "diff": {"before": {**before.to_json(), "policy": old}, "after": {**after.to_json(), "policy": new}},
     }
 

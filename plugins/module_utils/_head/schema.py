@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of the session store. Each statement may run again: a store of an earlier release gets what it lacks."""
+"""The tables of the session store. Each statement may run again: a store gets the tables that it lacks."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ import stat
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST, STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 
-# Where the store of a user other than root was, up to release 1.0.
-FORMER_DIR = "~/.local/state/cluster-compute"
 SHARED, PRIVATE = 0o2770, 0o700
 _UNIX = "unix://"
 

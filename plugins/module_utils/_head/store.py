@@ -66,7 +66,7 @@ class Store:
             if not is_filled(path):
                 path = ":memory:"
         self._path = path
-        # A store that is only read gets the tables of this release inside of each transaction, which is undone.
+        # A store that is only read gets the tables that it lacks inside of each transaction, which is undone.
         self._lacks_tables = read_only and path != ":memory:"
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
@@ -255,7 +255,7 @@ class Store:
         return [row_of(columns) for columns in found][::-1]
 
     def query(self, table: str, statement: str, values: Sequence[Any] = ()) -> List[Any]:
-        """The rows of a statement about a table; none if a store of an earlier release, opened to be read, lacks the table."""
+        """The rows of a statement about a table; none if the store, opened to be read, lacks the table."""
         known = self._db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
         return self._db.execute(statement, values).fetchall() if known else []
 
@@ -267,24 +267,6 @@ class Store:
         query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
-
-    def take(self, exported: Json) -> Row | None:
-        """Take a session of another store; None if it is here already, or another live session has its name and owner.
-
-        A session that is known here from its labels alone is replaced.
-        """
-        row = row_of(exported["values"])
-        known = self.get(row.id)
-        if known and known.state == RUNNING and known.request is None and row.request is not None:
-            self.forget(known)
-        elif known or (row.state not in ENDED and self.find(row.name, row.owner)):
-            return None
-        self._insert(row)
-        self._db.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?)", [(row.id, *n) for n in exported["history"]])
-        self._db.executemany("INSERT OR IGNORE INTO launch VALUES (?, ?)", [(n, row.id) for n in exported["launches"]])
-        self._record_launch(row)
-        self._book(row, row.changed)
-        return row
 
     def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
