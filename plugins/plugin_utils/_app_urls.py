@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import APPS, Artifacts

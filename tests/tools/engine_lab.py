@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Mount,
@@ -32,7 +33,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Port,
     Resources,
     Session,
-    digest,
 )
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,6 @@ WITHOUT = {
     "changelogs/fragments/.keep",
     "examples/hpcc/hpccinf.txt",
     "extensions/patterns/cluster_sessions/meta/pattern.json",
-    "tests/unit/plugins/module_utils/_planning/plan_of_1_0_0.json",
 }
 
 

@@ -8,15 +8,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Dict, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Mapping
 
 # The command that stands for ENTRYPOINT and CMD of the image.
 IMAGE_COMMAND = "image"
 # In the path of an app, the place of its token.
 TOKEN = "{token}"
-# The metadata of fields that release 1.1.0 adds.
-_NEW = {"since": "1.1.0"}
 
 
 @dataclass(frozen=True)
@@ -31,21 +29,14 @@ class App:
     port: int
     preferred_port: int = 0
     public: bool = False
-    command: str = field(default="", metadata=_NEW)
-    ready: str = field(default="", metadata=_NEW)
-    environment: Mapping[str, str] = field(default_factory=dict, metadata=_NEW)
-    path: str = field(default="/", metadata=_NEW)
+    command: str = ""
+    ready: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: str = "/"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> App:
         return cls(**{known.name: data[known.name] for known in fields(cls) if known.name in data})
-
-    @property
-    def settings(self) -> Dict[str, Any]:
-        """Its fields, without those that release 1.1.0 adds where they have the default: an app of 1.0.0 keeps its digest."""
-        default = asdict(App(self.name, self.port))
-        later = {known.name for known in fields(self) if "since" in known.metadata}
-        return {name: value for name, value in asdict(self).items() if name not in later or value != default[name]}
 
     def url(self, address: str, port: int, token: str) -> str:
         """The URL for a browser. Secret if it holds the token.

@@ -49,5 +49,4 @@ class BatchSettings:
         3,
         "Number of times that a failed command is started again with O(session_on_failure=restart), from 0 to 1000.",
         within(0, 1000),
-        since="1.1.0",
     )

@@ -34,7 +34,6 @@ class ContainerSettings:
         GRACE,
         "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
         within(0, 3600),
-        since="1.1.0",
     )
     lifetime: int = declared(
         "int",
@@ -58,7 +57,6 @@ class ContainerSettings:
         32768,
         "Processes and threads of each container, from 64 to 4194304.",
         within(64, 1 << 22),
-        since="1.1.0",
     )
     log_size: int = declared(
         "str",
@@ -66,14 +64,12 @@ class ContainerSettings:
         "Size at which the engine rotates the log of a container, at least V(64k). It holds for the engine's drivers "
         "V(json-file) and V(local).",
         check_log_size,
-        since="1.1.0",
     )
     log_files: int = declared(
         "int",
         3,
         "Number of log files that the engine keeps of each container, from 1 to 100.",
         within(1, 100),
-        since="1.1.0",
     )
     disk: int = declared(
         "str",
@@ -81,20 +77,16 @@ class ContainerSettings:
         "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
         "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
         check_disk,
-        since="1.1.0",
     )
     no_new_privileges: bool = declared_flag(
         "Programs in containers gain no privileges from setuid files, so C(sudo) and C(su) do not work.",
-        since="1.1.0",
     )
     read_only_root: bool = declared_flag(
         "No user, not even root in a container, can change the programs, libraries and other files of the image. The folders C(/etc), "
         "C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data folders stay writable.",
-        since="1.1.0",
     )
     rdma: bool = declared_flag(
         "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. Each "
         "agent of the session must have that folder.",
-        since="1.1.0",
     )
     bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)

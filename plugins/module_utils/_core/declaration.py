@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any, Callable, Dict, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import plain_value, value_rules
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import UNCOUNTED
 
 Check = Callable[[str, Any], Any]
 # Where the metadata of a field has the attributes of its variable.
@@ -24,13 +25,12 @@ def declared(
     check: Check,
     variable: str = "",
     required: bool = False,
-    since: str = "",
     **more: Any,
 ) -> Any:
     """A field of a dataclass that declares its variable. Its default is the normal form of the variable's.
 
-    ``variable`` names the variable if the field has another name. A field that is ``required`` has no default. ``since`` is the
-    release after 1.0.0 that adds it. The other attributes are those of ``Variable`` in ``_planning/variable.py``.
+    ``variable`` names the variable if the field has another name. A field that is ``required`` has no default. One that is
+    ``kept`` counts in no digest. The other attributes are those of ``Variable`` in ``_planning/variable.py``.
     """
     rule = plain_value.checked(check)
     attributes: Dict[str, Any] = {
@@ -40,9 +40,8 @@ def declared(
         "default": default,
         "description": description,
         "check": rule,
-        "since": since,
     }
-    metadata = {DECLARATION: attributes, **({"since": since} if since else {})}
+    metadata = {DECLARATION: attributes, **(UNCOUNTED if more.get("kept") else {})}
     if required:
         return dataclasses.field(metadata=metadata)  # pylint: disable=invalid-field-call
     normal = rule(variable, default)

@@ -10,8 +10,6 @@ Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. do
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -19,16 +17,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.apps import 
 from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import UNCOUNTED
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, plain, shortened
 
 Json = Dict[str, Any]
-_NEW = {"since": "1.1.0"}  # the metadata of a field that a release after 1.0.0 adds has that release
-
-
-def digest(document: object) -> str:
-    """A short stable digest of a JSON document: equal documents, equal digests."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,7 @@ class Mount:
     type: str = "bind"
     mode: str = "rw"
     options: Mapping[str, str] = field(default_factory=dict)
-    local: bool = False
+    local: bool = field(default=False, metadata=UNCOUNTED)
 
     @classmethod
     def from_json(cls, data: Json) -> Mount:
@@ -163,15 +155,14 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
     """The session's own part of the plan.
 
     ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
-    ``main1``. ``first`` has the command and its timeout of the launch, if others replaced them.
+    ``main1``.
     """
 
     user: User = field(default_factory=User)
     began: float = 0.0
     mounts: Tuple[Mount, ...] = ()
     apps: Tuple[App, ...] = ()
-    secrets: Tuple[Secret, ...] = field(default=(), metadata=_NEW)
-    first: Mapping[str, Any] = field(default_factory=dict, metadata=_NEW)
+    secrets: Tuple[Secret, ...] = ()
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
@@ -245,12 +236,8 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Json) -> Plan:
-        session = data["session"]
-        if "mounts" not in session:
-            # In a plan of release 1.0.0 every container has the mounts of the session.
-            session = {**session, "mounts": data["containers"][0].get("mounts") or ()}
         return cls(
-            session=Session.from_json(session),
+            session=Session.from_json(data["session"]),
             network=Network.from_json(data["network"]),
             containers=tuple(Container.from_json(container) for container in completed(data)),
             peers=tuple((str(hostname), str(address)) for hostname, address in data.get("peers") or ()),

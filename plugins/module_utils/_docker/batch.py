@@ -123,7 +123,7 @@ class Batch:
         if is_taken:
             return self.status()
         message = (
-            "main1: on %s PID 1 has not taken another command within %d s, because it is busy or of an earlier release; run this "
+            "main1: on %s PID 1 has not taken another command within %d s, because it is busy or older than this command; run this "
             "again, or end the session and launch it again."
         )
         raise EngineError(message % (self.agent, _LONGEST_TAKE), self.agent)

@@ -28,8 +28,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RELAY_ROLE,
     RUNTIME_PATH,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import GPUS_SEEN, NO_GPU, runtime_mount

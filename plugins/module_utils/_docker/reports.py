@@ -17,8 +17,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_SESSION,
     RELAY_ROLE,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}

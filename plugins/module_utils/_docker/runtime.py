@@ -23,8 +23,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RUNTIME_PATH,
     RUNTIME_VOLUME_PREFIX,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import content_of
 

@@ -45,8 +45,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     check_policy(context.site, request)
     _note_former(store, row, former, context.now)
     row.request = replace(row.request, **wanted)
-    first = plan.session.first or {name: getattr(plan.session, name) for name in _FIELDS}
-    row.plan = replace(plan, session=replace(plan.session, first=first, **wanted))
+    row.plan = replace(plan, session=replace(plan.session, **wanted))
     row.result = ""
     store.note(row, context.now, _REPLACED)
     return row.plan

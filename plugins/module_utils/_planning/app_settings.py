@@ -28,14 +28,12 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         "C(environment) are the defaults of C(session_command) and C(session_environment); C(description) is shown in lists.",
         check_environments,
         read_by=(LAUNCH, APPS, ENVIRONMENTS),
-        since="1.1.0",
     ),
     flag(
         "apps_publish",
         "Publish the port of each app of O(session_apps) that the launch did not publish, by a relay: a small container of the "
         "session on the agent of C(main1), which ends with it. Otherwise the app is reached by SSH.",
         read_by=(APPS,),
-        since="1.1.0",
     ),
     Variable(
         "apps_restart",
@@ -45,7 +43,6 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         rules.check_agents,
         elements="str",
         read_by=(APPS,),
-        since="1.1.0",
     ),
     Variable(
         "apps_remove",
@@ -55,6 +52,5 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         rules.check_agents,
         elements="str",
         read_by=(APPS,),
-        since="1.1.0",
     ),
 )

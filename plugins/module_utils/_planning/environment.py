@@ -50,14 +50,6 @@ def standard_environment(
         "MASTER_PORT": str(MASTER_PORT),
         "TF_CONFIG": _tf_config(containers, container),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
-        **_interfaces(network),
-        **added_since_1_0_0(container),
-    }
-
-
-def added_since_1_0_0(container: Container) -> Dict[str, str]:
-    """Variables that the digest of a container leaves out: a container of release 1.0.0, which lacks them, is still the right one."""
-    return {
         # Read by Lightning, and by launchers that start one process for each container.
         "NODE_RANK": str(container.rank),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
@@ -68,6 +60,7 @@ def added_since_1_0_0(container: Container) -> Dict[str, str]:
         "PDSH_RCMD_TYPE": "ssh",
         "WCOLL": HOSTNAMES_FILE,
         "CLUSTERSHELL_CFGDIR": CLUSTERSHELL_FOLDER,
+        **_interfaces(network),
     }
 
 

@@ -15,7 +15,7 @@ import json
 import uuid
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby
-from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     GRACE,
@@ -31,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     SCHEMA,
     VXLAN_OVERHEAD,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Mount,
@@ -38,16 +39,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Plan,
     Port,
     Session,
-    digest,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names, network_name
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import (
-    added_since_1_0_0,
-    standard_environment,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import torchrun_environment
@@ -83,7 +80,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
     ranks = local_ranks(inputs.placement.agents)
-    containers = [_container(session, inputs, member, ranks[member.rank], labels) for member in members(request.size)]
+    containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in members(request.size)]
     environments = [
         {
             **standard_environment(session, network, containers, container),
@@ -91,15 +88,13 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
         }
         for container in containers
     ]
-    plan = Plan(session, network, tuple(containers)).with_environments(environments)
-    return replace(plan, containers=tuple(_with_spec(plan, container) for container in plan.containers))
+    return Plan(session, network, tuple(containers)).with_environments(environments)
 
 
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:
     """The plan with the user's variables, already rendered for each rank, which override those of the session."""
     pairs = zip(plan.containers, rendered)
-    merged = plan.with_environments([{**container.environment, **variables} for container, variables in pairs])
-    return replace(merged, containers=tuple(_with_spec(merged, container) for container in merged.containers))
+    return plan.with_environments([{**container.environment, **variables} for container, variables in pairs])
 
 
 def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
@@ -194,10 +189,10 @@ def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], en
 
 def _container(
     session: Session,
+    network: Network,
     inputs: PlanInputs,
     member: Member,
     local_rank: int,
-    labels: Mapping[str, str],
 ) -> Container:
     identity, agent = container_id(session.id, member.hostname), inputs.placement.agents[member.rank]
     resources = inputs.placement.resources[member.rank]
@@ -213,7 +208,7 @@ def _container(
     own[LABEL_BATCH] = "true" if is_main and session.command else ""
     ports = [asdict(port) for port in inputs.ports]
     own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
-    return Container(
+    container = Container(
         id=identity,
         name=free_name(session, member.hostname, inputs.taken_names.get(agent, ())),
         hostname=member.hostname,
@@ -225,37 +220,19 @@ def _container(
         address=inputs.subnet.addresses[member.rank],
         resources=resources,
         ports=inputs.ports if member.rank == 0 else (),
-        labels={**labels, **own},
     )
+    own[LABEL_SPEC] = _spec(session, network, container)
+    return replace(container, labels={**network.labels, **own})
 
 
-def _with_spec(plan: Plan, container: Container) -> Container:
-    """The container with the digest of all that it is made from: a container with another digest is not the right one."""
-    labels = {
-        name: text
-        for name, text in container.labels.items()
-        if text and name not in (LABEL_LAUNCH, LABEL_SPEC, LABEL_GRACE, LABEL_BEGAN)
-    }
-    added = added_since_1_0_0(container).items()
-    environment = {name: text for name, text in container.environment.items() if (name, text) not in added}
-    # A container with its other name is still the right one.
-    name = free_name(plan.session, container.hostname, ())
-    described = replace(container, name=name, labels=labels, environment=environment)
-    document: Dict[str, Any] = Plan(plan.session, plan.network, (described,)).to_json()
-    # A launch is new each time, and limits and apps may change. A plan of release 1.0.0 has no grace.
-    for name in ("launch", "grace", "lifetime", "idle_timeout", "began", "apps"):
-        document["session"].pop(name)
-    # A command may be replaced while the containers stay: they are described by the first.
-    document["session"].update(document["session"].pop("first"))
-    for mount in document["session"]["mounts"]:
-        mount.pop("local")
-    document["network"].pop("labels")
-    # The digest is that of a plan of release 1.0.0, so that a container of that release is still the right one.
-    document["containers"][0]["mounts"] = document["session"].pop("mounts")
-    for later in fields(Session):
-        if "since" in later.metadata and getattr(plan.session, later.name) == later.default:
-            document["session"].pop(later.name, None)
-    return replace(container, labels={**container.labels, LABEL_SPEC: digest(document)})
+def _spec(session: Session, network: Network, container: Container) -> str:
+    """The digest of all that a container is made from: a container with another digest is not the right one.
+
+    The digest of the request stands for the settings of the session, and for all variables that follow from them. A container
+    with its other name is still the right one.
+    """
+    made_from = replace(container, name="", labels={}, environment={})
+    return digest([session.id, session.request, sparse(replace(network, labels={})), sparse(made_from)])
 
 
 def _engine_mount(mount: Mount, session: Session) -> Mount:

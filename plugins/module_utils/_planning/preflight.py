@@ -18,7 +18,6 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
         "preflight",
         "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
         "launch says which agents it avoids, and fails if none is left.",
-        since="1.1.0",
     ),
     Variable(
         "preflight_age",
@@ -27,6 +26,5 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
         "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
         "V(0), every launch checks.",
         value_rules.within(0, _WEEK),
-        since="1.1.0",
     ),
 )

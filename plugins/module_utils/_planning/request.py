@@ -26,7 +26,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.declaration 
     declared_choice,
     declared_flag,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import plain
 from ansible_collections.cluster.compute.plugins.module_utils._planning import (
     app_rules,
@@ -129,7 +130,6 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         "Whether C(torchrun) without options trains over all containers: V(static) with a fixed number, V(elastic) also "
         "while some of them are lost. With V(none), it trains in one container.",
         variable="torchrun",
-        since="1.1.0",
     )
     torchrun_nodes: str = declared(
         "str",
@@ -137,14 +137,12 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         "Containers of an elastic training as MIN:MAX, where MAX is O(session_cluster_size). If empty, from 1 to all. "
         "Requires O(session_torchrun=elastic).",
         torchrun.check_nodes,
-        since="1.1.0",
     )
     torchrun_restarts: int = declared(
         "int",
         3,
         "Number of times that an elastic training starts its processes again after a failure, from 0 to 1000.",
         value_rules.within(0, 1000),
-        since="1.1.0",
     )
     mounts: Tuple[Mount, ...] = declared(
         "list",
@@ -164,7 +162,6 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         options=SECRET,
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session keeps the names and the files, and no value."},
-        since="1.1.0",
     )
     apps: Tuple[App, ...] = declared(
         "list",
@@ -215,7 +212,6 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         _SECONDS,
         read_by=(LAUNCH, APPS),
         kept=True,
-        since="1.1.0",
     )
     pull: str = declared_choice(
         ("missing", "always", "never"),
@@ -250,14 +246,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        defaults = Request(self.name, self.owner).to_json()
-        later = {variable.field for variable in REQUEST_VARIABLES if variable.since}
-        settings = {name: value for name, value in self.to_json().items() if name not in _LAUNCH_SETTINGS}
-        settings["apps"] = [app.settings for app in self.apps]
-        settings["mounts"] = [
-            {name: part for name, part in mount.items() if name != "local"} for mount in settings["mounts"]
-        ]
-        return digest({name: value for name, value in settings.items() if name not in later or value != defaults[name]})
+        return digest(sparse(self))
 
     @property
     def torchrun(self) -> torchrun.Torchrun:

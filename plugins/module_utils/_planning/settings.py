@@ -91,7 +91,6 @@ SETTINGS: Tuple[Variable, ...] = (
         "explain",
         "Print where the time of a launch went, in one sentence. C(trace.json) in the session's folder has the details.",
         read_by=(LAUNCH, SCHEDULE),
-        since="1.1.0",
     ),
     choice(
         "queue_policy",
@@ -150,7 +149,6 @@ SETTINGS: Tuple[Variable, ...] = (
         rules.check_notify,
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
         secret=True,
-        since="1.1.0",
     ),
     Variable(
         "keep_days",
@@ -160,7 +158,6 @@ SETTINGS: Tuple[Variable, ...] = (
         "the queue removes what is older.",
         value_rules.within(0, 36500),
         read_by=(SCHEDULE,),
-        since="1.1.0",
     ),
     Variable(
         "keep_logs",
@@ -170,7 +167,6 @@ SETTINGS: Tuple[Variable, ...] = (
         "beyond it.",
         value_rules.check_disk,
         read_by=(SCHEDULE,),
-        since="1.1.0",
     ),
     flag("ended_too", "List sessions that have ended, too.", read_by=(LIST,)),
     Variable(

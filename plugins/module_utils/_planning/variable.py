@@ -39,8 +39,6 @@ class Variable:
         notes: further sentences of single entry points.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.
-        since: the release that added the variable, after 1.0.0. At its default it does not count in a request's digest, so
-            that sessions of earlier releases keep theirs.
     """
 
     name: str
@@ -56,7 +54,6 @@ class Variable:
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     kept: bool = False
     secret: bool = False
-    since: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "check", plain_value.checked(self.check))

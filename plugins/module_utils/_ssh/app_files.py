@@ -12,8 +12,9 @@ from typing import Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import IMAGE_COMMAND, App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER, RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry
 
 FOLDER = CONFIG_FOLDER + "/app"
@@ -44,7 +45,7 @@ def index_entry(lines: Mapping[str, str]) -> Entry:
 def index_lines(apps: Sequence[App], mark: str = "") -> Dict[str, str]:
     """The line of each app. Another ``mark`` makes PID 1 start it again."""
     return {
-        app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest([app.settings, mark]))
+        app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest([sparse(app), mark]))
         for app in running(apps)
     }
 

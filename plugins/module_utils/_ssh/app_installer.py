@@ -15,8 +15,9 @@ from typing import Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (

@@ -16,7 +16,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     CONFIG_FOLDER,
     RUNTIME_PATH,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User, digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark, run_folder
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import timeout_text
 from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
@@ -31,7 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files imp
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
-# Holds a digest of the installed files. The name is kept from release 1.0.0, whose containers have this file.
+# Holds a digest of the installed files.
 DIGEST_FILE = CONFIG_FOLDER + "/equipped"
 PROFILE = "/etc/profile.d/00-cluster-compute.sh"
 SHELLS = ("/bin/bash", "/bin/sh")
@@ -80,7 +81,7 @@ class Bundle:
         scripts += [_patience(session), _restarts(session)]
         own = [container.id, container.hostname, container.address]
         if container.rank == 0:
-            scripts.append([app.settings for app in session.apps])
+            scripts.append(sparse(session.apps))
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
 

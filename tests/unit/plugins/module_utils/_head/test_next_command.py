@@ -53,11 +53,7 @@ def test_a_command_that_has_ended_is_replaced_and_the_containers_stay(store: Sto
     assert (decision.verdict, decision.has_next_command, decision.has_new_limits) == ("running", True, False)
     assert decision.plan
     session = decision.plan.session
-    assert (session.command, session.command_timeout, session.first) == (
-        "exit 0",
-        60,
-        {"command": "exit 3", "command_timeout": 0},
-    )
+    assert (session.command, session.command_timeout) == ("exit 0", 60)
     again = with_user_environment(decision.plan, [{}, {}])
     assert [one.labels for one in again.containers] == [one.labels for one in plan.containers]
     assert Plan.from_json(decision.plan.to_short_json()) == decision.plan

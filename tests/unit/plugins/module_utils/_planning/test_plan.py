@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 
 import pytest
 from hypothesis import given
@@ -23,8 +22,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_SESSION,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources, Session
-from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import added_since_1_0_0
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import sparse
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+    Network,
+    Plan,
+    Port,
+    Resources,
+    Session,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     container_id,
     read_placement,
@@ -34,36 +39,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 SPEC = LABEL_CONTAINER + ".spec"
-# A plan as the store of release 1.0.0 holds it.
-OLD_PLAN = Path(__file__).parent / "plan_of_1_0_0.json"
 THREE = request(cluster_size=3, cluster_mode="multi-node")
 
 
 def test_main1_alone_says_that_it_has_a_command() -> None:
     made = plan(request(cluster_size=3, command="train"))
     assert [one.labels[LABEL_BATCH] for one in made.containers] == ["true", "", ""]
-
-
-def test_a_plan_of_release_1_0_0_is_read_and_made_again_with_equal_digests() -> None:
-    """A session that release 1.0.0 launched can be repaired: its containers are still the right ones."""
-    document = json.loads(OLD_PLAN.read_text())
-    asked = request(
-        cluster_size=2,
-        cluster_mode="multi-node",
-        gpus=0.5,
-        command="train",
-        environment={"A": "1"},
-        mounts=[
-            {"source": "/data", "target": "/data"},
-            {"source": "nas:/export", "target": "/nas", "type": "nfs", "mode": "ro", "options": {"o": "soft"}},
-        ],
-    )
-    made = plan(asked, "ab")
-    assert specs(made) == ["c64fd0023c0200fc", "faed90153a0c3aca"]
-    old = Plan.from_json(document)
-    new = [added_since_1_0_0(container) for container in made.containers]
-    assert with_user_environment(old, new) == made
-    assert specs(with_user_environment(old, [{}, {}])) == specs(made)
 
 
 def specs(made: Plan) -> list[str]:
@@ -179,22 +160,37 @@ def test_whatever_a_container_is_made_from_is_in_its_digest(variables: dict[str,
 
 
 def test_another_launch_of_the_same_is_the_same_container() -> None:
-    made = plan(THREE)
-    document = made.to_json()
-    document["session"]["launch"] = "another"
-    for one in document["containers"]:
-        one["labels"][LABEL_LAUNCH] = "another"
-    other = with_user_environment(Plan.from_json(document), [{}] * 3)
-    assert specs(other) == specs(made)
+    assert specs(plan(THREE, launch="another")) == specs(plan(THREE))
 
 
-def test_the_users_variables_are_in_the_digest() -> None:
-    made = plan(THREE)
-    merged = with_user_environment(made, [{"A": "1"}, {}, {"A": "2"}])
-    assert specs(merged)[1] == specs(made)[1]
-    assert len({*specs(merged), *specs(made)}) == 5
+def test_the_users_variables_are_in_the_digest_as_the_request_has_them() -> None:
+    asked = request(cluster_size=3, environment={"A": "<% rank %>"})
+    made = plan(asked)
+    assert specs(made) != specs(plan(request(cluster_size=3)))
+    merged = with_user_environment(made, [{"A": "0"}, {"A": "1"}, {"A": "2"}])
+    assert specs(merged) == specs(made)
     # The same again is the same: a repair finds what a launch made.
-    assert with_user_environment(merged, [{"A": "1"}, {}, {"A": "2"}]) == merged
+    assert with_user_environment(merged, [{"A": "0"}, {"A": "1"}, {"A": "2"}]) == merged
+
+
+def test_what_an_agent_may_change_is_in_the_digest_of_its_container() -> None:
+    placed = specs(plan(THREE, "aab"))
+    assert specs(plan(THREE, "aac"))[2] != placed[2]
+    assert specs(plan(THREE, "aab", mtu=1400)) != placed
+    assert specs(plan(THREE, "aab", taken_names={"b": {"alice.train.sub2"}})) == placed
+
+
+def test_a_new_field_changes_no_digest() -> None:
+    """A variable that a release adds has its default in every session that exists."""
+
+    @dataclass(frozen=True)
+    class LaterNetwork(Network):
+        later: str = "usual"
+
+    network = plan(THREE, "aab").network
+    later = LaterNetwork(**{known.name: getattr(network, known.name) for known in fields(network)})
+    assert sparse(later) == sparse(network)
+    assert sparse(replace(later, later="other")) == {**sparse(network), "later": "other"}
 
 
 def test_an_nfs_folder_is_a_volume_of_the_session() -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from samples import GIB, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User, digest
-from ansible_collections.cluster.compute.plugins.module_utils._planning import request as request_module
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared_choice
+from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 
 BASE = {"name": "train", "owner": "alice"}
@@ -215,11 +216,19 @@ def test_a_request_that_was_stored_without_how_it_is_launched_has_the_defaults()
     assert Request.from_json(document) == check_request(BASE)
 
 
-def test_a_later_variable_leaves_the_digests_of_earlier_sessions_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its default, a variable of a later release does not count: the request is that of the earlier release."""
-    left_out = {variable.field for variable in REQUEST_VARIABLES if variable.kept or variable.since}
-    earlier = {name: value for name, value in request().to_json().items() if name not in (*left_out, "strategy")}
-    later = [replace(one, since="9.0.0") if one.field == "strategy" else one for one in REQUEST_VARIABLES]
-    monkeypatch.setattr(request_module, "REQUEST_VARIABLES", tuple(later))
-    assert request().digest == digest(earlier)
-    assert request(strategy="spread").digest != request().digest
+def test_a_new_variable_changes_no_digest_at_its_default() -> None:
+    """A variable that a release adds has its default in every request that a store holds."""
+
+    @dataclass(frozen=True)
+    class LaterRequest(Request):
+        later: str = declared_choice(("usual", "other"), "A variable that a release adds.")
+
+    later = LaterRequest(**{known.name: getattr(request(), known.name) for known in fields(Request)})
+    assert later.digest == request().digest
+    assert replace(later, later="other").digest != request().digest
+
+
+def test_a_digest_covers_only_what_differs_from_the_default() -> None:
+    given = {"name": "train", "owner": "alice", "millicpus": 2000, "user": {"uid": 7, "gid": 7}}
+    asked = check_request({"name": "train", "owner": "alice", "cpus": 2, "user": {"uid": 7}, "pull": "never"})
+    assert asked.digest == digest(given)

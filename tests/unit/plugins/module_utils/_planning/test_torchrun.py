@@ -78,7 +78,6 @@ def test_nodes_fit_the_session(mode: str, nodes: str, message: str) -> None:
 
 
 def test_another_mode_is_another_session() -> None:
-    """The default is the session of release 1.0.0, which has no such variable."""
     assert request(torchrun="none").digest == request().digest == request(torchrun_restarts=3).digest
     assert request(torchrun="static").digest != request().digest
     assert request().differences(request(torchrun="static")) == ["torchrun_mode"]
