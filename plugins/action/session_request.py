@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._planning import catalogue
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import checked_folders
 from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rules import check_apps
+from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import resolved
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
@@ -31,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     ENVIRONMENTS,
     EXEC,
     LAUNCH,
+    LIST,
     LOGS,
     TERMINATE,
 )
@@ -45,7 +47,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates im
 SPEC = {
     "entry_point": {
         "type": "str",
-        "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy", "apps", "environments"],
+        "choices": "main schedule terminate logs list exec copy apps environments policy usage check drill".split(),
         "default": "main",
     },
     "name": {"type": "str", "default": ""},
@@ -76,6 +78,8 @@ class ActionModule(ComputeAction):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
             )
+        if entry_point == LIST:
+            result["variables"] = resolved(result["variables"])
         if entry_point == TERMINATE:
             result["is_pattern"] = is_name_pattern(checked["name"] or values.get("session_name"))
         if entry_point == APPS:

@@ -15,9 +15,9 @@ description:
 options:
   entry_point:
     description:
-      - The entry point of the role whose variables are checked.
+      - The entry point of the role whose variables are checked. V(check) and V(drill) are C(check_agents.yml) and C(drill.yml).
     type: str
-    choices: [main, schedule, terminate, logs, list, exec, copy, apps, environments]
+    choices: [main, schedule, terminate, logs, list, exec, copy, apps, environments, policy, usage, check, drill]
     default: main
   name:
     description:
@@ -118,7 +118,21 @@ def main() -> None:
         argument_spec={
             "entry_point": {
                 "type": "str",
-                "choices": ["main", "schedule", "terminate", "logs", "list", "exec", "copy", "apps", "environments"],
+                "choices": [
+                    "main",
+                    "schedule",
+                    "terminate",
+                    "logs",
+                    "list",
+                    "exec",
+                    "copy",
+                    "apps",
+                    "environments",
+                    "policy",
+                    "usage",
+                    "check",
+                    "drill",
+                ],
                 "default": "main",
             },
             "name": {"type": "str", "default": ""},

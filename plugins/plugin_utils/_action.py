@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from abc import abstractmethod
-from typing import Any, List, Mapping
+from typing import Any, Iterable, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -168,9 +168,14 @@ def with_part(args: Json) -> Json:
 
 def variables_of_hosts(task_vars: Json) -> dict[str, Mapping[str, Any]]:
     """The variables of each host of the play, as they are: results contain no templates. Ansible puts them together for each call."""
+    return raw_variables(task_vars, task_vars.get("ansible_play_hosts_all") or ())
+
+
+def raw_variables(task_vars: Json, hosts: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """The variables of each of these hosts, with their templates."""
     hostvars = task_vars.get("hostvars") or {}
     read = getattr(hostvars, "raw_get", hostvars.get)
-    found = {str(host): read(host) for host in task_vars.get("ansible_play_hosts_all") or ()}
+    found = {str(host): read(host) for host in hosts}
     return {host: variables for host, variables in found.items() if isinstance(variables, Mapping)}
 
 

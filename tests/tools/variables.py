@@ -64,6 +64,14 @@ ENTRY_POINTS = {
         "List the environments that sessions can have",
         "The result is in the variable C(session_environments_listed).",
     ),
+    "policy": (
+        "Show the policy of the site, and who has how much of what it permits",
+        "The result is in the variable C(session_policy).",
+    ),
+    "usage": (
+        "Show what owners have used, by month",
+        "The result is in the variable C(session_usage).",
+    ),
 }
 KEPT = "A waiting session keeps the value that it was requested with."
 OVERRIDE = "Only a value from the command line (C(-e)) replaces it, for all sessions that this run launches."
@@ -109,7 +117,7 @@ def _option(variable: Any, entry_point: str) -> dict[str, Any]:
 
 def _plain(documentation: Any) -> dict[str, Any]:
     """Without empty keys, and with descriptions as lists."""
-    plain = {key: value for key, value in documentation.items() if key == "default" or value}
+    plain = {key: value for key, value in documentation.items() if value or (key == "default" and value is not None)}
     if isinstance(plain.get("description"), str):
         plain["description"] = [plain["description"]]
     if "options" in plain:

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     LOGS,
     SCHEDULE,
     TERMINATE,
+    USAGE,
 )
 
 
@@ -51,7 +52,7 @@ class NamedRequest:
         "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
         "the controller's user.",
         rules.check_session_owner,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, USAGE),
         notes={
             LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
             LOGS: "V(all) means every owner.",

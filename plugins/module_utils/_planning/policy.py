@@ -20,9 +20,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules 
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
-    check_agents,
     check_group,
     check_list,
+    check_texts,
     seconds_up_to,
 )
 
@@ -171,7 +171,7 @@ def _positive(variable: str, value: object) -> float:
 
 
 def _folders(variable: str, value: object) -> Tuple[str, ...]:
-    folders = check_agents(variable, value)
+    folders = check_texts(variable, value)
     for folder in folders:
         if not folder.startswith("/") or {".", ".."} & set(folder.split("/")) or "//" in folder:
             raise InputError(variable, folder, "must be an absolute path without '.' and '..'")
@@ -200,7 +200,7 @@ _LIMITS: Dict[str, Any] = {
     "memory": lambda variable, value: parse_bytes(value, variable),
     "gpus": _number,
     "resource_groups": _resource_groups,
-    "images": check_agents,
+    "images": check_texts,
     "mounts": _folders,
     "volumes": one_of(ANY, PLAIN, NONE),
     "public_apps": check_boolean,

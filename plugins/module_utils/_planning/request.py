@@ -105,7 +105,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         "list",
         [],
         "Designated agents, by inventory name. Each must be in the group C(agents).",
-        rules.check_agents,
+        rules.check_names,
         elements="str",
     )
     agents_policy: str = declared_choice(

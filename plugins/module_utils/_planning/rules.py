@@ -105,7 +105,18 @@ def check_list(variable: str, value: Any) -> Sequence[Any]:
     return value
 
 
-def check_agents(variable: str, value: Any) -> Tuple[str, ...]:
+def check_names(variable: str, value: Any) -> Tuple[str, ...]:
+    """Names of hosts, containers or apps. As in other lists of Ansible, commas separate the names in a string.
+
+    >>> check_names("session_exec_containers", "main1, sub2")
+    ('main1', 'sub2')
+    """
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    return check_texts(variable, value)
+
+
+def check_texts(variable: str, value: Any) -> Tuple[str, ...]:
     return tuple(check_text(variable, name) for name in check_list(variable, value))
 
 

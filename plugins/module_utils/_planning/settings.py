@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import value
 from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.app_settings import APP_SETTINGS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.preflight import PREFLIGHT_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
@@ -25,14 +26,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.variable
     LAUNCH,
     LIST,
     LOGS,
+    POLICY,
     SCHEDULE,
     TERMINATE,
+    USAGE,
     Variable,
     choice,
     flag,
 )
 
-_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST)
+_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE)
 _WEEK = 7 * 86400
 _MOST = 2**31 - 1
 _LEASE = (
@@ -174,7 +177,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "list",
         [],
         "Hostnames of the containers to show, which must belong to the session. If empty, all.",
-        rules.check_agents,
+        rules.check_names,
         elements="str",
         read_by=(LOGS,),
     ),
@@ -214,7 +217,9 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
 )
 
-VARIABLES: Tuple[Variable, ...] = REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS + APP_SETTINGS
+VARIABLES: Tuple[Variable, ...] = (
+    REQUEST_VARIABLES + SETTINGS + ACCESS_SETTINGS + PREFLIGHT_SETTINGS + APP_SETTINGS + PLAYBOOK_SETTINGS
+)
 # What a launch reads, and the queue keeps with a waiting session.
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 

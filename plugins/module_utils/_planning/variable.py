@@ -15,7 +15,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.declaration 
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
-APPS, ENVIRONMENTS = "apps", "environments"
+APPS, ENVIRONMENTS, POLICY, USAGE = "apps", "environments", "policy", "usage"
+# Playbooks without an entry point of the role.
+CHECK, DRILL = "check", "drill"
 PREFIX = "session_"
 
 Documentation = Dict[str, Any]
@@ -26,7 +28,7 @@ class Variable:
     """One variable of the role.
 
     Attributes:
-        name: without the prefix ``session_``.
+        name: without the prefix.
         type: as in an argument specification.
         default: as a user writes it.
         description: sentences for the reference.
@@ -35,10 +37,11 @@ class Variable:
         choices: the values that are allowed, if they are few.
         elements: the type of a list's elements.
         options: the suboptions of a dictionary, or of a list of dictionaries.
-        read_by: the entry points of the role that read it.
+        read_by: the entry points of the role, or the playbooks, that read it.
         notes: further sentences of single entry points.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.
+        prefix: of its name: another one for variables of playbooks.
     """
 
     name: str
@@ -54,13 +57,14 @@ class Variable:
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     kept: bool = False
     secret: bool = False
+    prefix: str = PREFIX
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "check", plain_value.checked(self.check))
 
     @property
     def full_name(self) -> str:
-        return PREFIX + self.name
+        return self.prefix + self.name
 
     def normal_form(self, value: Any) -> Any:
         """The checked value; an empty one means the default.

@@ -19,3 +19,13 @@ def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> It
         yield made
     finally:
         made.clean()
+
+
+@pytest.fixture(scope="module")
+def other_controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    """Another one on the same engine, with a session store of its own."""
+    made = Controller(tmp_path_factory.mktemp("other") / "own", engine_host)
+    try:
+        yield made
+    finally:
+        made.clean()

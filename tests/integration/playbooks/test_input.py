@@ -33,6 +33,11 @@ CASES: list[tuple[str, Any, str]] = [
     ("session_name", "-dash", f"session_name: '-dash': {NAME}."),
     ("session_name", "line\nbreak", f"session_name: 'line\\nbreak': {NAME}."),
     ("session_name", "break\n", f"session_name: 'break\\n': {NAME}."),
+    (
+        "session_mount",
+        [{"source": "/tmp", "target": "/data"}],
+        "session_mount (from -e): unknown; did you mean session_mounts?",
+    ),
     ("session_shm", "2g", "session_shm: '2g': must be at most session_memory, which is 64m."),
     ("session_memory", "1x", f"session_memory: '1x': {AMOUNT}."),
     ("session_cpus", 0, "session_cpus: '0': must be at least 0.01."),

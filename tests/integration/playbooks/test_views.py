@@ -28,8 +28,50 @@ def test_the_table(controller: Controller, shown: Session) -> None:
     row = rf"shown +{controller.owner} +RUNNING +cluster +2 +single-node +0.2 CPUs, 64m +([\d.]+) CPUs, [\d.]+[mk] "
     assert re.search(rf"{row} +{IMAGE} +{started} +localhost +none +- ", output), output
     assert re.search(rf"^ *{controller.owner} +\d+ +\d+ +\d+ +[\d.]+ +\S+ +0$", output, re.MULTILINE), output
-    refused = controller.play("sessions", sessions_state="running", sessions_format="yaml")
-    assert refused.message == "sessions_format: 'yaml': must be table, json or html."
+
+
+@pytest.mark.parametrize(
+    ("playbook", "variable", "rule"),
+    [
+        ("sessions", "sessions_format", "must be one of: table, json, html"),
+        (
+            "sessions",
+            "sessions_state",
+            "must be running, finished or other; leave it empty for all that have not ended",
+        ),
+        ("policy", "policy_format", "must be one of: table, json"),
+        ("usage", "usage_format", "must be one of: table, csv, json"),
+        ("check_agents", "check_format", "must be one of: table, json"),
+    ],
+)
+def test_a_wrong_format_is_refused(controller: Controller, playbook: str, variable: str, rule: str) -> None:
+    refused = controller.play(playbook, **{variable: "yaml"})
+    assert (refused.code, refused.message) == (2, f"{variable}: 'yaml': {rule}.")
+
+
+def test_an_inventory_may_have_the_variables_of_a_playbook(controller: Controller, tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text((ROOT / "inventory" / "local.yml").read_text())
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "agents.yml").write_text("policy_format: json\nusage_format: csv\n")
+    assert '"owners":' in controller.play("policy", "-i", str(inventory)).check().text
+    assert "month,kind,name" in controller.play("usage", "-i", str(inventory)).check().text
+    (tmp_path / "group_vars" / "agents.yml").write_text("session_mount: []\n")
+    refused = controller.play("policy", "-i", str(inventory))
+    found = "session_mount (from the inventory, host localhost): unknown; did you mean session_mounts?"
+    assert (refused.code, refused.message.startswith(found)) == (2, True)
+
+
+def test_the_policy_counts_sessions_that_only_their_labels_show(
+    controller: Controller, shown: Session, other_controller: Controller
+) -> None:
+    def containers() -> dict[str, int]:
+        text = other_controller.play("policy", policy_format="json").check().text
+        owners = json.loads(text[text.index("{\n") : text.rindex("}\n") + 1])["owners"]
+        return {owner["name"]: owner["used"]["containers"] for owner in owners}
+
+    other_controller.play("sessions").check()
+    assert containers()[controller.owner] == len(shown.containers())
 
 
 def test_the_json_document(controller: Controller, shown: Session) -> None:

@@ -93,7 +93,6 @@ def refusal(variables: dict[str, Any]) -> str:
         ("cpu_pinning", "maybe", "'maybe'", "must be true or false"),
         ("resource_group", "a b", "'a b'", "must have 1 to 64 letters, digits, '-', '_' or '.'"),
         ("resource_group", 7, "7", "must have 1 to 64 letters, digits, '-', '_' or '.'"),
-        ("agents", "a,b", "'a,b'", "must be a list"),
         ("agents", {"a": 1}, "{'a': 1}", "must be a list"),
         ("agents", [1], "1", "must be a string"),
         ("agents_policy", "strict", "'strict'", "needs session_agents"),

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables that only playbooks of the collection read: the one declaration of their names, defaults and rules."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
+    CHECK,
+    DRILL,
+    LIST,
+    POLICY,
+    USAGE,
+    Variable,
+    choice,
+    flag,
+)
+
+# build_environments.yml passes it on to the role `image`, which checks it.
+ENVIRONMENTS_TO_BUILD = "environments"
+_MOST = 2**31 - 1
+# For people the newest ended sessions; for programs all.
+_SHOWN = 200
+
+
+def _check_limit(variable: str, value: Any) -> int | None:
+    return None if value is None else value_rules.check_whole(variable, value, 0, _MOST)
+
+
+def _check_state(variable: str, value: Any) -> str:
+    if value not in ("running", "finished", "other"):
+        rule = "must be running, finished or other; leave it empty for all that have not ended"
+        raise InputError(variable, value, rule)
+    return str(value)
+
+
+PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "ignored_variables",
+        "list",
+        [],
+        "Names of variables of other software that look like a misspelled variable of this collection.",
+        rules.check_names,
+        elements="str",
+        read_by=(),
+    ),
+    choice(
+        "format",
+        ("table", "json", "html"),
+        "V(table), V(json) for programs, or V(html) for a page.",
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    Variable(
+        "page",
+        "str",
+        "sessions.html",
+        "File on the controller for the page that O(sessions_format=html) writes.",
+        rules.check_path,
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    Variable(
+        "file",
+        "str",
+        "",
+        "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
+        rules.check_path,
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    Variable(
+        "state",
+        "str",
+        "",
+        "V(running) for sessions that have not ended, V(finished) for those that were terminated or ended by themselves, V(other) "
+        "for those that failed to launch or were canceled. If empty, all that have not ended.",
+        _check_state,
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    Variable(
+        "limit",
+        "int",
+        None,
+        "Number of ended sessions to list, the newest ones; V(0) for all. By default 200 for people, all as JSON or in a file.",
+        _check_limit,
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
+    choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),
+    Variable(
+        "file",
+        "str",
+        "",
+        "File on the controller to write to, with mode 0600, instead of the output.",
+        rules.check_path,
+        prefix="usage_",
+        read_by=(USAGE,),
+    ),
+    choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="check_", read_by=(CHECK,)),
+    Variable(
+        "file",
+        "str",
+        "",
+        "File on the controller that also gets the findings as JSON. Empty for none.",
+        rules.check_path,
+        prefix="check_",
+        read_by=(CHECK,),
+    ),
+    Variable(
+        "faults",
+        "list",
+        [],
+        "Names of the faults to cause; if empty, all.",
+        rules.check_names,
+        elements="str",
+        prefix="drill_",
+        read_by=(DRILL,),
+    ),
+    flag("disruptive", "Also cause the faults that end engines.", prefix="drill_", read_by=(DRILL,)),
+    Variable(
+        "full_folder",
+        "str",
+        "",
+        "Directory on a small file system, for the fault of a full disk.",
+        rules.check_path,
+        prefix="drill_",
+        read_by=(DRILL,),
+    ),
+    Variable(
+        "file",
+        "str",
+        "",
+        "File on the controller that also gets the verdicts as JSON. Empty for none.",
+        rules.check_path,
+        prefix="drill_",
+        read_by=(DRILL,),
+    ),
+)
+
+
+def resolved(settings: Json) -> Json:
+    """The settings of a list with the default of C(sessions_limit), which depends on the others.
+
+    >>> resolved({"sessions_format": "json", "sessions_file": "", "sessions_limit": None})["sessions_limit"]
+    0
+    """
+    if settings["sessions_limit"] is not None:
+        return settings
+    is_for_programs = settings["sessions_format"] == "json" or settings["sessions_file"]
+    return {**settings, "sessions_limit": 0 if is_for_programs else _SHOWN}

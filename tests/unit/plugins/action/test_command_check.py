@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The first task of each playbook."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.vars.hostvars import HostVars
+from ansible.vars.manager import VariableManager
+from played import played
+
+from ansible_collections.cluster.compute.plugins.action import command_check
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _known_names as known_names
+
+ROOT = Path(__file__).resolve().parents[4]
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+WITHOUT_AGENTS = {"session_exec.yml", "session_copy.yml", "queue_timer.yml"}
+
+
+@pytest.fixture(autouse=True)
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
+    """The extra variables (-e)."""
+    extra_vars: Json = {}
+    monkeypatch.setattr(command_check, "load_extra_vars", lambda _loader: extra_vars)
+    return extra_vars
+
+
+def check(folder: Path, inventory: Json, agents: bool = True) -> None:
+    """Check the command as Ansible has read this inventory, with the variables of files beside it."""
+    (folder / "hosts.yml").write_text(yaml.dump(inventory))
+    loader = DataLoader()
+    hosts = InventoryManager(loader=loader, sources=[str(folder / "hosts.yml")])
+    hostvars = HostVars(hosts, VariableManager(loader=loader, inventory=hosts), loader)
+    action = played(command_check.ActionModule)
+    action.validate_argument_spec = lambda **_options: (None, {"agents": agents})
+    groups = hosts.get_groups_dict()
+    own = {"hostvars": hostvars, "groups": groups, "inventory_hostname": "localhost", "playbook_dir": "/playbooks"}
+    action.act({}, own)
+
+
+def site(**variables: Any) -> Json:
+    return {"agents": {"hosts": {"n1": {}, "n2": variables}}, "others": {"hosts": {"web": {"session_mount": 1}}}}
+
+
+def test_a_misspelled_variable_of_the_command_line_is_refused(tmp_path: Path, command_line: Json) -> None:
+    command_line["session_cluser_size"] = "3"
+    message = r"^session_cluser_size \(from -e\): unknown; did you mean session_cluster_size\? docs/variables.md "
+    with pytest.raises(ComputeError, match=message):
+        check(tmp_path, site())
+
+
+@pytest.mark.parametrize("place", ["inline", "group_vars", "host_vars"])
+def test_a_misspelled_variable_of_the_inventory_is_refused(tmp_path: Path, place: str) -> None:
+    path = {"group_vars": "agents.yml", "host_vars": "n2.yml"}.get(place)
+    if path:
+        (tmp_path / place).mkdir()
+        (tmp_path / place / path).write_text("session_mount: []\n")
+    hosts = "n1, n2" if place == "group_vars" else "n2"
+    with pytest.raises(
+        ComputeError, match=rf"^session_mount \(from the inventory, host {hosts}\): unknown; did you mean "
+    ):
+        check(tmp_path, site() if path else site(session_mount=[]))
+
+
+def test_known_variables_and_those_of_other_hosts_are_accepted(tmp_path: Path) -> None:
+    check(tmp_path, site(session_mounts=[], agent_users=["bob"], other_mount=1))
+
+
+def test_names_of_other_software_can_be_ignored(tmp_path: Path) -> None:
+    with pytest.raises(
+        ComputeError, match=r"^agent_user \(from the inventory, host n2\): unknown; did you mean agent_users\?"
+    ):
+        check(tmp_path, site(agent_user="monitor"))
+    check(tmp_path, site(agent_user="monitor", session_ignored_variables=["agent_user"]))
+    check(tmp_path, site(agent_user="monitor", session_ignored_variables="agent_user"))
+
+
+def test_an_inventory_without_agents_is_refused_unless_none_is_needed(tmp_path: Path) -> None:
+    message = (
+        "^The inventory has no host in the group agents: name one with -i, as in -i /playbooks/inventory/local.yml.$"
+    )
+    with pytest.raises(ComputeError, match=message):
+        check(tmp_path, {"all": {"hosts": {"web": {}}}})
+    check(tmp_path, {"all": {"hosts": {"web": {}}}}, agents=False)
+
+
+def test_a_hundred_agents_are_checked_in_a_moment(tmp_path: Path) -> None:
+    variables = {"ansible_host": "192.0.2.1", "agent_cpus": 4, "agent_users": ["bob"], "image_tag": "x"}
+    inventory = {"agents": {"hosts": {f"n{number}": variables for number in range(100)}}}
+    check(tmp_path, inventory)
+    begun = time.process_time()
+    check(tmp_path, inventory)
+    assert time.process_time() - begun < 1.0  # with the inventory itself, which Ansible has read anyway
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
+def test_every_playbook_begins_with_the_check(playbook: Path) -> None:
+    play = yaml.safe_load(playbook.read_text())[0]
+    (first, *_others) = play.get("pre_tasks") or play["tasks"]
+    needs_agents = (first["cluster.compute.command_check"] or {}).get("agents", True)
+    assert needs_agents == (playbook.name not in WITHOUT_AGENTS)
+    assert play["hosts"] == "localhost"
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
+def test_no_variable_of_a_play_hides_one_of_the_inventory(playbook: Path) -> None:
+    known = known_names.DECLARED | known_names.of_other_roles()
+    assert not known & {name for play in yaml.safe_load(playbook.read_text()) for name in play.get("vars") or ()}
+
+
+def test_the_results_of_roles_are_known_names() -> None:
+    tasks = [task for path in ROOT.glob("roles/*/tasks/*.yml") for task in yaml.safe_load(path.read_text()) or ()]
+    names = {name for task in tasks for name in [task.get("register", ""), *task.get("ansible.builtin.set_fact", ())]}
+    assert {name for name in names if name.startswith(command_check.PREFIXES)} == known_names.RESULTS
