@@ -23,6 +23,7 @@ NOFILE = 1048576
 LISTENING = "0A"
 CAP_SYS_RESOURCE = 24
 SIOCGIFADDR = 0x8915
+_ANCESTORS = 16  # processes between a module and sshd
 PID_FILE = "/var/run/docker.pid"
 ORGANIZATION = b"\x06\x03\x55\x04\x0a"  # the object identifier 2.5.4.10, as DER writes it
 
@@ -79,12 +80,30 @@ def has_bridge_filter(proc: str = "/proc") -> bool:
     return read("%s/sys/net/bridge/bridge-nf-call-iptables" % proc).strip() == "1"
 
 
-def needed_addresses(proc: str = "/proc", etc: str = "/etc") -> List[str]:
-    """Addresses that this host must go on reaching: its gateways, its name servers, and the other end of its SSH connection."""
+def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") -> List[str]:
+    """Addresses that this host must keep reaching: its gateways, its name servers, and the other end of its SSH connection."""
     gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows("%s/net/route" % proc)}
-    servers = re.findall(r"^nameserver\s+(\S+)", read("%s/resolv.conf" % etc), re.MULTILINE)
-    client = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
-    return sorted(address for address in {*gateways, *servers, client} if _is_far(address))
+    # systemd-resolved listens at 127.0.0.53 and has the servers that it asks in a file of its own.
+    texts = read("%s/resolv.conf" % etc), read("%s/systemd/resolve/resolv.conf" % run)
+    servers = re.findall(r"^nameserver\s+(\S+)", "\n".join(texts), re.MULTILINE)
+    return sorted(address for address in {*gateways, *servers, _ssh_client(proc)} if _is_far(address))
+
+
+def _ssh_client(proc: str) -> str:
+    """The address of the SSH client that this process serves; empty if there is none.
+
+    sudo removes SSH_CONNECTION from the environment, but a process above it still has the variable.
+    """
+    pid = os.getpid()
+    for _generation in range(_ANCESTORS):
+        found = re.search(r"(?:^|\0)SSH_CONNECTION=([^ \0]+)", read("%s/%d/environ" % (proc, pid)))
+        if found:
+            return found.group(1)
+        parent = re.search(r"^PPid:\s+([0-9]+)$", read("%s/%d/status" % (proc, pid)), re.MULTILINE)
+        pid = int(parent.group(1)) if parent else 0
+        if pid < 2:
+            break
+    return ""
 
 
 def _is_far(address: str) -> bool:

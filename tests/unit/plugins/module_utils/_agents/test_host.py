@@ -126,8 +126,16 @@ def test_the_swarm_of_a_worker(tmp_path: Path) -> None:
     assert host.swarm_cluster(str(tmp_path)) == identity.decode()
 
 
-def test_the_addresses_that_a_host_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.9 50000 192.0.2.2 22")
+def test_the_addresses_that_a_host_needs(tmp_path: Path) -> None:
+    # As sudo leaves it: a process further up has the variable.
+    for pid, parent, variables in (
+        (os.getpid(), 71, "A=1\0"),
+        (71, 70, ""),
+        (70, 1, "B=2\0SSH_CONNECTION=192.0.2.9 5 192.0.2.2 22\0"),
+    ):
+        write(tmp_path, "%d/status" % pid, "Name:\tsh\nPPid:\t%d\n" % parent)
+        write(tmp_path, "%d/environ" % pid, variables)
+    write(tmp_path, "systemd/resolve/resolv.conf", "nameserver 10.9.0.53\n")
     (tmp_path / "net").mkdir()
     rows = ["Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT"]
     rows += ["eth0 00000000 010012AC 0003 0 0 0 00000000 0 0 0", "eth0 000012AC 00000000 0001 0 0 0 0000FFFF 0 0 0"]
@@ -135,8 +143,8 @@ def test_the_addresses_that_a_host_needs(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "resolv.conf").write_text(
         "search a\nnameserver 10.201.0.53\nnameserver 127.0.0.53\nnameserver fe80::1\n"
     )
-    found = host.needed_addresses(str(tmp_path), str(tmp_path))
-    assert found == ["10.201.0.53", "172.18.0.1", "192.0.2.9"]
+    found = host.needed_addresses(str(tmp_path), str(tmp_path), str(tmp_path))
+    assert found == ["10.201.0.53", "10.9.0.53", "172.18.0.1", "192.0.2.9"]
 
 
 def test_a_path_that_does_not_answer_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

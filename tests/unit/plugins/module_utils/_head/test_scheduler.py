@@ -230,9 +230,9 @@ def test_sessions_side_by_side_share_nothing(store: Store) -> None:
 
 def test_addresses_stay_clear_of_what_the_agents_report(store: Store) -> None:
     busy = replace(B, routes=("10.201.0.0/24",), subnets=("10.201.1.0/27",))
-    taken = replace(A, ports=(30000, 30001))
+    taken = replace(A, ports=(30000, 30001), needed_addresses=("10.201.1.40",))
     plan = plan_of(launch(store, request(agents=["a"]), context(taken, busy)))
-    assert plan.network.subnet == "10.201.1.32/27"
+    assert plan.network.subnet == "10.201.1.64/27"
     assert ssh_port(plan).host_port == 30002
 
 
