@@ -168,3 +168,28 @@ def test_ping_works_and_no_frame_can_be_sent(pair: Lab) -> None:
     program = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"
     made = client.exec_create(pair.plan.main.name, ["python3", "-c", program], user="0")
     assert "PermissionError" in client.exec_start(made["Id"]).decode()
+
+
+def test_silent_connections_of_another_address_do_not_keep_the_owner_out(
+    engine_host: str, client: Any, tmp_path: Path
+) -> None:
+    lab = Lab(make_plan(REFERENCE, 2, memory="64m"), tmp_path / "art", engine_host)
+    try:
+        lab.up()
+        main1 = lab.plan.main
+        # All are connected before the owner logs in, and they stay so for longer than the login takes.
+        program = (
+            "import socket, sys, time\n"
+            f"kept = [socket.create_connection(({main1.address!r}, 22), 20) for _ in range(150)]\n"
+            "print('connected', flush=True)\n"
+            "time.sleep(40)\n"
+        )
+        lab.ssh("sub1", "cat >silent.py; (setsid python3 silent.py >said 2>&1 &)", stdin=program)
+        lab.ssh("sub1", "for _ in $(seq 200); do grep -q . said && break; sleep 0.1; done; grep -q connected said")
+
+        assert lab.ssh("main1", "hostname").strip() == "main1"
+        assert "oom_kill 0" in lab.ssh(
+            "main1", "cat /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events 2>/dev/null || true"
+        )
+    finally:
+        lab.remove()

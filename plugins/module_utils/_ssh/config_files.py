@@ -27,9 +27,10 @@ AUTHORIZED_KEYS = CONFIG_FOLDER + "/authorized_keys"
 CLIENT_CONFIG = CONFIG_FOLDER + "/ssh_config"
 KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts"
 
+# Connections that may be open without a login, and the memory that each of them takes (measured with OpenSSH 9.2).
+_FEWEST_STARTUPS, _USUAL_STARTUPS = 10, 100
+_STARTUP_MEMORY = 2 << 20
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
-# Connections that may be open without a login.
-LEAST_STARTUPS = 100
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
@@ -60,7 +61,17 @@ def set_env(environment: Mapping[str, str]) -> str:
     return " ".join(["SetEnv"] + [_quoted("%s=%s" % item) for item in sorted(environment.items())])
 
 
-def sshd_config(environment: Mapping[str, str], user: str, size: int) -> str:
+def startups(size: int, memory: int) -> int:
+    """How many connections without a login a container accepts. They take at most half of its memory, or the kernel would end
+    programs of the session for them.
+
+    >>> startups(4, 64 << 20), startups(4, 1 << 30), startups(1000, 64 << 30)
+    (16, 100, 2000)
+    """
+    return max(_FEWEST_STARTUPS, min(max(_USUAL_STARTUPS, 2 * size), memory // 2 // _STARTUP_MEMORY))
+
+
+def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str:
     """The configuration of sshd. It logs only errors, because its log is also the log of the user's programs."""
     return _lines(
         "Port 22",
@@ -80,10 +91,10 @@ def sshd_config(environment: Mapping[str, str], user: str, size: int) -> str:
         "X11Forwarding no",
         "PermitUserEnvironment no",
         "AcceptEnv LANG LC_*",
-        # mpirun and parallel shells open many connections to a container at the same time. A connection that does not log in
-        # costs memory of the container, and all clients of a published port can have one address.
-        "MaxStartups %d" % max(LEAST_STARTUPS, 2 * size),
-        "PerSourceMaxStartups %d" % LEAST_STARTUPS,
+        # mpirun and parallel shells open many connections to a container at the same time. One address gets half of them, so that
+        # silent connections from another one do not keep the owner out.
+        "MaxStartups %d" % startups,
+        "PerSourceMaxStartups %d" % (startups // 2),
         "LoginGraceTime 60",
         "MaxSessions 1000",
         "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,

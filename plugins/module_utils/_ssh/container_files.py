@@ -107,7 +107,7 @@ def container_entries(
     """Every file of one container; a folder that needs an owner or a mode comes before its files."""
     user = session.user
     return [
-        *_server(bundle.hosts[container.hostname], bundle, environment, session),
+        *_server(bundle, container, session, environment),
         *_client(bundle, user, contents),
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
@@ -165,8 +165,10 @@ def _restarts(session: Session) -> str:
     return "%d\n" % session.restarts if session.command and session.on_failure == "restart" else ""
 
 
-def _server(host: HostIdentity, bundle: Bundle, environment: Mapping[str, str], session: Session) -> List[Entry]:
-    config = config_files.sshd_config(environment, session.user.name, session.size)
+def _server(bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str]) -> List[Entry]:
+    host = bundle.hosts[container.hostname]
+    startups = config_files.startups(session.size, container.resources.memory)
+    config = config_files.sshd_config(environment, session.user.name, startups)
     return [
         Entry(CONFIG_FOLDER, mode=0o755),
         Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config), 0o600),

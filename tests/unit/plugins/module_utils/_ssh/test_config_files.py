@@ -141,7 +141,10 @@ def test_a_session_without_a_published_port_is_refused() -> None:
         config_files.ssh_port(replace(PLAN, containers=(replace(PLAN.main, ports=()),)))
 
 
-@pytest.mark.parametrize(("size", "most"), [(1, 100), (50, 100), (1000, 2000)])
-def test_connections_without_a_login_are_bounded_by_the_size_of_the_session(size: int, most: int) -> None:
-    text = config_files.sshd_config({}, "work", size)
-    assert f"\nMaxStartups {most}\nPerSourceMaxStartups 100\nLoginGraceTime 60\n" in text
+@pytest.mark.parametrize(
+    ("size", "memory", "most"),
+    [(1, 4096, 100), (50, 4096, 100), (1000, 8192, 2000), (1000, 512, 128), (2, 64, 16), (2, 16, 10)],
+)
+def test_connections_without_a_login_are_bounded_by_size_and_memory(size: int, memory: int, most: int) -> None:
+    text = config_files.sshd_config({}, "work", config_files.startups(size, memory << 20))
+    assert f"\nMaxStartups {most}\nPerSourceMaxStartups {most // 2}\nLoginGraceTime 60\n" in text
