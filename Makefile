@@ -83,13 +83,16 @@ docs: .venv/.tested
 ansible-lint: .venv/.tested
 	@ansible-lint --offline --profile production
 
+# tests/tools/steps.py reads these reports.
+REPORT = --junitxml=.cache/reports/$@
+
 unit: .venv/.tested  ## Run the unit tests
-	@pytest tests/unit --durations=10 $(ARGS)
+	@pytest tests/unit --durations=10 $(REPORT).1.xml $(ARGS)
 
 # An engine, a Swarm and SSH can fail once under load: failed tests run a second time, openly, and must then pass.
 # Each target records its failed tests in a cache of its own, because the targets run side by side.
-TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 || { \
-	echo "--- second run of the failed tests"; run --last-failed --last-failed-no-failures=none; }
+TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 $(REPORT).1.xml || { \
+	echo "--- second run of the failed tests"; run --last-failed --last-failed-no-failures=none $(REPORT).2.xml; }
 
 images: .venv/.tested
 	@env -u IMAGES_READY tests/tools/images.py
@@ -111,7 +114,7 @@ hosts: .venv/.tested  ## Run the fault and soak tests over three agents, created
 	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
 artifact: .venv/.tested  ## Build the collection and check its content
-	@pytest tests/artifact --durations=10 $(ARGS)
+	@pytest tests/artifact --durations=10 $(REPORT).1.xml $(ARGS)
 
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
 	@tests/tools/sanity.sh $(or $(ARGS),--short)

@@ -2,13 +2,16 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run make targets side by side; print the time and result of each step and the ten slowest tests at the end.
+"""Run make targets side by side; print the time and result of each step and of their tests at the end.
 
 Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
-is 1 if any step failed.
+is 1 if any step failed. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
+time of the whole, each test that passed at its second run only, and how many tests passed and failed.
+
+SEED (default: 1) is the seed of Python's hashes and of tests that draw numbers.
 """
 
 from __future__ import annotations
@@ -23,8 +26,11 @@ import threading
 import time
 from dataclasses import dataclass
 
+from outcomes import forget, outcomes, summary
+
 LIMIT = 4500.0  # seconds that one step may take
 SLOWEST = 10
+SEED = os.environ.get("SEED", "1")
 # A line of the report that pytest's --durations prints.
 DURATION = re.compile(r"^([0-9]+\.[0-9]+)s (setup|call|teardown) +(\S.*)$", re.MULTILINE)
 
@@ -38,6 +44,11 @@ class Step:
     seconds: float
     output: str
     cpu: float = 0.0
+    start: float = 0.0
+
+    @property
+    def end(self) -> float:
+        return self.start + self.seconds
 
     @property
     def verdict(self) -> str:
@@ -47,12 +58,13 @@ class Step:
 
 def run(name: str) -> Step:
     """Make one target."""
+    forget(name)
     start = time.monotonic()
     # A file, because a process that outlives the target could keep a pipe open.
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(
             ["make", "--no-print-directory", name],
-            env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1"},
+            env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", "SEED": SEED, "PYTHONHASHSEED": SEED},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -67,13 +79,21 @@ def run(name: str) -> Step:
     seconds = time.monotonic() - start
     if seconds >= LIMIT:
         text += f"\nexceeded {LIMIT:.0f} s and was terminated"
-    return Step(name, process.returncode, seconds, text, usage.ru_utime + usage.ru_stime)
+    return Step(name, process.returncode, seconds, text, usage.ru_utime + usage.ru_stime, start)
 
 
 def slowest(steps: list[Step], count: int = SLOWEST) -> list[tuple[float, str, str]]:
     """The slowest tests over all steps: seconds, phase and name, the slowest first."""
     found = [(float(seconds), phase, test) for step in steps for seconds, phase, test in DURATION.findall(step.output)]
     return sorted(found, reverse=True)[:count]
+
+
+def critical_path(steps: list[Step]) -> list[Step]:
+    """The steps that determined the time of the whole: the last one, before it the one whose end let it start, and so on."""
+    path = [max(steps, key=lambda step: step.end)]
+    while before := [step for step in steps if step.end <= path[0].start]:
+        path.insert(0, max(before, key=lambda step: step.end))
+    return path
 
 
 class Schedule:
@@ -118,8 +138,12 @@ class Schedule:
         for step in self.steps:
             print(f"{step.name:<14} {step.seconds:>7.1f} s  {step.cpu:>7.1f} s of CPU  {step.verdict}")
         print(f"{'in total':<14} {time.monotonic() - self.start:>7.1f} s")
+        path = (f"{step.name} {step.seconds:.0f} s" for step in critical_path(self.steps))
+        print(f"critical path: {', then '.join(path)}")
         failed = [step.name for step in self.steps if step.code != 0]
         print(f"failed: {', '.join(failed)}" if failed else "all passed")
+        tests = [test for step in self.steps for test in outcomes(step.name)]
+        print("\n".join(summary(tests, SEED)))
         return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -13,7 +14,22 @@ import pytest
 import steps
 from steps import Step
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST = 10.0  # seconds
+# The first one passes at its second run, the second one never.
+UNSTEADY = """
+from pathlib import Path
+def test_unsteady():
+    ran = Path("ran").exists()
+    Path("ran").touch()
+    assert ran, "the engine was late"
+def test_broken():
+    assert False
+def test_steady():
+    pass
+def test_elsewhere():
+    __import__("pytest").skip("no GPU")
+"""
 DURATIONS = """
 ============================= slowest 10 durations =============================
 4.18s call     tests/unit/test_a.py::test_first[1]
@@ -47,7 +63,7 @@ def test_a_target_waits_for_the_targets_that_it_needs_and_others_do_not(made: li
 def test_all_targets_run_even_if_a_needed_target_fails(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert steps.main(["images-fails", "hosts:images-fails"]) == 1
     assert made == ["images-fails", "hosts"]
-    assert capsys.readouterr().out.endswith("failed: images-fails\n")
+    assert "\nfailed: images-fails\n" in capsys.readouterr().out
 
 
 def test_an_unknown_needed_target_is_refused() -> None:
@@ -71,3 +87,43 @@ def test_the_slowest_tests_are_sorted_over_all_steps() -> None:
         (99.0, "call", "tests/c.py::test_third"),
         (12.5, "setup", "tests/unit/test_b.py::test_second"),
     ]
+
+
+def test_the_critical_path_is_the_chain_of_steps_that_waited_for_each_other() -> None:
+    images, hosts = Step("images", 0, 10, "", start=0), Step("hosts", 0, 50, "", start=10.1)
+    unit, lint = Step("unit", 0, 30, "", start=0), Step("lint", 0, 5, "", start=30.1)
+    assert steps.critical_path([images, unit, lint, hosts]) == [images, hosts]
+
+
+def test_what_passes_at_the_second_run_is_shown_last_with_its_first_failure_and_the_totals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = subprocess.run(["make", "--dry-run", "hosts"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folder = tmp_path / "tests/integration/multi_host"
+    folder.mkdir(parents=True)
+    (folder / "test_lab.py").write_text(UNSTEADY)
+    (tmp_path / "recipe.sh").write_text(recipe[recipe.index("run() {") :])
+    (tmp_path / "Makefile").write_text("hosts:\n\t@bash recipe.sh\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    assert steps.main(["hosts"]) == 1
+    last = capsys.readouterr().out.splitlines()[-6:]
+    assert last == [
+        "=== passed at the second run only",
+        f"tests/integration/multi_host/test_lab.py::test_unsteady (make hosts, SEED={steps.SEED})",
+        "    AssertionError: the engine was late",
+        "    assert False",
+        "1 of 4 needed a second run",
+        "2 passed, 1 failed",
+    ]
+
+
+def test_reports_of_an_earlier_run_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".cache/reports").mkdir(parents=True)
+    (tmp_path / ".cache/reports/hosts.1.xml").write_text('<testsuite><testcase classname="a" name="b"/></testsuite>')
+    (tmp_path / "Makefile").write_text("hosts:\n\t@true\n")
+    assert steps.main(["hosts"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["0 of 0 needed a second run", "0 passed, 0 failed"]
