@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.provisio
 from ansible_collections.cluster.compute.plugins.modules.agent_info import ARGUMENT_SPEC
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building, share
-from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import lost_report
+from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import checked_report, lost_report
 
 # The modules of the steps that follow.
 COMING = ("schedule", "containers")
@@ -41,7 +41,7 @@ class ActionModule(ComputeAction):
             return {**_lost(args, {"msg": str(error)}, may_return=True), "connected": False}
         if result.get("failed") and (result.get("failure") or {}).get("code") != "input":
             return _lost(args, result, may_return=False)
-        return result
+        return {**result, "agent": checked_report(args, result)} if result.get("agent") else result
 
 
 def _lost(args: Json, failure: Json, *, may_return: bool) -> Json:

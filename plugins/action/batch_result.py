@@ -12,16 +12,16 @@ from typing import Dict
 
 from ansible.errors import AnsibleError
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
     FAILURE,
     SILENT_PAUSE,
     BatchWait,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import GrowingLog
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
@@ -32,7 +32,7 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_plan(args.get("plan") or {})
+        plan = arrival.plan(args.get("plan") or {}, TASK)
         if self._task.check_mode:
             return {"skipped": True, "changed": False, "msg": "No command runs in check mode."}
         begun = monotonic()

@@ -10,13 +10,13 @@ from typing import Callable
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, with_part
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, with_part
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building
 from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import joint_result
@@ -30,14 +30,14 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         state = args.get("state", "started")
         if args.get("plan") and state == "started" and not self._task.check_mode:
-            self._add_secrets(read_outline(args["plan"]), args, task_vars)
+            self._add_secrets(arrival.outline(args["plan"], TASK), args, task_vars)
         if state in ("created", "started") and boolean(args.get("install_ssh", False)):
             return self._with_ssh(args, task_vars)
         return self._result(args, task_vars, lambda _agent: {})
 
     def _with_ssh(self, args: Json, task_vars: Json) -> Json:
         """Create or start the containers, install SSH in them, and write the user's files."""
-        plan = read_outline(args.get("plan"))
+        plan = arrival.outline(args.get("plan"), TASK)
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)

@@ -12,9 +12,12 @@ from typing import List
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed_document
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
     AgentStatus,
     deployment,
@@ -81,9 +84,9 @@ class ActionModule(ComputeAction):
         if result.get("has_next_command") and not self._task.check_mode:
             artifacts.record_command("", "")
         if result.get("plan"):
-            self._complete(result, request, statuses, task_vars)
-        if result.get("plan") and result.get("outcome") == "running":
-            result.update(self._restore(result, artifacts, task_vars))
+            plan = self._complete(result, request, statuses, task_vars)
+            if result.get("outcome") == "running":
+                result.update(self._restore(plan, result, artifacts, task_vars))
         return self._for_role(result, folder, as_text=as_text)
 
     def _for_role(self, result: Json, folder: str, *, as_text: bool) -> Json:
@@ -93,12 +96,12 @@ class ActionModule(ComputeAction):
         if result.get("plan") or result.get("outcome") == "pending":
             result["summary"] = summary(result, folder, check)
         if result.get("plan"):
-            result["plan"] = plan_text.pack(result["plan"]) if as_text else Plan.from_json(result["plan"]).to_json()
+            result["plan"] = plan_text.pack(result["plan"]) if as_text else completed_document(result["plan"])
         return result
 
-    def _restore(self, result: Json, artifacts: Artifacts, task_vars: Json) -> Json:
+    def _restore(self, plan: Plan, result: Json, artifacts: Artifacts, task_vars: Json) -> Json:
         """Nothing is missing on the agents; files on the controller may be."""
-        plan, address = Plan.from_json(result["plan"]), str(result["deployment"]["address"])
+        address = str(result["deployment"]["address"])
         route = reports.route_to(plan.main.agent, address, task_vars)
         restored = restore(plan, result["session"], artifacts, address, route, check=self._task.check_mode)
         return {**restored, "warnings": [*(result.get("warnings") or ()), *(restored.get("warnings") or ())]}
@@ -118,16 +121,18 @@ class ActionModule(ComputeAction):
             for variable in given
         }
 
-    def _complete(self, result: Json, request: Request, statuses: List[AgentStatus], task_vars: Json) -> None:
+    def _complete(self, result: Json, request: Request, statuses: List[AgentStatus], task_vars: Json) -> Plan:
         """Add the user's variables to the plan, and the work of each host to the result."""
-        plan = Plan.from_json(result["plan"])
+        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
+        plan = arrival.plan(result["plan"], head)
+        check_agreement(plan, request, [status.name for status in statuses], head)
         plan = with_user_environment(plan, render_environment(request, plan))
         result["plan"] = plan.to_short_json()
         result["planned"] = result["plan"]["session"]
         decided = deployment(
             plan,
             statuses,
-            head=str(self._task.delegate_to or task_vars.get("inventory_hostname") or ""),
+            head=head,
             addresses={plan.main.agent: reports.address_of(plan.main.agent, task_vars)},
             pull=request.pull,
             is_repair=result["outcome"] != "placed",
@@ -139,6 +144,7 @@ class ActionModule(ComputeAction):
         result["must_apply_limits"] = is_limited and result["outcome"] in ("running", "repair")
         if self._task.diff and result["outcome"] in ("placed", "repair"):
             result["diff"] = {"before": {}, "after": plan.to_json(), "after_header": "plan"}
+        return plan
 
     def _until_placed(self, args: Json, wait: float, fresh: FreshReports, task_vars: Json) -> Json:
         """The decision, made again by new reports of the agents while the session waits."""

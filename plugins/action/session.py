@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival, states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _notificati
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 
 # The head keeps the logs of a session that ends. The last lines show how it ended; whole logs could fill the disk of the head.
@@ -48,7 +48,7 @@ class ActionModule(ComputeAction):
         self._notify(result, args, task_vars)
         stored = result.pop("plan", None)
         if not own["plan"]:
-            result["plan"] = Plan.from_json(stored).to_json() if stored else None
+            result.update(_checked_plan(stored, str(self._task.delegate_to or "the head")))
         if state == "failed":
             # Otherwise the next session of this ansible-playbook would have these tasks in its trace.
             trace.forget()
@@ -86,7 +86,7 @@ class ActionModule(ComputeAction):
             artifacts.remove(session["id"])
             return _noted(artifacts, {})
         if own["plan"]:
-            plan = Plan.from_json(own["plan"])
+            plan = arrival.plan(own["plan"], TASK)
             document = session_document(plan, session, str(own["address"]), own["timings"] or {}, artifacts.folder)
             artifacts.write_json("session.json", document)
             explained = {"explanation": self._keep_trace(artifacts, plan)}
@@ -101,6 +101,14 @@ class ActionModule(ComputeAction):
         artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
         trace.forget()
         return trace.explanation(entries, plan)
+
+
+def _checked_plan(stored: Json | None, head: str) -> Json:
+    """The stored plan for the result. A session whose plan is refused can still be ended."""
+    try:
+        return {"plan": arrival.plan(stored, head).to_json() if stored else None}
+    except ComputeError as error:
+        return {"plan": None, "warnings": [error.message]}
 
 
 def _kept(artifacts: Artifacts) -> str:

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 
 
 class ActionModule(ComputeAction):
@@ -20,7 +20,7 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_outline(args.get("plan") or {})
+        plan = arrival.outline(args.get("plan") or {}, TASK)
         if args.get("fail_with"):
             raise SessionError(str(args["fail_with"]))
         removals = self.results_of_hosts(reports.REMOVED, task_vars)

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline, read_part
+from ansible_collections.cluster.compute.plugins.module_utils._module import read_part
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
 
@@ -19,7 +20,7 @@ class ActionModule(ComputeAction):
     """Calls the module once, with all secrets in a single option that is never logged."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        plan = read_outline(args.get("plan"))
+        plan = arrival.outline(args.get("plan"), TASK)
         agent = str(args.get("agent") or task_vars.get("inventory_hostname"))
         artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
         address = args.pop("address", None) or config_files.default_address(plan)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_outline
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import default_address, ssh_port
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof, seconds_for
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
@@ -33,7 +33,7 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
         _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
-        plan = read_outline(checked["plan"])
+        plan = arrival.outline(checked["plan"], TASK)
         if checked["timeout"] < 1:
             raise InputError("timeout", checked["timeout"], "must be at least 1")
         if self._task.check_mode:

@@ -39,6 +39,7 @@ from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress
 from ansible_collections.cluster.compute.plugins.plugin_utils._task_results import (
     document_of,
@@ -76,7 +77,8 @@ class CallbackModule(DefaultCallback):
         with self._lock:
             self._wipe()
             for line in lines:
-                self._display.display(line, color="red" if error else None, stderr=error)
+                # Texts of agents and containers are among the lines.
+                self._display.display(visible(line), color="red" if error else None, stderr=error)
             if lines:
                 self._progress.printed = time.monotonic()
 

@@ -56,13 +56,17 @@ keyed_groups:
 """
 
 import hashlib
-import json
 import os
 import shlex
 from typing import Any, Dict, Iterator
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
+from ansible.release import __version__
+from ansible.utils.unsafe_proxy import wrap_var
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -88,7 +92,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
     def _add_session(self, document: Dict[str, Any], folder: str) -> None:
         session = document["session"]
         group = self.inventory.add_group(self._sanitize_group_name("session_" + session["name"]))
-        for host, variables in _hosts(document, folder):
+        for host, own in _hosts(document, folder):
+            variables = _unevaluated(own)
             self.inventory.add_host(host, group=group)
             role = self.inventory.add_group("role_" + variables["cluster_compute"]["role"])
             self.inventory.add_host(host, group=role)
@@ -136,9 +141,14 @@ def _documents(base: str) -> Dict[str, Any]:
 def _read(path: str) -> Any:
     """A session's document, or None during its launch and for other files in the folder."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        with open(path, "rb") as file:
+            return arrival.session_document(file.read(), path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
-        raise AnsibleParserError("%s is not a JSON document: %s" % (path, error)) from error
+    except ComputeError as error:
+        raise AnsibleParserError(error.message) from error
+
+
+def _unevaluated(value: Any) -> Any:
+    """A value in which Ansible evaluates no template: before ansible-core 2.19, it evaluates all that it is not warned of."""
+    return wrap_var(value) if tuple(map(int, __version__.split(".")[:2])) < (2, 19) else value

@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.calls import
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import outline_of, part_of
+from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import part_of
 
 Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
@@ -52,11 +52,6 @@ def at_least(params: Json, **minima: int) -> None:
 def read_plan(data: Json) -> Plan:
     """The plan option as a plan."""
     return _read(Plan.from_json, data)
-
-
-def read_outline(data: Json) -> Plan:
-    """The plan option as a plan without the environment and the labels of its containers."""
-    return _read(lambda document: Plan.from_json(outline_of(document)), data)
 
 
 def read_part(data: Json, agent: str) -> Json:

@@ -11,6 +11,7 @@ import time
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import tunnel
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
@@ -90,7 +91,7 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     session, outcome = scheduled["session"], scheduled["outcome"]
     if outcome == "pending":
         return ["Session %s is PENDING: %s." % (session["name"], scheduled["reason"])]
-    plan = Plan.from_json(scheduled["plan"])
+    plan = arrival.outline(scheduled["plan"], "the head")
     kind = "compute session" if plan.session.size == 1 else "cluster session, %s" % plan.session.mode
     resources = plan.main.resources
     lines = [

@@ -17,6 +17,7 @@ from typing import Any, Iterable, List, Mapping
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
@@ -57,6 +58,8 @@ _OF_ENGINES = frozenset(
 # The modules that look for the SSH runtime of this release.
 _OF_RUNTIME = frozenset(("agent_examination_info", "agent_info", "containers"))
 
+# The sender of a plan that a task is given as its option.
+TASK = "the task"
 # The verbosity at which Ansible shows the options of a module, as with -vvv.
 _SHOWS_OPTIONS = 3
 # Calls of modules that a task notes for the trace.
@@ -106,7 +109,7 @@ class ComputeAction(ActionBase):
             args = {**args, **self._engine(task_vars)}
         if name in _OF_RUNTIME and not args.get("runtime_edition"):
             args = {**args, "runtime_edition": runtime_scripts().edition}
-        result = self._called(name, args, task_vars)
+        result = arrival.result(self._called(name, args, task_vars))
         seconds, calls = float(result.get("duration") or 0.0), result.pop(CALLS, [])
         if self._display.verbosity < _SHOWS_OPTIONS:
             # Ansible visits every value of a result several times: the options of a module have the plan of its agent.

@@ -19,6 +19,7 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
@@ -121,7 +122,7 @@ class Artifacts:
         """Write the result of the batch command into ``session.json``, if that file exists; empty while the command runs."""
         content = self.read("session.json")
         if content is not None:
-            document = json.loads(content)
+            document = arrival.session_document(content, self.folder + "/session.json")
             document["command"] = {"result": result, "reason": reason}
             self.write_json("session.json", document)
 

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Protocol, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -128,9 +128,9 @@ class Steps:
         return self.runs.message(ended) if number != "KILL" else ""
 
     def _document(self, name: str) -> Json:
-        with open(os.path.join(self.settings.folder, name, "session.json"), encoding="utf-8") as file:
-            document: Json = json.load(file)
-        return document
+        path = os.path.join(self.settings.folder, name, "session.json")
+        with open(path, "rb") as file:
+            return arrival.session_document(file.read(), path)
 
     def _must_answer(self, name: str) -> None:
         """Every container runs a command by SSH."""

@@ -11,6 +11,8 @@ from typing import List, Mapping
 
 from ansible.errors import AnsibleError
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
@@ -23,6 +25,14 @@ def lost_report(args: Json, failure: Json) -> Json:
     group = groups if isinstance(groups, str) else ",".join(groups)
     report = {"name": args["name"], "group": group, "reachable": False}
     return {**report, "reason": failure_reason(failure)}
+
+
+def checked_report(args: Json, result: Json) -> Json:
+    """The report in a result of C(agent_info). An agent whose report is refused gets nothing, and delays no session elsewhere."""
+    try:
+        return arrival.report(result["agent"], str(args["name"]))
+    except ComputeError as error:
+        return {**lost_report(args, {"msg": error.message}), "may_return": False}
 
 
 class FreshReports:
@@ -48,5 +58,6 @@ class FreshReports:
             result = self._hosts.module(host, "agent_info", self._asked[host])
         except AnsibleError as error:
             result = {"failed": True, "msg": str(error)}
-        report: Json = result["agent"] if result.get("agent") else lost_report(self._asked[host], result)
+        asked = self._asked[host]
+        report = checked_report(asked, result) if result.get("agent") else lost_report(asked, result)
         return self._avoided.added_to(report)

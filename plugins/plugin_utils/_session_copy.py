@@ -84,7 +84,7 @@ class Copy:
         connection = " ".join(map(shlex.quote, ["ssh", "-F", self.shell.config, *OPTIONS]))
         flags = ["-rlpt", "--protect-args", "--out-format=%n", "--rsync-path=" + remote, "-e", connection]
         place = "%s:%s/" % (host, _dotted(self.target))
-        with self._running(["rsync", *flags, self.source, place], stdin=subprocess.DEVNULL) as run:
+        with self._running(["rsync", *flags, "--", self.source, place], stdin=subprocess.DEVNULL) as run:
             sent = sum(block.count(b"\n") for block in iter(lambda: pipe(run.process.stdout).read(_BLOCK), b""))
         if run.failed:
             return None if _MISSING.encode() in run.complaint else run.failure(host)

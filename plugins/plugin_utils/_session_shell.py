@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import selectors
@@ -17,6 +16,7 @@ import time
 from contextlib import suppress
 from typing import IO, Any, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -64,15 +64,11 @@ class Shell:
             )
             raise InputError("session_name", name, rule % folder.folder)
         self.config = os.path.join(folder.folder, "ssh_config")
-        try:
-            self.document: Json = json.loads(content)
-        except ValueError as error:
-            message = "%s/session.json is damaged: run the session's launch again, which writes it."
-            raise ComputeError(message % folder.folder) from error
+        self.document: Json = arrival.session_document(content, folder.folder + "/session.json")
 
     def command(self, host: str, script: str) -> List[str]:
         """The command line of ssh for a script of the user's shell."""
-        return ["ssh", "-F", self.config, *OPTIONS, host, script]
+        return ["ssh", "-F", self.config, *OPTIONS, "--", host, script]
 
     def run(self, hosts: Sequence[str], command: str, seconds: float) -> List[Answer]:
         """Run a command in all containers at the same time; one answer for each, in order."""

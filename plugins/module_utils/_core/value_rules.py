@@ -14,6 +14,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, show_bytes
 
 LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
+# The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
+)
 
 
 def check_whole(variable: str, value: Any, least: int, most: int) -> int:
@@ -48,6 +54,12 @@ def check_boolean(variable: str, value: Any) -> bool:
 def check_text(variable: str, value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise InputError(variable, value, "must be a string")
+    return value
+
+
+def check_image(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
+        raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
     return value
 
 

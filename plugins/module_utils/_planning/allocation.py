@@ -86,12 +86,14 @@ def free_ports(request: Request, name: str, plans: Iterable[Plan], agents: Seque
     taken.update(port.host_port for plan in plans if plan.main.agent == name for port in plan.main.ports)
     first, last = parse_port_range(request.port_range)
     ports = []
-    wanted = [("ssh", SSH_PORT, 0, agent.publish)]
-    wanted += [
-        (app.name, app.port, app.preferred_port, ALL_ADDRESSES if app.public else LOOPBACK) for app in request.apps
-    ]
-    for label, container_port, preferred, host_ip in wanted:
+    for label, container_port, preferred, host_ip in wanted_ports(request, agent.publish):
         host_port = choose_port(preferred, first, last, taken)
         taken.add(host_port)
         ports.append(Port(label, container_port, host_ip, host_port))
     return tuple(ports)
+
+
+def wanted_ports(request: Request, publish: str) -> List[Tuple[str, int, int, str]]:
+    """The ports of ``main1`` that a session publishes: name, port in the container, preferred port or 0, and address of the agent."""
+    apps = [(app.name, app.port, app.preferred_port, ALL_ADDRESSES if app.public else LOOPBACK) for app in request.apps]
+    return [("ssh", SSH_PORT, 0, publish), *apps]

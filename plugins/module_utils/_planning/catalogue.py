@@ -91,7 +91,7 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
     for version in versions:
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise InputError(where + ".versions", version, "must be a version in quotes, such as '1.0'")
-        rules.check_image("%s.versions.%s" % (where, version), versions[version])
+        value_rules.check_image("%s.versions.%s" % (where, version), versions[version])
     apps = [_expanded(where + ".apps", app, APPS) for app in rules.check_list(where + ".apps", entry.get("apps") or [])]
     app_rules.check_apps(where + ".apps", apps)
     return {

@@ -74,7 +74,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         "str",
         "cluster-compute/reference:1",
         "Image of the containers, by tag or digest. Any Linux image works.",
-        rules.check_image,
+        value_rules.check_image,
     )
     millicpus: int = declared(
         "float",

@@ -31,12 +31,6 @@ LONGEST_ENTRY = (1 << 17) - 1
 # with OpenSSH 9.2). What this leaves is for the variables of the session, its secrets and the image.
 MOST_ENVIRONMENT = LONGEST_ENTRY
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
-_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_IMAGE = re.compile(
-    r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
-)
 
 
 def seconds_up_to(most: int) -> Callable[[str, Any], float]:
@@ -52,12 +46,6 @@ def seconds_up_to(most: int) -> Callable[[str, Any], float]:
         return seconds
 
     return check
-
-
-def check_image(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
-        raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
-    return value
 
 
 def check_cpus(variable: str, value: Any) -> int:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
@@ -32,6 +33,8 @@ _FEWEST_STARTUPS, _USUAL_STARTUPS = 10, 100
 _STARTUP_MEMORY = 2 << 20
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
+# A line with one of them would be read as another line.
+_CONTROL = re.compile(r"[\0\r\n]")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -141,7 +144,8 @@ def authority_line(plan: Plan, authority: str) -> str:
 
 def known_hosts(text: str, line: str) -> str:
     """The image's known hosts with our line at the top, without duplicates of it."""
-    return _lines(line, *[other for other in text.split("\n") if other not in ("", line)])
+    # The other lines are those of the image.
+    return "\n".join([line, *[other for other in text.split("\n") if other not in ("", line)], ""])
 
 
 def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
@@ -235,11 +239,13 @@ def renamed_config(session: str, text: str) -> str:
     Host train.sub1
         ProxyJump train.main1
     """
-    lines = text.splitlines()
+    lines = text.rstrip("\n").split("\n")
     hosts = list(dict.fromkeys(name for line in lines if line.startswith("Host ") for name in line.split()[1:]))
     names = {name: "%s.%s" % (session, name) for name in hosts}
     # The first of the hosts is main1, whose address the text has.
-    renamed = ["Host %s\n    HostName %s\n    HostKeyAlias %s" % (names[host], host, host) for host in hosts[1:]]
+    renamed: List[str] = []
+    for host in hosts[1:]:
+        renamed += ["Host " + names[host], "    HostName " + host, "    HostKeyAlias " + host]
     for line in lines:
         word, _blank, rest = line.strip().partition(" ")
         if word == "Host":
@@ -281,4 +287,7 @@ def _quoted(text: str) -> str:
 
 
 def _lines(*lines: str) -> str:
+    for line in lines:
+        if _CONTROL.search(line):
+            raise ComputeError("A line of a configuration would have control characters: %r." % line)
     return "\n".join(lines) + "\n"

@@ -64,3 +64,14 @@ def test_a_task_is_shown_without_its_role(name: str, shown: str) -> None:
     role = SimpleNamespace(get_name=lambda: "image")
     task = SimpleNamespace(name=name, get_name=lambda: full, action="ansible.builtin.copy", args={}, _role=role)
     assert task_facts(task).name == shown
+
+
+@pytest.mark.parametrize("error", [False, True])
+def test_a_text_of_an_agent_has_no_control_characters_on_the_terminal(
+    error: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    callback: Any = CallbackModule()
+    monkeypatch.setattr(callback, "_display", SimpleNamespace(display=lambda text, **_more: shown.append(text)))
+    callback._print(["agent1: \x1b]0;title\x07 \x9b2J \u202e"], error)
+    assert shown == ["agent1: \\x1b]0;title\\x07 \\x9b2J \\u202e"]

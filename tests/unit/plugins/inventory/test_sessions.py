@@ -9,11 +9,14 @@ import json
 import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.utils.unsafe_proxy import AnsibleUnsafe
 
+from ansible_collections.cluster.compute.plugins.inventory import sessions
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "inventory.md"
@@ -24,7 +27,15 @@ FILES = dict(FILE.findall(PAGE.read_text()))
 def document(name: str) -> dict[str, Any]:
     places = [("main1", "node1", ["GPU-1"]), ("sub1", "node1", []), ("sub2", "node2", [])]
     containers = [{"hostname": host, "agent": agent, "gpus": gpus} for host, agent, gpus in places]
-    return {"session": {"id": name, "name": name, "owner": "alice", "user": {"name": "work"}}, "containers": containers}
+    return {
+        "session": {
+            "id": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+            "name": name,
+            "owner": "alice",
+            "user": {"name": "work"},
+        },
+        "containers": containers,
+    }
 
 
 @pytest.fixture
@@ -67,3 +78,28 @@ def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(ch
     assert groups["agent_node2"] == {"train.sub2", "serve.sub2"}
     assert groups["has_gpu"] == {"train.main1", "serve.main1"}
     assert groups["role_main"] == {"train.main1", "serve.main1"}
+
+
+HOSTILE = "{{ lookup('pipe', 'touch MARK') }}"
+
+
+def test_a_text_of_the_document_is_not_evaluated() -> None:
+    """ansible-core before 2.19 evaluates every text that is not marked."""
+    made = document("train")
+    made["containers"][0]["gpus"] = [HOSTILE]
+    marked = sessions._unevaluated({"cluster_compute": made["containers"][0]})
+    is_old = tuple(map(int, sessions.__version__.split(".")[:2])) < (2, 19)
+    assert isinstance(marked["cluster_compute"]["gpus"][0], AnsibleUnsafe) == is_old
+
+
+@pytest.mark.parametrize("key", ["agent", "hostname", "address"])
+def test_a_document_with_another_value_than_a_name_is_refused(checkout: Path, base: Path, key: str) -> None:
+    made = document("train")
+    made["containers"][0][key] = HOSTILE
+    (base / "train" / "session.json").write_text(json.dumps(made))
+    path = base.parent / "train.sessions.yml"
+    path.write_text(FILES["train.sessions.yml"] + f"artifacts: {base}\n")
+    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    assert f'is refused: it has "{HOSTILE}" in containers.0.{key}.' in " ".join(done.stderr.split())
+    assert "MARK" not in done.stdout

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import SESSION
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils import _drill_faults as faults
@@ -59,7 +60,8 @@ class World:
         self.sessions.add(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
         containers = [{"hostname": host, "agent": "agent1"} for host in ("main1", "sub1")]
-        document = {"containers": containers, "apps": [{"port": 30000}]}
+        session = {"id": SESSION, "name": name, "owner": "drill", "user": {"name": "work"}}
+        document = {"session": session, "containers": containers, "apps": [{"port": 30000}]}
         (self.folder / name / "session.json").write_text(json.dumps(document))
         return Ended(0, f"Session {name}: RUNNING (cluster session)", 2.0)
 

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
+from samples import SESSION
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
@@ -38,8 +39,13 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setattr(_session_shell, "SCRIPT", _session_shell.SCRIPT.replace("/opt/cluster-compute/bin/", ""))
     folder = tmp_path / "base" / "train"
     folder.mkdir(parents=True, mode=0o700)
-    (folder / "session.json").write_text(json.dumps({"session": {"name": "train"}, "containers": []}))
+    session = {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work"}}
+    (folder / "session.json").write_text(json.dumps({"session": session, "containers": []}))
     return Shell(str(tmp_path / "base"), "train")
+
+
+def test_the_name_of_a_host_is_no_option_of_ssh(shell: Shell) -> None:
+    assert shell.command("-oProxyCommand=id", "true")[-3:] == ["--", "-oProxyCommand=id", "true"]
 
 
 def test_answers_come_in_order_with_exit_codes(shell: Shell) -> None:

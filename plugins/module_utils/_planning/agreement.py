@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan that the head answers with is the plan of the request: the head chooses agents, devices, addresses and ports, and no more.
+
+The controller makes the plan again from its own request with these choices, and compares. An earlier release may have made the plan:
+environment variables and labels may be absent, and none may be added.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import fields
+from typing import Any, Collection, Iterator, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, LABEL_SPEC
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Plan, Session
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
+from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet, parse_port_range
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
+    wanted_ports,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+# What describes the first request of a session that has had another command since.
+_OF_FIRST = ("request",)
+_FREE_LABELS = (LABEL_SPEC, LABEL_SESSION + ".request")
+
+Difference = Tuple[str, Any, Any]
+
+
+def check_agreement(plan: Plan, request: Request, agents: Collection[str], head: str) -> None:
+    """Raise ComputeError for the first part of a checked plan that differs from what the request asks for."""
+    for name, found, wanted in _differences(plan, request, agents):
+        message = (
+            "The plan of session %s that %s answers is not what was requested: %s is %.80r, and not %.80r. "
+            "Nothing is launched; find out who has changed the session store of %s."
+        )
+        raise ComputeError(message % (request.name, head, name, found, wanted, head), head)
+
+
+def _differences(plan: Plan, request: Request, agents: Collection[str]) -> Iterator[Difference]:
+    if plan.session.size != request.size:
+        yield "size", plan.session.size, request.size
+        return
+    yield from _of_places(plan, request, agents)
+    yield from _of_ports(plan, request)
+    wanted = build_plan(request, _choices(plan))
+    yield from _of_fields(plan.session, wanted.session, Session, _OF_FIRST)
+    yield from _of_fields(plan.network, wanted.network, Network, ("labels",))
+    for found, container in zip(plan.containers, wanted.containers):
+        yield from _of_container(found, container, plan.session)
+
+
+def _choices(plan: Plan) -> PlanInputs:
+    """What the head has chosen."""
+    session, network = plan.session, plan.network
+    places = tuple(container.agent for container in plan.containers)
+    addresses = tuple(container.address for container in plan.containers)
+    return PlanInputs(
+        session_id=session.id,
+        launch=session.launch,
+        placement=Placement(places, tuple(container.resources for container in plan.containers), session.mode),
+        subnet=Subnet(network.subnet, network.gateway, network.ip_range, addresses),
+        ports=plan.main.ports,
+        mtu=network.mtu,
+        began=session.began,
+    )
+
+
+def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterator[Difference]:
+    """The head chooses from what the request permits."""
+    allowed = request.agents if request.agents_policy == "strict" else agents
+    for container in plan.containers:
+        if container.agent not in allowed or container.agent not in agents:
+            yield "%s.agent" % container.hostname, container.agent, sorted(allowed)
+        amounts = (container.resources.millicpus, container.resources.memory, container.resources.shm)
+        if amounts != (request.millicpus, request.memory, request.shm):
+            yield "%s.resources" % container.hostname, amounts, (request.millicpus, request.memory, request.shm)
+    if request.mode == "single-node" and len(plan.agents) > 1:
+        yield "mode", plan.session.mode, request.mode
+    subnet = ipaddress.IPv4Network(plan.network.subnet)
+    if not any(subnet.subnet_of(ipaddress.IPv4Network(pool)) for pool in request.network_pool):
+        yield "subnet", plan.network.subnet, ", ".join(request.network_pool)
+
+
+def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:
+    first, last = parse_port_range(request.port_range)
+    wanted = wanted_ports(request, "")
+    found = [(port.name, port.container_port) for port in plan.main.ports]
+    if found and found != [(name, port) for name, port, _preferred, _host_ip in wanted]:
+        yield "ports", found, [(name, port) for name, port, _preferred, _host_ip in wanted]
+        return
+    for port, (name, _port, preferred, host_ip) in zip(plan.main.ports, wanted):
+        if host_ip and port.host_ip != host_ip:
+            yield "port %s" % name, port.host_ip, host_ip
+        if port.host_port != preferred and not first <= port.host_port <= last:
+            yield "port %s" % name, port.host_port, request.port_range
+    for container in plan.containers[1:]:
+        if container.ports:
+            yield "%s.ports" % container.hostname, container.ports, ()
+
+
+def _of_container(found: Container, wanted: Container, session: Session) -> Iterator[Difference]:
+    known = ("name", "environment", "labels")
+    yield from _of_fields(found, wanted, Container, known)
+    names = container_names(session.owner, session.name, wanted.hostname, session.id)
+    if found.name not in names:
+        yield "%s.name" % wanted.hostname, found.name, names[0]
+    yield from _of_texts(wanted.hostname + ".environment", found.environment, wanted.environment)
+    labels = {name: text for name, text in found.labels.items() if name not in _FREE_LABELS}
+    yield from _of_texts(wanted.hostname + ".labels", labels, wanted.labels)
+
+
+def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> Iterator[Difference]:
+    for known in fields(kind):
+        mine, theirs = getattr(found, known.name), getattr(wanted, known.name)
+        if known.name not in without and mine != theirs:
+            yield known.name, mine, theirs
+
+
+def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Difference]:
+    if not found.items() <= wanted.items():
+        name = next(name for name, text in found.items() if wanted.get(name) != text)
+        yield "%s.%s" % (place, name), found[name], wanted.get(name)

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documents of a hostile agent, head or store: refused with the name of the sender, or free of control characters."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import SESSION, plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+
+PLAN = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab").to_json()
+REPORT = {
+    "name": "agent1",
+    "reachable": True,
+    "publish": "127.0.0.1",
+    "capacity": {"millicpus": 1000, "memory": 1 << 30, "gpus": [{"id": "GPU-1", "shares": 1.0}], "cpu_ids": [0, 1]},
+    "routes": ["10.0.0.0/8"],
+    "containers": [{"id": SESSION, "session": SESSION, "hostname": "main1", "state": "running", "resources": {}}],
+}
+DOCUMENT = {
+    "session": {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work"}},
+    "containers": [{"hostname": "main1", "agent": "a", "address": "10.0.0.2"}],
+}
+EVIL = "x\n    ProxyCommand touch /tmp/x"
+PLACES_OF_PLAN = [
+    ("session", "name"),
+    ("session", "owner"),
+    ("session", "id"),
+    ("session", "launch"),
+    ("session", "group"),
+    ("session", "image"),
+    ("session", "on_failure"),
+    ("session", "user", "name"),
+    ("session", "user", "home"),
+    ("network", "name"),
+    ("network", "subnet"),
+    ("network", "gateway"),
+    ("containers", 1, "hostname"),
+    ("containers", 1, "agent"),
+    ("containers", 1, "address"),
+    ("containers", 1, "name"),
+    ("containers", 1, "resources", "memory"),
+    ("containers", 0, "ports", 0, "host_ip"),
+    ("containers", 0, "ports", 0, "host_port"),
+    ("containers", 0, "ports", 0, "name"),
+]
+
+
+def changed(document: Any, place: tuple[Any, ...], value: object) -> Any:
+    made = copy.deepcopy(document)
+    inner = made
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    return made
+
+
+def test_a_plan_arrives_as_it_was_sent() -> None:
+    assert arrival.plan(PLAN, "head").to_json() == PLAN
+    assert arrival.outline(PLAN, "head").containers[2].environment == {}
+
+
+@pytest.mark.parametrize("place", PLACES_OF_PLAN, ids=str)
+@pytest.mark.parametrize("value", [EVIL, "-oProxyCommand=x", "{{ 1 }}", ["main1"], {"a": 1}, ""], ids=repr)
+def test_a_plan_with_another_value_is_refused_with_the_name_of_its_sender(
+    place: tuple[Any, ...], value: object
+) -> None:
+    with pytest.raises(ComputeError, match=r"^The plan of head1 is refused: ") as caught:
+        arrival.plan(changed(PLAN, place, value), "head1")
+    assert "\n" not in caught.value.message
+    with pytest.raises(ComputeError):
+        arrival.outline(changed(PLAN, place, value), "head1")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("containers", 1, "hostname"), "sub2"),
+        (("containers", 1, "address"), "192.0.2.1"),
+        (("session", "size"), 2),
+        (("containers",), []),
+        (("containers",), "main1"),
+        (("session",), None),
+    ],
+    ids=str,
+)
+def test_a_plan_whose_parts_do_not_belong_together_is_refused(place: tuple[Any, ...], value: object) -> None:
+    with pytest.raises(ComputeError, match=r"^The plan of head1 is refused: "):
+        arrival.plan(changed(PLAN, place, value), "head1")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(place=st.sampled_from(PLACES_OF_PLAN), value=JSON)
+def test_no_value_is_a_traceback(place: tuple[Any, ...], value: object) -> None:
+    for length in range(1, len(place) + 1):
+        try:
+            arrival.plan(changed(PLAN, place[:length], value), "head")
+        except ComputeError:
+            continue
+
+
+def test_a_report_is_that_of_its_agent() -> None:
+    assert arrival.report(REPORT, "agent1") == REPORT
+    with pytest.raises(ComputeError, match=r"^The report of agent2 is refused: it has 'agent1' in name\."):
+        arrival.report(REPORT, "agent2")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("capacity", "millicpus"), -1),
+        (("capacity", "millicpus"), 1 << 80),
+        (("capacity", "cpu_ids"), ["0"]),
+        (("publish",), "0.0.0.0; rm"),
+        (("routes", 0), "everything"),
+        (("containers", 0, "session"), "../x"),
+        (("containers",), {}),
+        (("reachable",), "no"),
+    ],
+    ids=str,
+)
+def test_a_report_with_another_value_is_refused(place: tuple[Any, ...], value: object) -> None:
+    with pytest.raises(ComputeError, match=r"^The report of agent1 is refused: "):
+        arrival.report(changed(REPORT, place, value), "agent1")
+
+
+@pytest.mark.parametrize("document", [None, [], "text", 7, {}])
+def test_what_is_no_document_is_refused(document: object) -> None:
+    with pytest.raises(ComputeError):
+        arrival.report(document, "agent1")
+    with pytest.raises(ComputeError):
+        arrival.plan(document, "head")
+    with pytest.raises(ComputeError):
+        arrival.session_document(json.dumps(document), "session.json")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [("session", "id"), ("session", "name"), ("session", "user", "name"), ("containers", 0, "hostname")],
+    ids=str,
+)
+def test_a_document_of_a_session_has_names(place: tuple[Any, ...]) -> None:
+    assert arrival.session_document(json.dumps(DOCUMENT), "session.json") == DOCUMENT
+    with pytest.raises(ComputeError):
+        arrival.session_document(json.dumps(changed(DOCUMENT, place, EVIL)), "session.json")
+    with pytest.raises(ComputeError):
+        arrival.session_document(json.dumps(changed(DOCUMENT, place, None)), "session.json")
+
+
+@pytest.mark.parametrize("evil", ["\x1b]0;title\x07", "\x9b2J", "a\u202eb", "\x08", "\x7f"])
+def test_the_texts_of_a_result_are_visible(evil: str) -> None:
+    given = {"failed": True, "msg": evil, "list": [{evil: (evil,)}], "plan": {"command": evil}, "number": 1}
+    found = arrival.result(given)
+    assert evil not in json.dumps({name: value for name, value in found.items() if name != "plan"}, ensure_ascii=False)
+    # It is compared with its request, which may have such a command.
+    assert (found["plan"], found["number"]) == (given["plan"], 1)
+
+
+def test_a_result_without_such_texts_is_not_copied() -> None:
+    given = {"msg": "two\nlines\tand ümlaut", "n": [1, 2.5, None, True]}
+    assert arrival.result(given) is given

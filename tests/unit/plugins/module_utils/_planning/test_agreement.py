@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan of the head that is not what was requested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port, Secret, User
+from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import relaunched
+
+ASKED = request(
+    cluster_size=3,
+    cluster_mode="multi-node",
+    command="true\r\n",
+    environment={"A": "1"},
+    mounts=[{"source": "/data", "target": "/data"}, {"source": "server:/x", "target": "/nfs", "type": "nfs"}],
+    secrets=[{"name": "token", "value": "x"}],
+    torchrun="static",
+)
+MADE = plan(ASKED, "aab")
+
+
+def check(made: Plan, asked: Any = ASKED, agents: tuple[str, ...] = ("a", "b", "c")) -> None:
+    check_agreement(made, asked, agents, "head1")
+
+
+def test_the_plan_of_a_request_agrees_with_it() -> None:
+    check(MADE)
+    check(Plan.from_json(MADE.to_short_json()))
+    check(relaunched(MADE, {"a": {MADE.main.name}}))
+
+
+def test_a_plan_of_a_release_that_knew_fewer_variables_agrees() -> None:
+    environments = [{"RANK": container.environment["RANK"]} for container in MADE.containers]
+    check(MADE.with_environments(environments))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "other"),
+        ("owner", "mallory"),
+        ("image", "evil"),
+        ("command", "id"),
+        ("bootstrap", "id"),
+        ("on_failure", "restart"),
+        ("mounts", (Mount("/", "/data"),)),
+        ("secrets", (Secret("token"), Secret("key"))),
+        ("user", User(uid=0)),
+        ("rdma", True),
+        ("lifetime", 1),
+        ("size", 2),
+        ("group", "other"),
+    ],
+)
+def test_what_the_owner_decides_is_as_requested(field: str, value: object) -> None:
+    other = replace(MADE, session=replace(MADE.session, **{field: value}))
+    with pytest.raises(
+        ComputeError, match=r"^The plan of session train that head1 answers is not what was requested: "
+    ):
+        check(other)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"agent": "unknown"}, "main1.agent"),
+        ({"ports": (Port("ssh", 22, "127.0.0.1", 22),)}, "port ssh"),
+        ({"ports": (Port("ssh", 22, "127.0.0.1", 30000), Port("x", 8888, "0.0.0.0", 30001))}, "ports"),
+        ({"environment": {"LD_PRELOAD": "/data/evil.so"}}, "main1.environment.LD_PRELOAD"),
+        ({"labels": {"other.program": "run"}}, "main1.labels.other.program"),
+        ({"name": "database"}, "main1.name"),
+    ],
+)
+def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None:
+    first = replace(MADE.main, **fields)
+    with pytest.raises(ComputeError, match=r"is not what was requested: %s is " % place):
+        check(replace(MADE, containers=(first, *MADE.containers[1:])))
+
+
+def test_resources_are_as_requested() -> None:
+    first = replace(MADE.main, resources=replace(MADE.main.resources, memory=1 << 40))
+    with pytest.raises(ComputeError, match=r"main1\.resources"):
+        check(replace(MADE, containers=(first, *MADE.containers[1:])))
+
+
+def test_a_strict_choice_of_agents_binds_the_head() -> None:
+    strict = replace(ASKED, agents=("a",), agents_policy="strict")
+    with pytest.raises(ComputeError, match=r"sub2\.agent"):
+        check(plan(strict, "aab"), strict)
+
+
+def test_a_subnet_is_in_a_pool_of_the_request() -> None:
+    with pytest.raises(ComputeError, match=r"subnet"):
+        check(plan(replace(ASKED, network_pool=("10.9.0.0/16",)), "aab"))
