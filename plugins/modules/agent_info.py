@@ -231,6 +231,21 @@ agent:
         capacity:
           description: Bytes of its memory.
           type: int
+    rdma_ports:
+      description: The ports of the host's RDMA devices.
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: Device and port, as UCX and NCCL name them.
+          type: str
+          sample: mlx5_0:1
+        link_layer:
+          description: C(InfiniBand), or C(Ethernet) for RoCE.
+          type: str
+        active:
+          description: Whether its link is up.
+          type: bool
     ignored_containers:
       description: Containers that claim to belong to a session, and that every command ignores because a label cannot be read.
       type: list

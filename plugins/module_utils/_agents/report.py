@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups im
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
+from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
 from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
@@ -134,6 +135,7 @@ def _host_report(options: Json) -> Json:
         "ignored_containers": [],
         "silent_folders": [],
         "gpu_use": [],
+        "rdma_ports": rdma_ports(),
     }
 
 

@@ -86,7 +86,7 @@ class ContainerSettings:
         "C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data folders stay writable.",
     )
     rdma: bool = declared_flag(
-        "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. Each "
-        "agent of the session must have that folder.",
+        "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. The "
+        "session goes to agents that have an active InfiniBand port. RoCE does not work in containers.",
     )
     bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)

@@ -37,6 +37,15 @@ class ObservedContainer:
 
 
 @dataclass(frozen=True)
+class RdmaPort:
+    """A port of an RDMA device."""
+
+    name: str
+    link_layer: str
+    active: bool
+
+
+@dataclass(frozen=True)
 class Agent:
     """An agent as the scheduler sees it: capacity after reservations, and what its engine reports.
 
@@ -72,6 +81,7 @@ class Agent:
     address: str = ""
     gpu_use: Tuple[Json, ...] = field(default=(), compare=False)
     kernel: Mapping[str, int] = field(default_factory=dict)
+    rdma_ports: Tuple[RdmaPort, ...] = ()
 
     @property
     def groups(self) -> Tuple[str, ...]:
@@ -113,4 +123,5 @@ class Agent:
             address=str(data.get("address") or ""),
             gpu_use=tuple(data.get("gpu_use") or ()),
             kernel=dict(data.get("kernel") or {}),
+            rdma_ports=tuple(RdmaPort(**port) for port in data.get("rdma_ports") or ()),
         )

@@ -30,6 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
     mtu_for,
     read_placement,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
@@ -78,12 +79,8 @@ def rebuilt_plan(
     Raises InputError for another request, and ConflictError if no container of the session is seen or a lost container
     has no room any more.
     """
-    observed = {
-        container.hostname: container
-        for agent in agents
-        for container in agent.containers
-        if container.session == row.id
-    }
+    of_agents = (container for agent in agents for container in agent.containers)
+    observed = {container.hostname: container for container in of_agents if container.session == row.id}
     example = _example(row, request, observed)
     placed_on = read_placement(_label(example, "session.placement"))
     mode = _label(example, "session.mode")
@@ -102,6 +99,7 @@ def rebuilt_plan(
         mtu=mtu_for(mode, agents, placed_on),
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},
+        rdma_ports={agent.name: usable_ports(agent) for agent in agents},
     )
     return build_plan(request, inputs)
 

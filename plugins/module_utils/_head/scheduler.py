@@ -51,6 +51,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 
@@ -267,6 +268,7 @@ def _planned(row: Row, request: Request, placement: Placement, plans: Sequence[P
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         began=context.now,
         taken_names=context.taken_names,
+        rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
     )
     return build_plan(request, inputs)
 

@@ -37,10 +37,6 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
     A volume without options is a different folder on each agent. A session on several agents is refused unless that is meant.
     """
     used = [agent for agent in agents if agent.name in placement.agents]
-    without = [agent.name for agent in used if agent.paths.get(RDMA_FOLDER) is False]
-    if request.rdma and without:
-        rule = "needs %s on every agent of the session; %s does not have it" % (RDMA_FOLDER, ", ".join(without))
-        raise InputError("session_rdma", True, rule)
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:

@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_l
     kernel_room,
     kernel_shortfall,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_refusal
 
 _SHOWN_REASONS = 8
 
@@ -37,6 +38,7 @@ class Demand:
     strategy: str = "pack"
     agents: Tuple[str, ...] = ()
     policy: str = "preferred"
+    rdma: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,14 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
-    """Whether every agent that could hold the session is out of order in a way that does not pass."""
+    """Whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
     wanted = [agent for agent in agents if not _excluded(agent, demand)]
-    return bool(wanted) and not any(agent.reachable or agent.may_return for agent in wanted)
+    return bool(wanted) and all(_lacks(agent, demand) if agent.reachable else not agent.may_return for agent in wanted)
+
+
+def _lacks(agent: Agent, demand: Demand) -> str:
+    """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
+    return rdma_refusal(agent) if demand.rdma else ""
 
 
 def _too_large(demand: Demand, agents: Sequence[Agent]) -> str:
@@ -109,7 +116,7 @@ def _refusal(agent: Agent, demand: Demand) -> str:
         return "is avoided, because it failed the check (%s)" % agent.avoid if agent.avoid else "is not schedulable"
     if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
         return "is %s, and the image is for %s" % (agent.architecture, agent.image_architecture)
-    return ""
+    return _lacks(agent, demand)
 
 
 def _choose(

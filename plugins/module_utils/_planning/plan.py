@@ -46,6 +46,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.topology imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import torchrun_environment
 
@@ -54,7 +55,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun
 class PlanInputs:
     """What a plan is made from besides the request: the IDs, the placement and the addresses.
 
-    ``taken_names`` are the names that containers without a session have, by agent.
+    By agent: ``taken_names`` are the names that containers without a session have, ``rdma_ports`` those that the session can use.
     """
 
     session_id: str
@@ -65,6 +66,7 @@ class PlanInputs:
     mtu: int | None = None
     began: float = 0.0
     taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    rdma_ports: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -84,6 +86,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     environments = [
         {
             **standard_environment(session, network, containers, container),
+            **rdma_environment(inputs.rdma_ports.get(container.agent, ()) if request.rdma else ()),
             **torchrun_environment(request.torchrun, session, containers[0], container),
         }
         for container in containers

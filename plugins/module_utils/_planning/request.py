@@ -261,7 +261,8 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     def demand(self) -> Demand:
         """What the placement needs to know."""
         per_container = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
-        return Demand(self.size, per_container, self.mode, self.group, self.strategy, self.agents, self.agents_policy)
+        how = (self.mode, self.group, self.strategy, self.agents, self.agents_policy, self.rdma)
+        return Demand(self.size, per_container, *how)
 
 
 REQUEST_VARIABLES = declared_variables(Request)

@@ -16,7 +16,8 @@ from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RdmaPort
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import ssh_port
@@ -213,12 +214,16 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
     assert launch(store, asked, context(replace(A, paths={"/data": True}))).verdict == "placed"
 
 
-def test_an_agent_without_rdma_devices_is_refused_by_name(store: Store) -> None:
-    message = "session_rdma: True: needs /dev/infiniband on every agent of the session; a does not have it."
-    with pytest.raises(InputError, match=exactly(message)), store.transaction():
-        launch(store, request(rdma=True), context(replace(A, paths={"/dev/infiniband": False})))
+def test_a_session_with_rdma_is_refused_by_agents_with_roce_and_uses_infiniband(store: Store) -> None:
+    roce = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "Ethernet", True),))
+    reason = "a has no port for session_rdma: mlx5_0:1 is RoCE, which does not work in a container"
+    message = "Session train cannot be launched: no agent can hold it: %s." % reason
+    with pytest.raises(EngineError, match=exactly(message)), store.transaction():
+        launch(store, request(rdma=True), context(roce))
     assert store.states() == {}
-    assert launch(store, request(rdma=True), context(replace(A, paths={"/dev/infiniband": True}))).verdict == "placed"
+    infiniband = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "InfiniBand", True),))
+    made = plan_of(launch(store, request(rdma=True), context(infiniband)))
+    assert made.main.environment["UCX_NET_DEVICES"] == "mlx5_0:1"
 
 
 def test_sessions_side_by_side_share_nothing(store: Store) -> None:

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sessions with ``session_rdma``: where they go, and which devices their libraries use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import agent, frees, plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
+
+
+def with_ports(name: str, *ports: tuple[str, str, bool], **fields: object) -> Agent:
+    listed = [{"name": port, "link_layer": layer, "active": active} for port, layer, active in ports]
+    return replace(Agent.from_json({"name": name, "rdma_ports": listed}), millicpus=4000, memory=1 << 34, **fields)
+
+
+INFINIBAND = with_ports("ib", ("mlx5_0:1", "InfiniBand", True), ("mlx5_1:1", "InfiniBand", True))
+ROCE = with_ports("roce", ("mlx5_0:1", "Ethernet", True))
+ASKED = request(rdma=True, cluster_size=2, cpus=1)
+
+
+def test_a_session_goes_to_the_agents_with_infiniband() -> None:
+    agents = [ROCE, INFINIBAND]
+    placed = place(ASKED.demand(), agents, frees(*agents))
+    assert isinstance(placed, Placement)
+    assert placed.agents == ("ib", "ib")
+    assert place(request(cluster_size=2).demand(), [ROCE], frees(ROCE)) != placed
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (ROCE, "roce has no port for session_rdma: mlx5_0:1 is RoCE, which does not work in a container"),
+        (with_ports("a", ("mlx5_0:1", "InfiniBand", False)), "a has no port for session_rdma: mlx5_0:1 is not active"),
+        (agent("a"), "a has no RDMA device for session_rdma"),
+        (replace(INFINIBAND, paths={"/dev/infiniband": False}), "ib has no /dev/infiniband for session_rdma"),
+    ],
+)
+def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: Agent, reason: str) -> None:
+    answer = place(ASKED.demand(), [found], frees(found))
+    assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
+
+
+def test_a_session_waits_for_an_agent_that_does_not_answer() -> None:
+    lost = Agent.from_json({"name": "lost", "reachable": False, "reason": "timed out"})
+    answer = place(ASKED.demand(), [ROCE, lost], frees(ROCE, lost))
+    assert isinstance(answer, Shortfall)
+    assert not answer.is_final
+
+
+def test_libraries_use_the_ports_that_work_in_the_container() -> None:
+    """With the interface of the session's network, UCX and Open MPI would use TCP and say nothing."""
+    made = plan(ASKED, "ab", rdma_ports={"a": ("mlx5_0:1", "mlx5_1:1"), "b": ("ibp1s0:1",)})
+    first, second = (container.environment for container in made.containers)
+    assert (first["UCX_NET_DEVICES"], first["NCCL_IB_HCA"]) == ("mlx5_0:1,mlx5_1:1", "=mlx5_0:1,mlx5_1:1")
+    assert (second["UCX_NET_DEVICES"], second["NCCL_IB_HCA"]) == ("ibp1s0:1", "=ibp1s0:1")
+    assert first["NCCL_SOCKET_IFNAME"] == "=eth0"
+    usual = plan(request(cluster_size=2, cpus=1), "ab").main.environment
+    assert (usual["UCX_NET_DEVICES"], "NCCL_IB_HCA" in usual) == ("eth0", False)
+    mine = with_user_environment(made, [{"UCX_NET_DEVICES": "mlx5_1:1"}, {}])
+    assert mine.main.environment["UCX_NET_DEVICES"] == "mlx5_1:1"
+
+
+def test_a_port_that_goes_down_later_leaves_the_containers_as_they_are() -> None:
+    before = plan(ASKED, "aa", rdma_ports={"a": ("mlx5_0:1", "mlx5_1:1")})
+    after = plan(ASKED, "aa", rdma_ports={"a": ("mlx5_0:1",)})
+    label = "cluster.compute.container.spec"
+    assert [one.labels[label] for one in before.containers] == [one.labels[label] for one in after.containers]
