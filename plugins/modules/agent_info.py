@@ -26,7 +26,7 @@ options:
     elements: str
     default: []
   measure:
-    description: Whether to measure what each running container and each NVIDIA device uses now. This takes at least half a second.
+    description: Whether to measure what each running container and each GPU uses now. This takes at least half a second.
     type: bool
     default: false
   runtime_edition:
@@ -211,11 +211,12 @@ agent:
     containers:
       description:
         - The containers of sessions, by session and rank.
-        - With O(measure=true), each has C(measured) with C(millicpus) and C(memory) in bytes, or null if it could not be measured.
+        - With O(measure=true), each has C(measured) with C(millicpus), C(memory) in bytes and C(gpus), or null if it could not be
+          measured.
       type: list
       elements: dict
     gpu_use:
-      description: What each NVIDIA device of the host does; empty without O(measure=true).
+      description: What each GPU of the host does; empty without O(measure=true).
       type: list
       elements: dict
       contains:

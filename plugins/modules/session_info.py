@@ -110,7 +110,7 @@ sessions:
       size: 4
       started: 1795280000.0
       time_left: 3600.0
-      measured: {millicpus: 1500, memory: 734003200}
+      measured: {millicpus: 1500, memory: 734003200, gpus: []}
       apps: [{name: jupyterlab, address: 192.0.2.7, port: 30001}]
       folders: []
       degraded: []

@@ -10,9 +10,10 @@ Needs an engine that was made an agent (playbooks/provision_agents.yml), and ssh
 from __future__ import annotations
 
 import io
+import socket
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import docker
 import pytest
@@ -162,11 +163,11 @@ QUIET = "/etc/cluster-compute/run/quiet"
 BURN = "while :; do :; done"
 
 
-def limited(lab: Lab, limits: str, hosts: str = "main1", hostname: str = "main1") -> Container:
+def limited(lab: Lab, limits: str, hosts: str = "main1", hostname: str = "main1", **files: str) -> Container:
     """A container of a session with these limits."""
     own = {"HOST": hostname, "HOSTS": hosts, "ROLE": hostname[:-1], "SIZE": str(len(hosts.split(",")))}
     environment = {"BACKENDAI_CLUSTER_" + name: text for name, text in own.items()}
-    made = lab.start(hostname, REFERENCE, {"limits": limits}, environment=environment)
+    made = lab.start(hostname, REFERENCE, {"limits": limits, **files}, environment=environment)
     wait_for_sshd(made)
     return made
 
@@ -222,3 +223,49 @@ def test_a_login_by_ssh_keeps_a_session(lab: Lab) -> None:
     with pytest.raises(RequestException):
         main.wait(timeout=10)
     assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
+
+
+def ends_when_idle(container: Container, keep: float, stop: Callable[[], object]) -> None:
+    """The container is in use for these seconds, which exceed its limit, and ends when its use stops."""
+    with pytest.raises(RequestException):
+        container.wait(timeout=keep)
+    stop()
+    assert container.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
+
+
+def test_a_connection_to_an_app_keeps_a_session(lab: Lab) -> None:
+    """An open page holds such a connection. That of a program of the container itself is no use."""
+    files = {"app/web/command": "#!/bin/sh\nexec python3 -m http.server 8000\n", "apps": "web 8000 / 1\nend\n"}
+    main = limited(lab, "idle 8\n", **files)
+    main.reload()
+    address = main.attrs["NetworkSettings"]["Networks"][lab.network.name]["IPAddress"]
+    until(lambda: b"app web is ready" in main.logs(), "the app answers")
+    own = "import socket, time; kept = socket.create_connection(('127.0.0.1', 8000)); time.sleep(999)"
+    main.exec_run(["python3", "-c", own], user="work", detach=True)
+    page = socket.create_connection((address, 8000))
+    ends_when_idle(main, 20, page.close)
+
+
+NVIDIA_SMI = """#!/bin/sh
+[ "$*" = "--query-gpu=utilization.gpu --format=csv,noheader,nounits" ] || exit 1
+[ "$(id -u)" = 1000 ] || exit 2
+cat /tmp/percents
+"""
+
+
+def test_gpus_that_compute_keep_a_session_and_gpus_that_only_hold_memory_do_not(lab: Lab) -> None:
+    """A program stands for that of the driver: no GPU is here."""
+    main = limited(lab, "idle 20\n")
+
+    def gpus(*percents: str) -> None:
+        main.put_archive("/", Folder().add("tmp/percents", "\n".join(percents) + "\n").bytes())
+
+    gpus("0", "37")
+    main.put_archive("/", Folder().add("usr/bin/nvidia-smi", NVIDIA_SMI, 0o755).bytes())
+    ends_when_idle(main, 45, lambda: gpus("0", "[N/A]", "4"))
+
+
+def test_a_driver_that_does_not_answer_holds_nothing_up(lab: Lab) -> None:
+    main = limited(lab, "idle 8\nlifetime 40 %d\n" % time.time())
+    main.put_archive("/", Folder().add("usr/bin/nvidia-smi", "#!/bin/sh\ntrap '' TERM\nsleep 999\n", 0o755).bytes())
+    assert main.wait(timeout=DEADLINE)["StatusCode"] == 81

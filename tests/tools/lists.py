@@ -13,6 +13,7 @@ from typing import Any
 
 from samples import GIB, agent, carried_out, context, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import use_of
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
@@ -103,11 +104,15 @@ def history(agents: Sequence[Json]) -> list[Json]:
 
 
 def _measured(host: Agent) -> Agent:
-    """The agent, on which each container uses a third of its resources."""
+    """The agent, on which each container uses a third of its resources, and each GPU computes two fifths of the time."""
+    gpus = tuple({"id": gpu.id, "percent": 40, "memory": GIB, "capacity": 80 * GIB} for gpu in host.gpus)
 
     def with_use(container: ObservedContainer) -> ObservedContainer:
-        use = {"millicpus": container.resources.millicpus // 3, "memory": container.resources.memory // 3}
+        use = {
+            "millicpus": container.resources.millicpus // 3,
+            "memory": container.resources.memory // 3,
+            "gpus": use_of(container.resources.to_json()["gpus"], gpus),
+        }
         return replace(container, data={**container.data, "measured": use})
 
-    gpus = tuple({"id": gpu.id, "percent": 40, "memory": GIB, "capacity": 80 * GIB} for gpu in host.gpus)
     return replace(host, containers=tuple(with_use(one) for one in host.containers), gpu_use=gpus)

@@ -2,15 +2,18 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the NVIDIA devices of a host do now, as C(nvidia-smi) reports it."""
+"""What the GPUs of a host do now: those of NVIDIA as C(nvidia-smi) reports it, those of AMD as the kernel shows it."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import os
 import subprocess
-from typing import List
+from typing import List, Mapping, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
 
 _COMMAND = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 # Seconds. The driver loads for a second or two if no program uses it.
@@ -19,7 +22,35 @@ _MIB = 1 << 20
 
 
 def gpu_use() -> List[Json]:
-    """The use of each device; empty without devices or without the program."""
+    """The use of each device; empty without devices, or without the program of their driver."""
+    return nvidia_use() + amd_use(amd_gpus())
+
+
+def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
+    """The use of the devices of a container, each with C(id). A device that nothing measures, as one of MIG, is left out."""
+    own = {device["id"] for device in devices}
+    return [one for one in use if one["id"] in own]
+
+
+def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
+    """The use of AMD's devices, whose nodes are given by their names.
+
+    https://docs.kernel.org/gpu/amdgpu/thermal.html
+    """
+    folders = {name: "%s/class/drm/%s/device/" % (sys, os.path.basename(node)) for name, node in nodes.items()}
+    return [
+        {
+            "id": name,
+            "percent": _number(read(folder + "gpu_busy_percent").strip()),
+            "memory": _number(read(folder + "mem_info_vram_used").strip()),
+            "capacity": _number(read(folder + "mem_info_vram_total").strip()),
+        }
+        for name, folder in folders.items()
+    ]
+
+
+def nvidia_use() -> List[Json]:
+    """The use of NVIDIA's devices."""
     try:
         done = subprocess.run(
             _COMMAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE, check=False

@@ -13,7 +13,7 @@ from typing import Any, Collection, Dict, List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use
+from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use, use_of
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
@@ -165,8 +165,8 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "silent_folders": sorted(silent),
     }
     if options["measure"]:
-        answers["containers"] = _measured(engine, answers["containers"])
-        answers["gpu_use"] = gpu_use() if gpus else []
+        answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []
+        answers["containers"] = _measured(engine, answers["containers"], answers["gpu_use"])
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 
@@ -186,11 +186,15 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
     return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
 
 
-def _measured(engine: Engine, entries: List[Json]) -> List[Json]:
+def _measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
     """The entries with what each running container uses now."""
     running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
     found = measure(engine, running, default_parallelism(), Groups(running))
-    return [{**entry, "measured": found.get(entry["engine_id"])} for entry in entries]
+    return [{**entry, "measured": _with_gpus(found.get(entry["engine_id"]), entry, gpus)} for entry in entries]
+
+
+def _with_gpus(measured: Json | None, entry: Json, gpus: Sequence[Json]) -> Json | None:
+    return measured and {**measured, "gpus": use_of(entry["resources"].get("gpus") or (), gpus)}
 
 
 def with_batch(engine: Engine, entry: Json) -> Json:

@@ -47,8 +47,8 @@ class ContainerSettings:
         "int",
         0,
         "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
-        "is in use while a login by SSH lasts, or programs in one of its containers use a twentieth of a CPU or more. May be "
-        "changed while the session runs.",
+        "is in use while a login by SSH lasts, a browser is connected to an app, programs in one of its containers use a twentieth "
+        "of a CPU or more, or its GPUs compute for a twentieth of the time. May be changed while the session runs.",
         within(0, 30 * _DAYS),
         kept=True,
     )

@@ -102,4 +102,11 @@ def _folders(row: Row) -> List[Json] | None:
 def _sum_of(measured: Iterable[Json | None]) -> Json | None:
     """The sum of what containers use, or None if none of them was measured."""
     known = [each for each in measured if each]
-    return {name: sum(each[name] for each in known) for name in ("millicpus", "memory")} if known else None
+    if not known:
+        return None
+    # Containers of one session may share a device.
+    gpus = {gpu["id"]: gpu for each in known for gpu in each["gpus"]}
+    return {
+        **{name: sum(each[name] for each in known) for name in ("millicpus", "memory")},
+        "gpus": list(gpus.values()),
+    }

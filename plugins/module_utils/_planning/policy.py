@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
 VARIABLE = "agent_policy"
 _MOST = 2**31 - 1
 _YEAR = 365 * 86400
+_MONTH = 30 * 86400
 ANY, PLAIN, NONE = "any", "plain", "none"
 
 
@@ -52,6 +53,7 @@ class Limits:
     public_apps: bool | None = None
     port_range: str | None = None
     lifetime: int | None = None
+    idle_timeout: int | None = None
     priority: int | None = None
 
 
@@ -206,6 +208,7 @@ _LIMITS: Dict[str, Any] = {
     "public_apps": check_boolean,
     "port_range": _ports,
     "lifetime": _whole(1, _YEAR),
+    "idle_timeout": _whole(1, _MONTH),
     "priority": _whole(0, 100),
 }
 _QUEUE: Dict[str, Any] = {

@@ -213,6 +213,11 @@ def _check_lifetime(request: Request, longest: int) -> None:
         _refuse("lifetime", request.lifetime, "must be from 1 to %d seconds" % longest)
 
 
+def _check_idle_timeout(request: Request, longest: int) -> None:
+    if not 0 < request.idle_timeout <= longest:
+        _refuse("idle_timeout", request.idle_timeout, "must be from 1 to %d seconds" % longest)
+
+
 def _check_priority(request: Request, highest: int) -> None:
     if request.priority > highest:
         _refuse("priority", request.priority, "must be at most %d" % highest)
@@ -226,5 +231,6 @@ _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "public_apps": _check_public,
     "port_range": _check_ports,
     "lifetime": _check_lifetime,
+    "idle_timeout": _check_idle_timeout,
     "priority": _check_priority,
 }

@@ -9,8 +9,8 @@
 #   lifetime SECONDS BEGAN    the session ends SECONDS after BEGAN, in seconds since the epoch
 #   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
 #
-# A container is idle while no login by SSH lasts, no browser is connected to an app, and its programs use less than a twentieth of
-# a CPU. run/quiet holds the seconds since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
+# A container is idle while no login by SSH lasts, no browser is connected to an app, its programs use less than a twentieth of
+# a CPU, and its GPUs compute for less than a twentieth of the time. run/quiet holds the seconds since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
 #
 # shellcheck disable=SC2154 # init.sh and life.sh set config, runtime, home, uid, gid, sshd, connections and clock
 
@@ -73,8 +73,50 @@ read_cpu() { # sets cpu: the microseconds of CPU time that this container has us
     fi
 }
 
-is_in_use() { # since the last call: a login that lasts, a connection to an app, or at least 500 of the 10000 microseconds in a hundredth of a second
-    cpu_before=$cpu clock_before=$clock lasting=''
+ask_driver() { # asks for the percentage of each NVIDIA GPU of this container. Nothing waits for a driver that does not answer
+    asked=yes ask_driver_at=$((clock + idle + 1000)) # about a hundred times in the idle timeout, but not for each check
+    (
+        unset LD_LIBRARY_PATH LD_PRELOAD
+        "$runtime/bin/busybox" timeout 10 "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- \
+            "$nvidia_smi" --query-gpu=utilization.gpu --format=csv,noheader,nounits >"$config/run/gpus" 2>/dev/null
+    ) &
+    driver=$!
+}
+
+read_percents() { # sets percents, of the GPUs of this container: what the driver has answered, and what the kernel shows of AMD's
+    percents=''
+    for file in "$config/run/gpus" /dev/dri/renderD*; do
+        case $file in
+            /dev/dri/*) file=/sys/class/drm/${file##*/}/device/gpu_busy_percent ;;
+        esac
+        while read -r percent; do
+            percents="$percents $percent"
+        done 2>/dev/null <"$file"
+    done
+}
+
+gpus_are_used() { # as far as it is known
+    [ "$idle" -gt 0 ] || return 1
+    read_percents
+    if [ -x "$nvidia_smi" ] && [ "$clock" -ge "$ask_driver_at" ] && ! is_alive "$driver"; then
+        ask_driver
+    fi
+    for percent in $percents; do
+        case $percent in
+            *[!0-9]*) ;; # [N/A]
+            *) [ "$percent" -lt 5 ] || return 0 ;;
+        esac
+    done
+    return 1
+}
+
+cpu_is_used() { # at least 500 of the 10000 microseconds in a hundredth of a second. The driver's answer takes CPU time of its own
+    [ -z "$asked_before" ] || return 1
+    [ -z "$cpu" ] || [ -z "$cpu_before" ] || [ $((cpu - cpu_before)) -gt $(((clock - clock_before) * 500)) ]
+}
+
+is_in_use() { # since the last call: a login that lasts, a connection to an app, or programs that compute
+    cpu_before=$cpu clock_before=$clock asked_before=$asked lasting='' asked=''
     read_cpu
     read_clock
     look
@@ -84,9 +126,11 @@ is_in_use() { # since the last call: a login that lasts, a connection to an app,
         esac
     done
     logins=" $connections "
-    [ -n "$lasting" ] || apps_are_used || [ -z "$cpu" ] || [ -z "$cpu_before" ] ||
-        [ $((cpu - cpu_before)) -gt $(((clock - clock_before) * 500)) ]
+    [ -n "$lasting" ] || apps_are_used || cpu_is_used || gpus_are_used
 }
+
+# Where NVIDIA's runtime puts it.
+nvidia_smi=/usr/bin/nvidia-smi
 
 ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them, or empty if it cannot be reached
     answer=$(
@@ -156,7 +200,7 @@ check_idle() {
 }
 
 keep_limits() {
-    warned=0 used_at='' logins='' cpu='' clock=0
+    warned=0 used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
     while :; do
         read_limits
         check_lifetime

@@ -11,8 +11,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
+import docker
 import pytest
 from controller import Controller, Session
+from docker.models.containers import Container
 
 SHARES = {
     "SHARD": "<% rank %> of <% size %>",
@@ -93,6 +95,40 @@ def test_apps(controller: Controller, pair: tuple[Session, Session], busy: int) 
         "mkdir -p www && echo hello >www/index.html; cd www; nohup python3 -m http.server 8000 >/dev/null 2>&1 &",
     )
     assert _get(f"http://127.0.0.1:{one['web']['port']}/") == "hello\n"
+
+
+@pytest.fixture(scope="module")
+def another_host(controller: Controller) -> Iterator[Container]:
+    """A container on a network of its own, with its own addresses. It reaches this machine by a route, as another host does."""
+    engine = docker.DockerClient(base_url=controller.host, version="auto")
+    labels = {"cluster.compute.session.owner": controller.owner}
+    network = engine.networks.create(f"{controller.owner}-elsewhere", driver="bridge", labels=labels)
+    made = engine.containers.run(
+        "cluster-compute/reference:1", ["sleep", "600"], detach=True, network=network.name, labels=labels
+    )
+    try:
+        yield made
+    finally:
+        made.remove(force=True)
+        network.remove()
+        engine.close()
+
+
+def test_only_a_public_app_is_reached_from_another_host(pair: tuple[Session, Session], another_host: Container) -> None:
+    session = pair[0]
+    ports = {app["name"]: app["port"] for app in session.document["apps"]}
+    session.say("main1", "cd www; nohup python3 -m http.server 8001 >/dev/null 2>&1 &")
+    assert _get(f"http://127.0.0.1:{ports['api']}/") == "hello\n"
+    another_host.reload()
+    [gateway] = [one["Gateway"] for one in another_host.attrs["NetworkSettings"]["Networks"].values()]
+
+    def fetched(port: int) -> str:
+        script = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).read().decode(), end='')"
+        done = another_host.exec_run(["python3", "-c", script, f"http://{gateway}:{port}/"])
+        return str(done.output.decode()) if done.exit_code == 0 else ""
+
+    assert fetched(ports["api"]) == "hello\n"
+    assert fetched(ports["web"]) == ""
 
 
 def _get(address: str) -> str:

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from controller import ROOT, SMALL, Controller, Session, run
@@ -151,6 +152,25 @@ def test_schedule_terminates_finished_sessions(controller: Controller) -> None:
     assert [states[name] for name in ("goes", "fails", "stays")] == ["TERMINATED", "TERMINATED", "RUNNING"]
     assert [controller.engine(name) == {} for name in ("goes", "fails", "stays")] == [True, True, False]
     _check_notifications(got)
+
+
+def test_ended_sessions_are_in_lists_of_their_own(controller: Controller) -> None:
+    controller.launch("waits", **{**SMALL, "session_cpus": 64}).check()
+    controller.terminate("waits").check()
+    path = controller.folder / "some.json"
+
+    def names(state: str, **variables: Any) -> list[str]:
+        controller.play("sessions", sessions_state=state, sessions_file=str(path), **variables).check()
+        return sorted(session["name"] for session in json.loads(path.read_text())["sessions"])
+
+    assert names("finished") == ["fails", "goes"]
+    assert names("other") == ["shut", "waits"]
+    assert names("running") == ["shown", "stays"]
+    [newest] = names("finished", sessions_limit=1)
+    assert newest in ("fails", "goes")
+    shown = controller.play("sessions", sessions_state="other").check().text
+    assert re.search(r"^ *shut +\S+ +ERROR", shown, re.MULTILINE), shown
+    assert re.search(r"^ *waits +\S+ +CANCELLED", shown, re.MULTILINE), shown
 
 
 def _check_notifications(path: Path) -> None:

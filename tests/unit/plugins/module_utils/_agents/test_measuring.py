@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups, Reading
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import parse_gpu_use
+from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import amd_use, parse_gpu_use, use_of
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure, parse_stats, use
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -127,3 +127,24 @@ def test_devices_that_do_not_report_an_amount() -> None:
         {"id": "GPU-1", "percent": 37, "memory": 1 << 30, "capacity": 2 << 30},
         {"id": "GPU-2", "percent": None, "memory": None, "capacity": 2 << 30},
     ]
+
+
+def test_devices_of_amd_are_measured_by_the_kernel(tmp_path: Path) -> None:
+    device = tmp_path / "class/drm/renderD128/device"
+    device.mkdir(parents=True)
+    for name, text in (
+        ("gpu_busy_percent", "93\n"),
+        ("mem_info_vram_used", "512\n"),
+        ("mem_info_vram_total", "2048\n"),
+    ):
+        (device / name).write_text(text)
+    nodes = {"AMD-0000:03:00.0": "/dev/dri/renderD128", "AMD-0000:04:00.0": "/dev/dri/renderD129"}
+    assert amd_use(nodes, str(tmp_path)) == [
+        {"id": "AMD-0000:03:00.0", "percent": 93, "memory": 512, "capacity": 2048},
+        {"id": "AMD-0000:04:00.0", "percent": None, "memory": None, "capacity": None},
+    ]
+
+
+def test_a_container_has_the_use_of_its_own_devices() -> None:
+    use = [{"id": "GPU-1", "percent": 37}, {"id": "GPU-2", "percent": 0}]
+    assert use_of([{"id": "GPU-2", "shares": 0.5}, {"id": "MIG-3", "shares": 1.0}], use) == use[1:]

@@ -68,8 +68,11 @@ def test_apps_folders_and_times_of_a_session(store: Store) -> None:
 def test_what_containers_use_is_summed_for_sessions_and_agents(tmp_path: Path) -> None:
     document = lists.listed(tmp_path, lists.few_agents(), lists.FEW)
     train = next(session for session in document["sessions"] if session["name"] == "train")
+    gpus = train["measured"].pop("gpus")
     assert train["measured"] == {"millicpus": 6 * 666, "memory": 6 * (4 * GIB // 3)}
+    assert [gpu["percent"] for gpu in gpus] == [40] * len({gpu["id"] for gpu in gpus}) != []
     assert train["containers"][0]["measured"]["millicpus"] == 666
+    assert train["containers"][0]["measured"]["gpus"] == gpus[: len(gpus) // 6]
     first, second, third = document["agents"]
     assert first["measured"]["millicpus"] == 6 * 666
     assert [gpu["percent"] for gpu in first["measured"]["gpus"]] == [40] * 8
@@ -104,7 +107,9 @@ def test_lists_are_of_chosen_states_and_of_the_newest_ended_sessions(store: Stor
     assert [row.name for row in store.select(None, None, ended=False, only=states.SHOWN["running"])] == ["waits"]
     other = store.select(None, "alice", ended=False, only=states.SHOWN["other"], limit=6)
     assert [row.name for row in other] == ["failed", *(f"done-{number}" for number in range(5))]
-    assert store.select(None, None, ended=True, only=states.SHOWN["finished"]) == []
+    add(store, "ended", 6.0, states.SCHEDULED, states.PREPARING, states.RUNNING, states.TERMINATING, states.TERMINATED)
+    assert [row.name for row in store.select(None, None, ended=False, only=states.SHOWN["finished"])] == ["ended"]
+    assert "ended" not in [row.name for row in store.select(None, None, ended=False, only=states.SHOWN["other"])]
 
 
 def test_every_state_is_in_one_of_the_lists() -> None:

@@ -81,6 +81,12 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
         ),
         ({"lifetime": 3600}, {}, "session_lifetime: 0: must be from 1 to 3600 seconds %s."),
         ({"lifetime": 3600}, {"lifetime": 3601}, "session_lifetime: 3601: must be from 1 to 3600 seconds %s."),
+        ({"idle_timeout": 3600}, {}, "session_idle_timeout: 0: must be from 1 to 3600 seconds %s."),
+        (
+            {"idle_timeout": 3600},
+            {"idle_timeout": 3601},
+            "session_idle_timeout: 3601: must be from 1 to 3600 seconds %s.",
+        ),
         ({"priority": 20}, {"priority": 21}, "session_priority: 21: must be at most 20 %s."),
     ],
 )
