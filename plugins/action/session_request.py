@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import is_name_pattern
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
+from ansible_collections.cluster.compute.plugins.module_utils._planning.text_entries import from_text
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     APPS,
     COPY,
@@ -108,7 +109,7 @@ class ActionModule(ComputeAction):
     def _values(self, entry_point: str, task_vars: Json) -> Dict[str, Any]:
         """The variables as the task sees them, by full name; those that are not set are left out."""
         names = [variable.full_name for variable in read_by(entry_point)]
-        values = {name: self._templar.template(task_vars[name]) for name in names if name in task_vars}
+        values = {name: from_text(name, self._templar.template(task_vars[name])) for name in names if name in task_vars}
         return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
 
 

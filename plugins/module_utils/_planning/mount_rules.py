@@ -21,7 +21,17 @@ _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
 def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
-    return tuple(_mount(variable, entry) for entry in check_list(variable, value))
+    return tuple(_mount(variable, _entry(variable, entry)) for entry in check_list(variable, value))
+
+
+def _entry(variable: str, value: Any) -> Any:
+    """A text is SOURCE:TARGET or SOURCE:TARGET:MODE, as for C(docker run --volume)."""
+    if not isinstance(value, str):
+        return value
+    source, *others = value.split(":")
+    if len(others) not in (1, 2) or others[-1] not in ("ro", "rw", others[0]):
+        raise InputError(variable, value, "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary")
+    return {"source": source, "target": others[0], "mode": others[1] if len(others) == 2 else "rw"}
 
 
 def _mount(variable: str, value: Any) -> Mount:

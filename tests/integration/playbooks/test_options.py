@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
-from controller import Controller, Session
+from app_pages import get
+from controller import ROOT, Controller, Session, run
 
 CATALOGUE = {
     "own": {
@@ -103,14 +105,52 @@ def test_the_store_is_kept_by_the_head_that_is_named(controller: Controller, ses
     assert not calls.exists()
     shown = controller.play("sessions", "-i", str(path), session_head="keeper").check().text
     assert "options" in shown
-    assert "session_info" in calls.read_text()
+    assert calls.exists()
 
 
 def test_logs_of_ended_sessions_are_kept_up_to_their_limit(controller: Controller, session: Session) -> None:
     kept = controller.state / session.id
     controller.terminate("options").check()
-    assert [path.name for path in kept.iterdir()] != []
-    controller.play("schedule", session_keep_logs="4g").check()
+    [log, *_others] = kept.iterdir()
+    log.write_bytes(bytes(17 << 20))
+    controller.play("schedule", session_keep_logs="32m").check()
     assert kept.exists()
-    controller.play("schedule", session_keep_logs="1").check()
+    controller.play("schedule", session_keep_logs="16m").check()
     assert not kept.exists()
+
+
+def test_a_job_template_launches_from_the_answers_of_its_form(controller: Controller, tmp_path: Path) -> None:
+    """All answers are text. The artifacts of the job say how to open the apps."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "index.html").write_text("from the data folder")
+    app = {"name": "files", "port": 8000, "command": "cd /data; exec python3 -m http.server 8000", "ready": "/"}
+    answers = {
+        "session_name": "form",
+        "session_mounts": f"{folder}:/data:ro\n",
+        "session_environment": "EPOCHS=3\nMODEL=a b=c",
+        "session_apps": json.dumps({**app, "public": True}),
+        "session_preset": "small",
+        "session_cpus": "0.2",
+        "session_memory": "",
+        "session_resource_group": "",
+        "session_count": "1",
+        "session_lifetime": "3600",
+    }
+    command = controller.command("cluster_session", **answers)
+    command[1] = "extensions/patterns/cluster_sessions/playbooks/launch.yml"
+    shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "1", "AWX_USER_NAME": ""}
+    done = run(command, cwd=ROOT, env={**controller.environment, **shown}).check().text
+    session = Session(controller, "form")
+    assert session.say("main1", "echo $EPOCHS, $MODEL; cat /data/index.html").splitlines() == [
+        "3, a b=c",
+        "from the data folder",
+    ]
+    resources = session.containers()["main1"]["HostConfig"]
+    assert (resources["NanoCpus"], resources["Memory"]) == (200_000_000, 2 << 30)
+    found = re.search(r'"?cluster_session_apps"?: (\{.*\})', done)
+    assert found, done
+    [line] = json.loads(found.group(1))["form"]
+    name, url = line.split(" ", 1)
+    assert name == "files"
+    assert get(url) == "from the data folder"

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,7 +25,17 @@ OF_THE_PLAYBOOK = {"sessions_format"}
 ENTRY_POINTS = {"launch.yml": "main", "list.yml": "list", "end.yml": "terminate"}
 REQUIRED = {"name", "description", "playbook", "survey"}
 QUESTION = {"type", "question_name", "question_description", "variable", "required"}
-TYPES = {"text", "textarea", "password", "integer", "float", "multiplechoice", "multiselect"}
+# The types of questions for the type of a variable.
+TYPES = {
+    "str": {"text", "textarea", "multiplechoice"},
+    "int": {"integer"},
+    "float": {"float", "integer"},
+    "bool": {"multiplechoice"},
+    "list": {"textarea"},
+    "dict": {"textarea"},
+}
+# What a launch asks for wherever people launch sessions from a form.
+DIALOG = "name image resource_group cluster_size cluster_mode count preset cpus memory shm gpus mounts environment apps command lifetime"
 
 
 def definition(pattern: Path) -> dict[str, Any]:
@@ -76,13 +88,45 @@ def test_a_job_template_has_its_playbook_and_the_specification_of_its_survey(
 )
 def test_a_question_asks_for_a_variable_that_the_playbook_reads(playbook: str, question: dict[str, Any]) -> None:
     assert set(question) >= QUESTION
-    assert question["type"] in TYPES
     assert bool(question.get("choices")) == (question["type"] == "multiplechoice")
     if question["variable"] in OF_THE_PLAYBOOK:
         return
     variable = DECLARED[question["variable"]]
+    assert question["type"] in TYPES[variable.type]
+    assert question.get("choices", []) == (["false", "true"] if variable.type == "bool" else list(variable.choices))
     assert ENTRY_POINTS[playbook] in variable.read_by
     for answer in (question["default"], *question.get("choices", ())) if "default" in question else ():
         variable.normal_form(answer)
     if "default" in question and variable.default is not None:
         assert variable.normal_form(question["default"]) == variable.normal_form("")
+
+
+LIMITED = [
+    pytest.param(one, id=one["variable"])
+    for _playbook, one in questions()
+    if one["type"] in ("integer", "float") and "default" in one
+]
+
+
+@pytest.mark.parametrize("question", LIMITED)
+def test_the_form_has_the_limits_of_the_variable(question: dict[str, Any]) -> None:
+    check = DECLARED[question["variable"]].normal_form
+    assert [check(question[limit]) for limit in ("min", "max")] == [question["min"], question["max"]]
+    for beyond in (question["min"] - 1, question["max"] + 1):
+        with pytest.raises(InputError):
+            check(beyond)
+
+
+def test_the_form_of_a_launch_is_complete_and_takes_further_variables() -> None:
+    [launch] = [template for _path, template in templates() if template["playbook"] == "launch.yml"]
+    asked = {one["variable"] for one in launch["survey"]["spec"]}
+    assert {"session_" + name for name in DIALOG.split()} <= asked
+    assert launch["ask_variables_on_launch"] is True
+    [image] = [one for one in launch["survey"]["spec"] if one["variable"] == "session_image"]
+    assert [name for name in ("lab", "pytorch", "tensorflow", "mpi") if name not in image["question_description"]] == []
+
+
+def test_amounts_that_the_form_leaves_empty_are_those_of_the_preset() -> None:
+    """An answer with a default would replace the amounts of the preset."""
+    amounts = [one for _playbook, one in questions() if one["variable"].partition("_")[2] in SHIPPED["small"]]
+    assert [(one["required"], "default" in one) for one in amounts] == [(False, False)] * 4

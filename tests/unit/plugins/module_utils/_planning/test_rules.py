@@ -115,7 +115,7 @@ def refusal(variables: dict[str, Any]) -> str:
             "must not start with BACKENDAI_: the session sets these variables",
         ),
         ("mounts", "/data", "'/data'", "must be a list"),
-        ("mounts", ["/data:/data"], "'/data:/data'", MOUNT),
+        ("mounts", ["/data"], "'/data'", "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary"),
         ("mounts", [{"source": "/data"}], "{'source': '/data'}", MOUNT),
         ("mounts", [{**DATA, "size": 1}], "{'source': '/data', 'target': '/data', 'size': 1}", MOUNT),
         ("mounts", [{**DATA, "target": "data"}], "'data'", TARGET),
