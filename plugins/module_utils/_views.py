@@ -105,12 +105,26 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         lines.append("  … and %d more" % (plan.session.size - 16))
     for port in plan.main.ports[1:]:
         lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
+    lines += _gpu_warning(plan)
     if check_mode:
         return lines
     folder = "%s/%s" % (artifacts.rstrip("/"), session["name"])
     lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
     lines.append("Enter it: ssh -F %s/ssh_config main1" % folder)
     return lines
+
+
+def _gpu_warning(plan: Plan) -> List[str]:
+    """A warning if several containers on an agent have GPUs of their own: NCCL takes containers for different hosts."""
+    with_gpus = [one.agent for one in plan.containers if sum(gpu.shares for gpu in one.resources.gpus) >= 1]
+    agents = [name for name in dict.fromkeys(with_gpus) if with_gpus.count(name) > 1]
+    if not agents:
+        return []
+    found = (
+        "several containers have GPUs of the same agent (%s): NCCL connects them by sockets, not by NVLink"
+        % ", ".join(agents)
+    )
+    return ["Warning: %s; use session_per_agent: 1, and give the container of each agent all its GPUs" % found]
 
 
 def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:

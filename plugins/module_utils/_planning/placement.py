@@ -29,7 +29,11 @@ _SHOWN_REASONS = 8
 
 @dataclass(frozen=True)
 class Demand:
-    """What a session asks for. ``agents`` are the designated ones, and ``policy`` says how strictly they are meant."""
+    """What a session asks for.
+
+    ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
+    containers on an agent; 0 is no limit.
+    """
 
     size: int
     per_container: PerContainer
@@ -39,6 +43,12 @@ class Demand:
     agents: Tuple[str, ...] = ()
     policy: str = "preferred"
     rdma: bool = False
+    per_agent: int = 0
+
+    @property
+    def most(self) -> int:
+        """The largest number of its containers that an agent may hold."""
+        return min(self.size, self.per_agent or self.size)
 
 
 @dataclass(frozen=True)
@@ -64,13 +74,19 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
     eligible = [agent for agent in agents if agent.name not in refused]
     if not eligible:
         return Shortfall(_no_agent(refused), is_final=_must_be_repaired(demand, agents))
-    room = {agent.name: free[agent.name].room(demand.per_container) for agent in eligible}
+    room = {agent.name: _room(demand, free[agent.name]) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
     if counts is None and _too_large(demand, agents):
         return Shortfall(_too_large(demand, agents), is_final=True)
     if counts is None:
         return Shortfall(_shortfall(demand, eligible, room, free, refused))
     return _assign(demand, counts, free)
+
+
+def _room(demand: Demand, free: FreeCapacity) -> int:
+    """How many containers of the session an agent can hold."""
+    room = free.room(demand.per_container)
+    return min(room, demand.per_agent) if demand.per_agent else room
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
@@ -209,9 +225,9 @@ def _shortfall(
     refused: Mapping[str, str],
 ) -> str:
     roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
-    lines = [
-        "%s: %s" % (agent.name, free[agent.name].shortfall(demand.per_container, demand.size)) for agent in roomiest
-    ]
+    short = {agent.name: free[agent.name].shortfall(demand.per_container, demand.most) for agent in roomiest}
+    # With a limit for each agent, an agent may have room for its part.
+    lines = ["%s: %s" % pair for pair in short.items() if pair[1]]
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
         if total >= demand.size:
@@ -221,6 +237,10 @@ def _shortfall(
             found = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
             return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % found
         lines.append("together they hold %d of %d containers" % (total, demand.size))
+    needed = -(-demand.size // demand.most)
+    if needed > len(eligible):
+        lines = ["session_per_agent: %d needs %d agents, %d %s eligible" % (
+            demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")]  # fmt: skip
     # A refused agent of this resource group is part of the reason; agents of other groups are not.
     lines += ["%s %s" % (name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
     return _listed(lines)

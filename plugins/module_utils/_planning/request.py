@@ -67,7 +67,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     mode: str = declared_choice(
         (SINGLE_NODE, MULTI_NODE),
         "Whether the containers may be placed on several agents. If one agent can hold the session, it is placed there "
-        "in either mode.",
+        "in either mode, unless O(session_per_agent) is below O(session_cluster_size).",
         variable="cluster_mode",
     )
     image: str = declared(
@@ -115,6 +115,13 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     strategy: str = declared_choice(
         ("pack", "spread"),
         "V(pack) uses the fewest agents, V(spread) fills them evenly, if one agent cannot hold the session.",
+    )
+    per_agent: int = declared(
+        "int",
+        0,
+        "Largest number of containers of the session on an agent, up to 1000; V(0) is no limit. A number below "
+        "O(session_cluster_size) requires O(session_cluster_mode=multi-node). With V(1), each container is on a host of its own.",
+        value_rules.within(0, rules.LARGEST),
     )
     priority: int = declared(
         "int", 10, "Priority in the queue, from 0 to 100. A higher priority comes first.", value_rules.within(0, 100)
@@ -261,7 +268,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     def demand(self) -> Demand:
         """What the placement needs to know."""
         per_container = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
-        how = (self.mode, self.group, self.strategy, self.agents, self.agents_policy, self.rdma)
+        how = (self.mode, self.group, self.strategy, self.agents, self.agents_policy, self.rdma, self.per_agent)
         return Demand(self.size, per_container, *how)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
@@ -51,8 +52,7 @@ def _check_together(request: Request) -> None:
     ):
         if value and not request.command:
             raise InputError("session_" + variable, value, "needs a session_command")
-    if request.agents_policy == "strict" and not request.agents:
-        raise InputError("session_agents_policy", "strict", "needs session_agents")
+    _check_placement(request)
     targets = [mount.target for mount in request.mounts]
     for target in targets:
         if targets.count(target) > 1:
@@ -61,6 +61,14 @@ def _check_together(request: Request) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError("session_apps", name, "must be the name of one app only")
+
+
+def _check_placement(request: Request) -> None:
+    if 0 < request.per_agent < request.size and request.mode == SINGLE_NODE:
+        rule = "needs session_cluster_mode multi-node, or must be at least session_cluster_size, which is %d"
+        raise InputError("session_per_agent", request.per_agent, rule % request.size)
+    if request.agents_policy == "strict" and not request.agents:
+        raise InputError("session_agents_policy", "strict", "needs session_agents")
 
 
 def _check_disk(request: Request) -> None:

@@ -105,6 +105,21 @@ def test_a_session_takes_the_fewest_hosts_that_hold_it(agents: Agents) -> None:
     agents.terminate("three").check()
 
 
+def test_a_limit_for_each_agent_puts_every_container_on_a_host_of_its_own(agents: Agents, lab: Lab) -> None:
+    apart = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_per_agent": 1}
+    drained = agents.launch("apart", **apart, agent_schedulable="{{ inventory_hostname != 'agent3' }}").check().text
+    assert "session_per_agent: 1 needs 3 agents, 2 are eligible; agent3 is not schedulable" in drained, drained
+    planned = agents.launch("apart", "--check", **apart).check().text
+    assert "would be launched (cluster session, multi-node)" in planned
+    session = agents.launched("apart", **apart)
+    assert placement(session) == list(NAMES)
+    lab.shell("agent3", f"docker rm --force {agents.owner}.apart.sub2").check()
+    assert "sub2 brought back" in agents.launch("apart", **apart).check().text
+    assert placement(session) == list(NAMES)
+    assert session.say("main1", "ssh sub2 hostname") == "sub2"
+    agents.terminate("apart").check()
+
+
 def test_a_session_that_is_too_large_is_pending_with_its_reason(agents: Agents) -> None:
     output = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
     assert "PENDING" in output

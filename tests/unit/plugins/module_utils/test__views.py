@@ -151,6 +151,29 @@ def test_a_summary_of_one_and_of_many() -> None:
     assert len(many) == 22
 
 
+@pytest.mark.parametrize(
+    ("gpus", "placement", "agents"),
+    [
+        pytest.param(1, "aab", "a", id="two on an agent"),
+        pytest.param(2, "aabb", "a, b", id="two on each of two agents"),
+        pytest.param(1, "abc", "", id="one on each agent"),
+        pytest.param(0, "aab", "", id="without GPUs"),
+        pytest.param(0.25, "aab", "", id="shares of a GPU"),
+    ],
+)
+@pytest.mark.parametrize("check", [False, True])
+def test_a_summary_warns_of_gpus_that_nvlink_does_not_connect(
+    gpus: float, placement: str, agents: str, check: bool
+) -> None:
+    made = plan(request(cluster_size=len(placement), cluster_mode="multi-node", gpus=gpus), placement)
+    lines = summary({"session": ROW, "outcome": "placed", "plan": made.to_json()}, "/tmp/x", check_mode=check)
+    warning = (
+        "Warning: several containers have GPUs of the same agent (%s): NCCL connects them by sockets, not by NVLink; "
+        "use session_per_agent: 1, and give the container of each agent all its GPUs"
+    )
+    assert [line for line in lines if line.startswith("Warning")] == ([warning % agents] if agents else [])
+
+
 def test_a_waiting_session_says_why() -> None:
     lines = summary({"session": ROW, "outcome": "pending", "reason": "a: needs 4 CPUs, 1 free", "plan": None}, "/x")
     assert lines == ["Session train is PENDING: a: needs 4 CPUs, 1 free."]

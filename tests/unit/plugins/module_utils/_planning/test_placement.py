@@ -265,6 +265,33 @@ def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[A
     assert place(demand, agents, frees(*agents)) == Shortfall(reason, is_final=True)
 
 
+@pytest.mark.parametrize(
+    ("demand", "agents", "expected"),
+    [
+        (Demand(3, CPU, MULTI_NODE, per_agent=1), [BIG, MIDDLE, SMALL], ["big", "middle", "small"]),
+        (Demand(5, CPU, MULTI_NODE, per_agent=2), [BIG, MIDDLE, SMALL], ["big"] * 2 + ["middle"] * 2 + ["small"]),
+        (Demand(4, CPU, MULTI_NODE, strategy="spread", per_agent=3), [BIG, MIDDLE], ["big"] * 2 + ["middle"] * 2),
+        (Demand(3, CPU, per_agent=3), [BIG, SMALL], ["small"] * 3),
+        (Demand(2, CPU, MULTI_NODE, agents=("big",), per_agent=1), [BIG, SMALL], ["big", "small"]),
+        (Demand(3, CPU, MULTI_NODE, per_agent=2), [BIG], "session_per_agent: 2 needs 2 agents, 1 is eligible"),
+        (
+            Demand(3, CPU, MULTI_NODE, per_agent=1),
+            [BIG, SMALL, replace(MIDDLE, schedulable=False)],
+            "session_per_agent: 1 needs 3 agents, 2 are eligible; middle is not schedulable",
+        ),
+        (
+            Demand(3, CPU, MULTI_NODE, per_agent=1),
+            [BIG, SMALL, agent("full", cpus=0)],
+            "full: needs 1 CPUs, 0 free; together they hold 2 of 3 containers",
+        ),
+    ],
+)
+def test_no_agent_gets_more_than_session_per_agent(
+    demand: Demand, agents: list[Agent], expected: list[str] | str
+) -> None:
+    assert place_on(demand, *agents) == expected
+
+
 def place_on(demand: Demand, *agents: Agent) -> list[str] | str:
     found = place(demand, agents, frees(*agents))
     return found.reason if isinstance(found, Shortfall) else list(found.agents)

@@ -51,6 +51,7 @@ DEMAND = st.builds(
     strategy=st.sampled_from(["pack", "spread"]),
     agents=st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple),
     policy=st.sampled_from(["preferred", "strict"]),
+    per_agent=st.sampled_from([0, 0, 1, 2, 3]),
 )
 
 
@@ -86,11 +87,11 @@ def clusters(
     return agents, free
 
 
-def holds(free: FreeCapacity, each: PerContainer) -> int:
-    """How many containers an agent takes, by giving it one after the other."""
+def holds(free: FreeCapacity, demand: Demand) -> int:
+    """How many containers of a session an agent takes, by giving it one after the other."""
     free, count = copy.deepcopy(free), 0
-    while free.room(each):
-        free.take(each)
+    while free.room(demand.per_container) and (not demand.per_agent or count < demand.per_agent):
+        free.take(demand.per_container)
         count += 1
     return count
 
@@ -144,6 +145,16 @@ def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(
 
 
 @given(clusters(), DEMAND)
+def test_no_agent_gets_more_containers_than_the_session_permits(
+    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand
+) -> None:
+    agents, free = cluster
+    placed = place(demand, agents, free)
+    if isinstance(placed, Placement) and demand.per_agent:
+        assert max(Counter(placed.agents).values()) <= demand.per_agent
+
+
+@given(clusters(), DEMAND)
 def test_only_agents_that_may_hold_it_do(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
     agents, free = cluster
     placed = place(demand, agents, free)
@@ -162,11 +173,7 @@ def test_one_agent_is_taken_whenever_one_suffices(
 ) -> None:
     agents, free = cluster
     placed = place(demand, agents, free)
-    whole = [
-        one.name
-        for one in agents
-        if may_hold(one, demand) and holds(free[one.name], demand.per_container) >= demand.size
-    ]
+    whole = [one.name for one in agents if may_hold(one, demand) and holds(free[one.name], demand) >= demand.size]
     if whole:
         assert isinstance(placed, Placement)
         assert len(set(placed.agents)) == 1
@@ -181,7 +188,7 @@ def test_one_agent_is_taken_whenever_one_suffices(
 def test_pack_takes_the_fewest_agents(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
     agents, free = cluster
     demand = replace(demand, mode=MULTI_NODE, strategy="pack", agents=())
-    rooms = {one.name: holds(free[one.name], demand.per_container) for one in agents if may_hold(one, demand)}
+    rooms = {one.name: holds(free[one.name], demand) for one in agents if may_hold(one, demand)}
     enough = [
         number
         for number in range(1, len(rooms) + 1)

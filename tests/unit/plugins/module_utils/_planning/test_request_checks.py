@@ -29,6 +29,11 @@ DATA = {"source": "/data", "target": "/data"}
             {"read_only_root": True, "disk": "1g"},
             "session_disk: '1g': must be 0 with session_read_only_root, whose writable folders are volumes without a size.",
         ),
+        (
+            {"cluster_size": 3, "per_agent": 2},
+            "session_per_agent: 2: needs session_cluster_mode multi-node, or must be at least session_cluster_size, which is 3.",
+        ),
+        ({"per_agent": -1}, "session_per_agent: -1: must be a whole number from 0 to 1000."),
         ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: must be a whole number with session_cpu_pinning."),
         (
             {"environment": {"DEBUG": True}},
