@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import subnet_layout
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import free_ports
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
     free_of,
@@ -95,7 +95,7 @@ def rebuilt_plan(
         launch=_label(example, "launch"),
         placement=Placement(placed_on, resources, mode),
         subnet=subnet_layout(_label(example, "session.subnet"), request.size),
-        ports=_ports(observed) or free_ports(request, placed_on[0], plans, agents),
+        ports=_ports(observed) or Allocation(plans, agents).ports(request, placed_on[0]),
         mtu=mtu_for(mode, agents, placed_on),
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Iterable, Sequence
+from typing import Collection, Dict, Iterable, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
@@ -18,14 +18,26 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy i
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use, over_quota
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
+# The ID of a session, its owner, and what it holds.
+SessionUse = Tuple[str, str, Use]
 
-def use_by_owner(store: Store, agents: Sequence[Agent], besides: Collection[str] = ()) -> Dict[str, Use]:
-    """What the sessions of each owner hold: by their plans, or by the labels of sessions that have none."""
+
+def use_by_owner(store: Store, agents: Sequence[Agent]) -> Dict[str, Use]:
+    """What the sessions of each owner hold."""
+    return by_owner(uses(store, agents))
+
+
+def uses(store: Store, agents: Sequence[Agent]) -> List[SessionUse]:
+    """What every session holds: by its plan, or by the labels of its containers if it has none."""
+    return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in store.live(states.HOLDING)]
+
+
+def by_owner(found: Iterable[SessionUse], besides: Collection[str] = ()) -> Dict[str, Use]:
+    """The sums of all sessions of each owner, besides some."""
     use: Dict[str, Use] = {}
-    for row in store.live(states.HOLDING):
-        if row.id in besides:
-            continue
-        use[row.owner] = use.get(row.owner, Use()).plus(Use.of_resources(_resources(row, agents)))
+    for session, owner, held in found:
+        if session not in besides:
+            use[owner] = use.get(owner, Use()).plus(held)
     return use
 
 

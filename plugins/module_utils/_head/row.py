@@ -22,14 +22,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=256)
+# A decision reads all sessions that wait, and all that run, more than once.
+_MOST_DOCUMENTS = 8192
+
+
+@lru_cache(maxsize=_MOST_DOCUMENTS)
 def _request(text: str) -> Request | None:
     """A request from its column: one decision reads the queue several times, and requests and plans never change."""
     document = json.loads(text)
     return None if document is None else Request.from_json(document)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_MOST_DOCUMENTS)
 def _plan(text: str) -> Plan | None:
     document = json.loads(text)
     return None if document is None else Plan.from_json(document)

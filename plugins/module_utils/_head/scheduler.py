@@ -35,13 +35,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.retention im
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import expected_start, place_in_turn
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
-    check_folders,
-    free_ports,
-    free_subnet,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation, check_folders
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     PlanInputs,
@@ -214,19 +210,19 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
     remove = removable(store, context.agents)
-    plans = held_plans(store)
-    placement = place_in_turn(store, row, request, plans, context)
+    turns = Turns(store, held_plans(store), context, [(row, request)])
+    placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
         if placement.is_final and is_new:
             raise EngineError("Session %s cannot be launched: %s." % (row.name, placement.reason))
-        start = expected_start(store, row, request, plans, context)
-        reason = placement.reason if start is None else "%s; it starts by %s" % (placement.reason, _shown_time(start))
+        start = turns.starts({row.id}).get(row.id)
+        reason = with_start(placement.reason, start)
         return replace(_wait(store, row, reason, remove), is_new=is_new, expected_start=start)
     try:
         _check_kept(store, request, context)
         check_policy(context.site, request)
         check_folders(request, placement, context.agents)
-        plan = _planned(row, request, placement, plans, context)
+        plan = _planned(row, request, placement, turns.allocation, context)
     except ComputeError as error:
         if is_new:
             raise
@@ -243,8 +239,10 @@ def _wait(store: Store, row: Row, reason: str, remove: Tuple[str, ...]) -> Decis
     return Decision("pending", row, reason=reason, remove=remove)
 
 
-def _shown_time(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+def with_start(reason: str, start: float | None) -> str:
+    """Why a session waits, and when it will probably start."""
+    shown = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start or 0.0))
+    return reason if start is None else "%s; it starts by %s" % (reason, shown)
 
 
 def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tuple[str, ...]) -> Decision:
@@ -258,13 +256,13 @@ def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tu
     return Decision("failed", row, reason=error.message, remove=remove)
 
 
-def _planned(row: Row, request: Request, placement: Placement, plans: Sequence[Plan], context: Context) -> Plan:
+def _planned(row: Row, request: Request, placement: Placement, allocation: Allocation, context: Context) -> Plan:
     inputs = PlanInputs(
         session_id=row.id,
         launch=str(uuid.uuid4()),
         placement=placement,
-        subnet=free_subnet(request, plans, context.agents),
-        ports=free_ports(request, placement.agents[0], plans, context.agents),
+        subnet=allocation.subnet(request),
+        ports=allocation.ports(request, placement.agents[0]),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         began=context.now,
         taken_names=context.taken_names,

@@ -8,79 +8,122 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Collection, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import Quotas, use_by_owner
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import Quotas, by_owner, uses
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
-    can_allocate,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use, fairness
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import QueueEntry, in_order, take_turn
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import (
+    QueueEntry,
+    Turn,
+    in_order,
+    take_turns,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 # Ends of sessions that an estimate looks at.
 _MOST_ENDS = 20
 
 
-def place_in_turn(
-    store: Store,
-    row: Row,
-    request: Request,
-    plans: Sequence[Plan],
-    context: Context,
-    besides: Collection[str] = (),
-) -> Placement | Shortfall:
-    """Its placement behind all that come before it in the queue; ``besides`` are sessions that count as ended."""
-    booked = booked_on(context.agents, ends_on(store, context.agents), plans)
-    free: Dict[str, FreeCapacity] = {agent.name: free_of(agent, booked[agent.name]) for agent in context.agents}
-    requests = {waiting.id: waiting.request for waiting in _queued(store) if waiting.request}
+class Turns:
+    """The queue of all owners during one decision: read from the store once, and decided for now and for later.
 
-    quotas = Quotas(context.site, use_by_owner(store, context.agents, besides))
+    ``asked`` are sessions that are asked for now, with requests that may differ from those in the queue.
+    """
 
-    def can_start(entry: QueueEntry, placement: Placement) -> bool:
-        starts = can_allocate(requests[entry.id], placement, plans, context.agents)
-        if starts:
-            quotas.count(requests[entry.id])
-        return starts
+    def __init__(
+        self, store: Store, plans: Sequence[Plan], context: Context, asked: Sequence[Tuple[Row, Request]] = ()
+    ) -> None:
+        self._plans, self._context = plans, context
+        self._ends = ends_on(store, context.agents)
+        self._uses = uses(store, context.agents)
+        rows = _queued(store)
+        self.rows = {row.id: row for row in [*rows, *(row for row, _request in asked)]}
+        self.requests = {**{row.id: row.request for row in rows if row.request}, **{row.id: new for row, new in asked}}
+        self._entries = _entries(store, rows, asked, context.agents, context.policy.rules, context.now)
+        self.allocation = Allocation(plans, context.agents)
 
-    def held(entry: QueueEntry) -> str:
-        return quotas.over(request if entry.id == row.id else requests[entry.id])
+    def now(self) -> Iterator[Turn]:
+        """Every session, first to last, with its placement or why it has none."""
+        return self._decided(self._context.agents, self._plans, self.allocation, self._context.now, ())
 
-    queue = _entries(store, [(row, request)], context.agents, context.policy.rules, context.now)
-    return take_turn(queue[row.id], queue.values(), context.agents, free, context.policy, context.now, can_start, held)
+    def outcome(self, session: str) -> Placement | Shortfall:
+        """The placement of one session behind all that come before it."""
+        return next(outcome for entry, outcome in self.now() if entry.id == session)
+
+    def starts(self, sessions: Collection[str]) -> Dict[str, float]:
+        """When waiting sessions will probably start, in seconds since the epoch, by the latest ends of those that run.
+
+        Sessions that do not fit by the first ends are left out. Sessions without a lifetime and without a timeout of their command
+        have no end.
+        """
+        ends = sorted((end, plan.session.id) for plan in self._plans for end in [_latest_end(plan)] if end)
+        found: Dict[str, float] = {}
+        ended: Set[str] = set()
+        for end, session in ends[:_MOST_ENDS]:
+            ended.add(session)
+            then = max(end, self._context.now)
+            left = set(sessions) - set(found)
+            found.update((identity, then) for identity in self._placed_without(ended, then, left))
+        return found
+
+    def _placed_without(self, ended: Collection[str], now: float, wanted: Set[str]) -> Iterator[str]:
+        """Those of the wanted sessions that fit once others have ended."""
+        plans = [plan for plan in self._plans if plan.session.id not in ended]
+        agents = tuple(_without(agent, ended) for agent in self._context.agents)
+        left = len(wanted)
+        turns_then = self._decided(agents, plans, Allocation(plans, agents), now, ended) if wanted else iter(())
+        for entry, outcome in turns_then:
+            if entry.id in wanted:
+                left -= 1
+                if isinstance(outcome, Placement):
+                    yield entry.id
+            if not left:
+                return
+
+    def _decided(
+        self,
+        agents: Sequence[Agent],
+        plans: Sequence[Plan],
+        allocation: Allocation,
+        now: float,
+        ended: Collection[str],
+    ) -> Iterator[Turn]:
+        booked = booked_on(agents, self._ends, plans)
+        free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
+        quotas = Quotas(self._context.site, by_owner(self._uses, ended))
+
+        def can_start(entry: QueueEntry, placement: Placement) -> bool:
+            request = self.requests[entry.id]
+            try:
+                allocation.check(request, placement)
+            except ComputeError:
+                return False
+            quotas.count(request)
+            return True
+
+        def held(entry: QueueEntry) -> str:
+            return quotas.over(self.requests[entry.id])
+
+        return take_turns(self._entries.values(), agents, free, self._context.policy, now, can_start, held)
 
 
 def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) -> List[str]:
     """The IDs of the sessions of all owners that wait, in the order in which decisions take them."""
-    return [entry.id for entry in in_order(_entries(store, (), agents, rules, now).values(), rules, now)]
-
-
-def expected_start(store: Store, row: Row, request: Request, plans: Sequence[Plan], context: Context) -> float | None:
-    """When a session that waits will probably start, in seconds since the epoch, by the latest ends of those that run.
-
-    None if it does not become possible by the first ends. Sessions without a lifetime and without a timeout of their command
-    have no end.
-    """
-    ends = sorted((end, plan.session.id) for plan in plans for end in [_latest_end(plan)] if end)
-    ended: Set[str] = set()
-    for end, session in ends[:_MOST_ENDS]:
-        ended.add(session)
-        left = [plan for plan in plans if plan.session.id not in ended]
-        agents = tuple(_without(agent, ended) for agent in context.agents)
-        then = replace(context, agents=agents, now=max(end, context.now))
-        if isinstance(place_in_turn(store, row, request, left, then, ended), Placement):
-            return then.now
-    return None
+    return [
+        entry.id for entry in in_order(_entries(store, _queued(store), (), agents, rules, now).values(), rules, now)
+    ]
 
 
 def _latest_end(plan: Plan) -> float:
@@ -100,10 +143,14 @@ def _queued(store: Store) -> List[Row]:
 
 
 def _entries(
-    store: Store, asked: Sequence[Tuple[Row, Request]], agents: Sequence[Agent], rules: QueueRules, now: float
+    store: Store,
+    rows: Sequence[Row],
+    asked: Sequence[Tuple[Row, Request]],
+    agents: Sequence[Agent],
+    rules: QueueRules,
+    now: float,
 ) -> Dict[str, QueueEntry]:
     """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
-    rows = _queued(store)
     fair = _fairness(store, rows, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
     pairs = [(row, row.request) for row in rows if row.request]

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Sequence, Set, Tuple
+from functools import cached_property
+from typing import Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER, SSH_PORT
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import (
@@ -50,43 +51,56 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
             raise InputError("session_mounts", mount.source, rule % names)
 
 
-def can_allocate(request: Request, placement: Placement, plans: Sequence[Plan], agents: Sequence[Agent]) -> bool:
-    """Whether a session with this placement can be launched."""
-    try:
-        check_folders(request, placement, agents)
-        free_subnet(request, plans, agents)
-        free_ports(request, placement.agents[0], plans, agents)
-    except ComputeError:
-        return False
-    return True
+class Allocation:
+    """The subnets and ports that are free during one decision. What sessions ask for alike is looked for once."""
 
+    def __init__(self, plans: Sequence[Plan], agents: Sequence[Agent]) -> None:
+        self._plans = plans
+        self._agents = {agent.name: agent for agent in agents}
+        self._taken_ports: Dict[str, Set[int]] = {}
+        self._subnets: Dict[Tuple[int, Tuple[str, ...]], Subnet] = {}
 
-def free_subnet(request: Request, plans: Iterable[Plan], agents: Iterable[Agent]) -> Subnet:
-    """A subnet that overlaps with no other session's, and with no route or network of any agent, and hides no address it needs."""
-    taken = {plan.network.subnet for plan in plans}
-    for agent in agents:
-        taken.update(agent.routes)
-        taken.update(agent.subnets)
-        taken.update(agent.needed_addresses)
-    return choose_subnet(request.size, request.network_pool, taken)
+    def check(self, request: Request, placement: Placement) -> None:
+        """Raise a ComputeError if a session with this placement cannot be launched."""
+        check_folders(request, placement, self._agents.values())
+        self.subnet(request)
+        self.ports(request, placement.agents[0])
 
+    def subnet(self, request: Request) -> Subnet:
+        """A subnet that overlaps with no other session's, and with no route or network of any agent, and hides no address it needs."""
+        asked = (request.size, request.network_pool)
+        if asked not in self._subnets:
+            self._subnets[asked] = choose_subnet(*asked, self._taken_networks)
+        return self._subnets[asked]
 
-def free_ports(request: Request, name: str, plans: Iterable[Plan], agents: Sequence[Agent]) -> Tuple[Port, ...]:
-    """Where SSH and the apps of ``main1`` are published on its agent; nowhere if the inventory lacks the agent."""
-    agent = next((agent for agent in agents if agent.name == name), None)
-    if agent is None:
-        return ()
-    taken: Set[int] = set(agent.ports)
-    # A main1 that has stopped listens on no port and keeps its ports.
-    taken.update(port for container in agent.containers for port in container.data.get("ports") or ())
-    taken.update(port.host_port for plan in plans if plan.main.agent == name for port in plan.main.ports)
-    first, last = parse_port_range(request.port_range)
-    ports = []
-    for label, container_port, preferred, host_ip in wanted_ports(request, agent.publish):
-        host_port = choose_port(preferred, first, last, taken)
-        taken.add(host_port)
-        ports.append(Port(label, container_port, host_ip, host_port))
-    return tuple(ports)
+    def ports(self, request: Request, name: str) -> Tuple[Port, ...]:
+        """Where SSH and the apps of ``main1`` are published on its agent; nowhere if the inventory lacks the agent."""
+        if name not in self._agents:
+            return ()
+        taken = set(self._ports_taken_on(name))
+        first, last = parse_port_range(request.port_range)
+        ports = []
+        for label, container_port, preferred, host_ip in wanted_ports(request, self._agents[name].publish):
+            host_port = choose_port(preferred, first, last, taken)
+            taken.add(host_port)
+            ports.append(Port(label, container_port, host_ip, host_port))
+        return tuple(ports)
+
+    @cached_property
+    def _taken_networks(self) -> FrozenSet[str]:
+        agents = self._agents.values()
+        used = [name for agent in agents for name in (*agent.routes, *agent.subnets, *agent.needed_addresses)]
+        return frozenset(used).union(plan.network.subnet for plan in self._plans)
+
+    def _ports_taken_on(self, name: str) -> Set[int]:
+        if name not in self._taken_ports:
+            agent = self._agents[name]
+            taken = set(agent.ports)
+            # A main1 that has stopped listens on no port and keeps its ports.
+            taken.update(port for container in agent.containers for port in container.data.get("ports") or ())
+            taken.update(port.host_port for plan in self._plans if plan.main.agent == name for port in plan.main.ports)
+            self._taken_ports[name] = taken
+        return self._taken_ports[name]
 
 
 def wanted_ports(request: Request, publish: str) -> List[Tuple[str, int, int, str]]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterable, List, Sequence
+from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
@@ -62,8 +62,10 @@ class Policy:
     rules: QueueRules = field(default_factory=QueueRules)
 
 
-def take_turn(
-    mine: QueueEntry,
+Turn = Tuple[QueueEntry, Union[Placement, Shortfall]]
+
+
+def take_turns(
     queue: Iterable[QueueEntry],
     agents: Sequence[Agent],
     free: Dict[str, FreeCapacity],
@@ -71,60 +73,100 @@ def take_turn(
     now: float,
     can_start: Callable[[QueueEntry, Placement], bool],
     held: Callable[[QueueEntry], str] = lambda _entry: "",
-) -> Placement | Shortfall:
-    """Place ``mine`` behind all sessions that come before it in its resource group, and in groups that share an
-    agent with it.
+) -> Iterator[Turn]:
+    """Every session of the queue, first to last, with its placement behind all sessions before it in its resource group, and in
+    groups that share an agent with it.
 
-    A session before it that fits keeps its room: ``free`` is booked for it, although another run launches it. A session
-    that does not fit is overtaken under ``backfill`` until it has waited longer than the age bound, and never under
-    ``strict``. A session that would not fit on empty agents, or has room and cannot start (no port is free), blocks
-    nothing, and neither does a session that ``held`` has a reason for: it waits for something other than room.
+    A session that fits keeps its room: it is booked, although another run launches it. A session that does not fit is
+    overtaken under ``backfill`` until it has waited longer than the age bound, and never under ``strict``. A session that would
+    not fit on empty agents, or has room and cannot start (no port is free), blocks nothing, and neither does a session that
+    ``held`` has a reason for: it waits for something other than room.
     """
-    kept: List[str] = []
-    before: Dict[str, FreeCapacity] = {}
-    rivals = {group for agent in agents if mine.demand.group in agent.groups for group in agent.groups}
-    for other in in_order((entry for entry in queue if entry.demand.group in rivals), policy.rules, now):
-        if other.id == mine.id:
-            break
-        if held(other):
+    decision = _Decision(agents, free)
+    for entry in in_order(queue, policy.rules, now):
+        reason = decision.blocked(entry) or held(entry)
+        if reason:
+            yield entry, Shortfall(reason)
             continue
-        placement = place(other.demand, agents, free)
-        if isinstance(placement, Placement):
-            if can_start(other, placement):
-                kept.append(other.name)
-                before.update({name: free[name].copy() for name in placement.agents if name not in before})
-                _book(other.demand, placement, free)
-        elif (policy.name == STRICT or now - other.since > policy.age_bound) and _could_fit(other.demand, agents):
-            return Shortfall("waits behind %s, which comes first: %s" % (other.name, placement.reason))
-    reason = held(mine)
-    if reason:
-        return Shortfall(reason)
-    return _behind(mine, agents, free, {**free, **before}, kept)
+        found = decision.place(entry.demand)
+        if isinstance(found, Shortfall):
+            yield entry, decision.explained(entry, found)
+            if policy.name == STRICT or now - entry.since > policy.age_bound:
+                decision.block(entry, found)
+            continue
+        if can_start(entry, found):
+            decision.book(entry, found)
+        yield entry, found
 
 
-def _book(demand: Demand, placement: Placement, free: Dict[str, FreeCapacity]) -> None:
-    for agent in placement.agents:
-        free[agent].take(demand.per_container)
+class _Decision:
+    """What is free during one decision, and what the sessions before have left. Sessions that ask for the same share an answer."""
 
+    def __init__(self, agents: Sequence[Agent], free: Dict[str, FreeCapacity]) -> None:
+        self._agents = agents
+        self._free = {name: one.copy() for name, one in free.items()}
+        self._unkept = free
+        self._kept: List[QueueEntry] = []
+        self._blocking: List[Tuple[QueueEntry, str]] = []
+        self._short: Dict[Demand, Shortfall] = {}
+        self._alone: Dict[Demand, Placement | Shortfall] = {}
+        self._empty: Dict[Demand, bool] = {}
+        self._rivals: Dict[str, Set[str]] = {}
 
-def _behind(
-    mine: QueueEntry,
-    agents: Sequence[Agent],
-    free: Dict[str, FreeCapacity],
-    unkept: Dict[str, FreeCapacity],
-    kept: Sequence[str],
-) -> Placement | Shortfall:
-    """The placement of ``mine``. If it lacks only room that is kept for others, the reason names them."""
-    placement = place(mine.demand, agents, free)
-    if isinstance(placement, Placement) or not kept:
-        return placement
-    alone = place(mine.demand, agents, unkept)
-    if isinstance(alone, Shortfall):
-        return alone
-    more = " and %d more" % (len(kept) - _SHOWN_NAMES) if len(kept) > _SHOWN_NAMES else ""
-    names = ", ".join(kept[:_SHOWN_NAMES]) + more
-    reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
-    return Shortfall(reason % (placement.reason, names))
+    def place(self, demand: Demand) -> Placement | Shortfall:
+        """The placement in what is left."""
+        if demand in self._short:
+            return self._short[demand]
+        found = place(demand, self._agents, self._free)
+        if isinstance(found, Shortfall):
+            self._short[demand] = found
+        return found
+
+    def book(self, entry: QueueEntry, placement: Placement) -> None:
+        """Keep the room of a session that fits."""
+        self._kept.append(entry)
+        # What was too little is less now: the reasons name other amounts.
+        self._short.clear()
+        for agent in placement.agents:
+            self._free[agent].take(entry.demand.per_container)
+
+    def block(self, entry: QueueEntry, shortfall: Shortfall) -> None:
+        """Let no later session pass, if the session fits on agents that hold no other session."""
+        if entry.demand not in self._empty:
+            self._empty[entry.demand] = _could_fit(entry.demand, self._agents)
+        if self._empty[entry.demand]:
+            self._blocking.append((entry, shortfall.reason))
+
+    def blocked(self, entry: QueueEntry) -> str:
+        """Why no later session of these groups may pass; empty if it may."""
+        rivals = self._rivals_of(entry.demand.group)
+        for other, reason in self._blocking:
+            if other.demand.group in rivals:
+                return "waits behind %s, which comes first: %s" % (other.name, reason)
+        return ""
+
+    def explained(self, entry: QueueEntry, shortfall: Shortfall) -> Shortfall:
+        """Why a session does not fit. If it lacks only room that is kept for others, the reason names them."""
+        rivals = self._rivals_of(entry.demand.group)
+        kept = [other.name for other in self._kept if other.demand.group in rivals]
+        if not kept:
+            return shortfall
+        if entry.demand not in self._alone:
+            self._alone[entry.demand] = place(entry.demand, self._agents, self._unkept)
+        alone = self._alone[entry.demand]
+        if isinstance(alone, Shortfall):
+            return alone
+        more = " and %d more" % (len(kept) - _SHOWN_NAMES) if len(kept) > _SHOWN_NAMES else ""
+        names = ", ".join(kept[:_SHOWN_NAMES]) + more
+        reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
+        return Shortfall(reason % (shortfall.reason, names))
+
+    def _rivals_of(self, group: str) -> Set[str]:
+        """The groups that share an agent with a group, itself included."""
+        if group not in self._rivals:
+            sharing = (agent.groups for agent in self._agents if group in agent.groups)
+            self._rivals[group] = {other for groups in sharing for other in groups}
+        return self._rivals[group]
 
 
 def _could_fit(demand: Demand, agents: Sequence[Agent]) -> bool:

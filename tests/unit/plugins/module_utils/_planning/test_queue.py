@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.queue im
     Policy,
     QueueEntry,
     in_order,
-    take_turn,
+    take_turns,
 )
 
 CPU = PerContainer(1000, GIB)
@@ -41,9 +41,8 @@ def turn(
     agents: tuple[Agent, ...] = (AGENT,),
 ) -> Placement | Shortfall:
     free = {one.name: free_of(one, [Resources(used * 1000, used * GIB)]) for one in agents}
-    return take_turn(
-        mine, [*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck"
-    )
+    turns = take_turns([*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck")
+    return next(outcome for entry, outcome in turns if entry.id == mine.id)
 
 
 def test_priority_first_then_first_come() -> None:
