@@ -25,6 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import rank_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 
+# Waiting sessions that a pass shows.
+_SHOWN_WAITING = 20
 # A restart of main1 ends its command.
 _NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
 
@@ -112,6 +114,13 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
     lines.append("Enter it: ssh -F %s/ssh_config main1" % folder)
     return lines
+
+
+def waiting_summary(waiting: Sequence[Any]) -> List[str]:
+    """The sessions that a pass over the queue leaves waiting, first to last; each has a name and a reason."""
+    lines = ["Session %s is PENDING: %s." % (one.name, one.reason) for one in waiting[:_SHOWN_WAITING]]
+    more = len(waiting) - len(lines)
+    return lines + (["… and %d more wait; sessions.yml lists them" % more] if more else [])
 
 
 def _gpu_warning(plan: Plan) -> List[str]:

@@ -211,13 +211,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
+from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context, queue_rules
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 ARGUMENT_SPEC = {
@@ -248,11 +248,7 @@ def work(params: Json, check_mode: bool) -> Json:
         agents=read_agents(params["agents"]),
         holder=params["holder"],
         now=time.time(),
-        policy=Policy(
-            site.queue.policy or params["queue_policy"],
-            float(params["queue_age_bound"] if site.queue.age_bound is None else site.queue.age_bound),
-            site.queue,
-        ),
+        policy=queue_rules(site, params["queue_policy"], params["queue_age_bound"]),
         site=site,
         lease=float(params["lease"]),
         takeover=params["takeover"],
@@ -262,7 +258,9 @@ def work(params: Json, check_mode: bool) -> Json:
     try:
         with store.transaction(keep=not check_mode):
             running = store.ids({RUNNING})
-            decision = launch(store, Request.from_json(params["request"]), context)
+            request = Request.from_json(params["request"])
+            queue_pass.keep(store, request.owner, params["holder"], context.now + context.lease)
+            decision = launch(store, request, context)
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
     finally:
         store.close()

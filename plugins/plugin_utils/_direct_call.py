@@ -33,6 +33,7 @@ MODULES = frozenset(
         "image_info",
         "logs_info",
         "network",
+        "queue_pass",
         "schedule",
         "session",
         "session_info",

@@ -14,6 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import (
+    kernel_bounds,
     kernel_room,
     kernel_shortfall,
 )
@@ -47,7 +48,8 @@ def check_neighbours(report: Json, _required: Requirements) -> Verdict:
 
 def check_size(report: Json, _required: Requirements) -> Verdict:
     """How many containers the agent can run, whatever CPUs and memory it has."""
-    room, kernel = kernel_room(report["kernel"]), report["kernel"]
+    kernel = report["kernel"]
+    room = kernel_room(kernel_bounds(kernel))
     found = "up to %d containers of a session" % room
     if room < BRIDGE_PORTS:
         return (

@@ -38,3 +38,9 @@ class Context:
     def taken_names(self) -> Mapping[str, Collection[str]]:
         """The names that containers without a session have on each agent."""
         return {agent.name: agent.names for agent in self.agents}
+
+
+def queue_rules(site: SitePolicy, policy: str, age_bound: float) -> Policy:
+    """How the queue is gone through: as the policy of the site says, else as the caller does."""
+    bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
+    return Policy(site.queue.policy or policy, float(bound), site.queue)

@@ -10,7 +10,6 @@ The engines' reports come in as documents; nothing here connects to an engine. d
 
 from __future__ import annotations
 
-import time
 import uuid
 from dataclasses import dataclass, replace
 from typing import Mapping, Sequence, Tuple
@@ -35,7 +34,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.retention im
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation, check_folders
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
@@ -237,12 +236,6 @@ def _wait(store: Store, row: Row, reason: str, remove: Tuple[str, ...]) -> Decis
     row.reason = reason
     store.save(row)
     return Decision("pending", row, reason=reason, remove=remove)
-
-
-def with_start(reason: str, start: float | None) -> str:
-    """Why a session waits, and when it will probably start."""
-    shown = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start or 0.0))
-    return reason if start is None else "%s; it starts by %s" % (reason, shown)
 
 
 def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tuple[str, ...]) -> Decision:

@@ -35,6 +35,10 @@ SCHEMA = (
     session TEXT NOT NULL, owner TEXT NOT NULL, began REAL NOT NULL, ended REAL, millicpus INTEGER NOT NULL,
     memory INTEGER NOT NULL, gpus REAL NOT NULL
 )""",
+    # The pass over the queue of an owner that is in progress; ``again`` asks it for another round.
+    """CREATE TABLE IF NOT EXISTS pass (
+    owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0
+)""",
     "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
     "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )

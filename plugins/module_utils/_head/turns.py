@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
@@ -124,6 +125,12 @@ def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) 
     return [
         entry.id for entry in in_order(_entries(store, _queued(store), (), agents, rules, now).values(), rules, now)
     ]
+
+
+def with_start(reason: str, start: float | None) -> str:
+    """Why a session waits, and when it will probably start."""
+    shown = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start or 0.0))
+    return reason if start is None else "%s; it starts by %s" % (reason, shown)
 
 
 def _latest_end(plan: Plan) -> float:

@@ -26,9 +26,9 @@ def kernel_bounds(kernel: Mapping[str, int]) -> Dict[str, Tuple[int, int]]:
     return {"ports of a bridge": (BRIDGE_PORTS, 1), **known}
 
 
-def kernel_room(kernel: Mapping[str, int]) -> int:
-    """How many containers of a session the agent can run at most."""
-    return min(amount // each for amount, each in kernel_bounds(kernel).values())
+def kernel_room(bounds: Mapping[str, Tuple[int, int]]) -> int:
+    """How many containers of a session an agent with these limits can run at most."""
+    return min(amount // each for amount, each in bounds.values())
 
 
 def kernel_shortfall(kernel: Mapping[str, int], count: int) -> str:

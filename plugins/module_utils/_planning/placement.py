@@ -76,11 +76,12 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
         return Shortfall(_no_agent(refused), is_final=_must_be_repaired(demand, agents))
     room = {agent.name: _room(demand, free[agent.name]) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
-    if counts is None and _too_large(demand, agents):
-        return Shortfall(_too_large(demand, agents), is_final=True)
-    if counts is None:
-        return Shortfall(_shortfall(demand, eligible, room, free, refused))
-    return _assign(demand, counts, free)
+    if counts is not None:
+        return _assign(demand, counts, free)
+    too_large = _too_large(demand, agents, free)
+    if too_large:
+        return Shortfall(too_large, is_final=True)
+    return Shortfall(_shortfall(demand, eligible, room, free, refused))
 
 
 def _room(demand: Demand, free: FreeCapacity) -> int:
@@ -100,10 +101,10 @@ def _lacks(agent: Agent, demand: Demand) -> str:
     return rdma_refusal(agent) if demand.rdma else ""
 
 
-def _too_large(demand: Demand, agents: Sequence[Agent]) -> str:
+def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> str:
     """Why the kernels of all agents together cannot run so many containers; empty if they can, whatever runs there now."""
     wanted = [agent for agent in agents if not _excluded(agent, demand)]
-    rooms = [kernel_room(agent.kernel) for agent in wanted]
+    rooms = [kernel_room(free[agent.name].kernel) for agent in wanted]
     if (max if demand.mode == SINGLE_NODE else sum)(rooms) >= demand.size:
         return ""
     lines = ["%s %s" % (agent.name, kernel_shortfall(agent.kernel, demand.size)) for agent in wanted]
@@ -225,9 +226,11 @@ def _shortfall(
     refused: Mapping[str, str],
 ) -> str:
     roomiest = sorted(eligible, key=lambda agent: (-room[agent.name], agent.name))
-    short = {agent.name: free[agent.name].shortfall(demand.per_container, demand.most) for agent in roomiest}
     # With a limit for each agent, an agent may have room for its part.
-    lines = ["%s: %s" % pair for pair in short.items() if pair[1]]
+    short = [agent.name for agent in roomiest if room[agent.name] < demand.most]
+    shown = short[:_SHOWN_REASONS]
+    lines = ["%s: %s" % (name, free[name].shortfall(demand.per_container, demand.most)) for name in shown]
+    lines += [""] * (len(short) - len(shown))
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
         if total >= demand.size:

@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A pass over the queue of an owner: one at a time, and each of its rounds decides about all sessions in one transaction.
+
+A round names the sessions that fit, in their order, and records why the others wait. Each session that fits is then placed by a
+decision of its own, so that its lease begins with its launch.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Collection, Dict, List, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import held_plans
+from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Shortfall
+
+# The probable start is estimated for the first sessions of the queue that wait.
+_MOST_ESTIMATES = 20
+
+
+@dataclass(frozen=True)
+class Round:
+    """The sessions of the owner that fit, and those that wait, first to last. ``is_last``: none fits, and the pass has ended."""
+
+    fitting: Tuple[Row, ...] = ()
+    waiting: Tuple[Row, ...] = ()
+    is_last: bool = False
+
+
+def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, takeover: bool = False) -> Json | None:
+    """Begin a pass; the holder of another pass of this owner if there is one.
+
+    That pass then makes another round before it ends: what the caller has freed is used.
+    """
+    found = store.query("pass", "SELECT holder, lease FROM pass WHERE owner = ?", (owner,))
+    if found and not takeover and found[0][1] >= now:
+        store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
+        other: Json = json.loads(found[0][0])
+        return other
+    values = (owner, _text(holder), now + lease)
+    store.execute("INSERT OR REPLACE INTO pass (owner, holder, lease) VALUES (?, ?, ?)", values)
+    return None
+
+
+def keep(store: Store, owner: str, holder: Json, until: float) -> None:
+    """Extend the lease of the pass of this process, if it makes one: each launch takes its time."""
+    values = (until, owner, _text(holder))
+    store.execute("UPDATE pass SET lease = max(lease, ?) WHERE owner = ? AND holder = ?", values)
+
+
+def end(store: Store, owner: str, holder: Json) -> None:
+    """End the pass of this process."""
+    store.execute("DELETE FROM pass WHERE owner = ? AND holder = ?", (owner, _text(holder)))
+
+
+def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
+    """Decide about the whole queue; ``tried`` are the sessions that this pass has tried to launch."""
+    adopt(store, context.agents, context.now)
+    expire(store, context.now)
+    end_over(store, context.agents, context.now)
+    fitting, waiting = _split(Turns(store, held_plans(store), context), owner, tried)
+    for row, reason in waiting:
+        if row.reason != reason:
+            row.reason = reason
+            store.execute("UPDATE session SET reason = ? WHERE id = ?", (reason, row.id))
+    again = store.query("pass", "SELECT 1 FROM pass WHERE owner = ? AND again", (owner,))
+    is_last = not fitting and not again
+    if is_last:
+        end(store, owner, context.holder)
+    store.execute("UPDATE pass SET again = 0 WHERE owner = ?", (owner,))
+    keep(store, owner, context.holder, context.now + context.lease)
+    return Round(tuple(fitting), tuple(row for row, _reason in waiting), is_last)
+
+
+def _text(holder: Json) -> str:
+    return json.dumps(holder, sort_keys=True)
+
+
+def _split(turns: Turns, owner: str, tried: Collection[str]) -> Tuple[List[Row], List[Tuple[Row, str]]]:
+    """The sessions of an owner that fit, and those that wait, with their reasons."""
+    fitting: List[Row] = []
+    reasons: Dict[str, str] = {}
+    for entry, outcome in turns.now():
+        row = turns.rows[entry.id]
+        if row.owner != owner or row.id in tried:
+            continue
+        if isinstance(outcome, Shortfall):
+            reasons[row.id] = outcome.reason
+            continue
+        try:
+            turns.allocation.check(turns.requests[row.id], outcome)
+        except ConflictError as error:
+            reasons[row.id] = error.message.rstrip(".")
+        except ComputeError:
+            # Its launch records why it fails.
+            fitting.append(row)
+        else:
+            fitting.append(row)
+    starts = turns.starts(list(reasons)[:_MOST_ESTIMATES])
+    return fitting, [(turns.rows[name], with_start(reason, starts.get(name))) for name, reason in reasons.items()]
