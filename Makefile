@@ -44,14 +44,15 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 ## Check
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
-CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts molecule $(MOLECULE)
-# Test processes on an engine mostly wait: one more than there are processors keeps the processors busy.
-WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
+SYSTEMD := tests/integration/multi_host/test_systemd_host.py
+CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
+# Test processes on an engine mostly wait: two more than there are processors keep the processors busy.
+WORKERS ?= $(shell echo $$(( $$(nproc) + 2 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts:images playbooks-1:images playbooks-2:images examples:images modules:images \
+		images hosts-1:images hosts-2:images playbooks-1:images playbooks-2:images systemd:images examples:images modules:images \
 		$(addsuffix :images,$(MOLECULE)) sanity unit $(LINTS) importer artifact
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
@@ -110,7 +111,14 @@ playbooks-1 playbooks-2: .venv/.tested
 examples: .venv/.tested
 	@$(call TWICE,tests/integration/examples $(ARGS))
 
-hosts: .venv/.tested  ## Run the fault and soak tests over three agents, created for the run (ROUNDS=200 for the long soak)
+# Each part has three agents of its own.
+hosts-1 hosts-2: .venv/.tested
+	@$(call TWICE,tests/integration/multi_host --ignore=$(SYSTEMD) --part $(@:hosts-%=%)/2 $(ARGS))
+
+systemd: .venv/.tested
+	@$(call TWICE,$(SYSTEMD) $(ARGS))
+
+hosts: .venv/.tested  ## Run the tests over three agents, created for the run (ROUNDS=200 for the long soak; parts: hosts-1, hosts-2, systemd)
 	@$(call TWICE,tests/integration/multi_host $(ARGS))
 
 artifact: .venv/.tested  ## Build the collection and check its content

@@ -14,11 +14,12 @@ import os
 import subprocess
 import tarfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from agents_lab import Host, Lab
+from agents_lab import Lab
 from controller import ROOT, Done, run
 from readme import packages, steps
 
@@ -66,12 +67,16 @@ def of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
+class BareLab(Lab):
+    variables: Mapping[str, Any] = {}
+
+
 @pytest.fixture(params=["trixie", "sid"])
 def newcomer(engine_host: str, request: pytest.FixtureRequest) -> Iterator[Newcomer]:
-    host = Host(request.param, has_containerd_store=False)
-    Lab().make_bare_image(host)
+    BareLab("newcomer", [request.param]).make_images()
+    image = f"cluster-compute-test/agent-{request.param}:1"
     name = f"cluster-compute-test-newcomer-{uuid.uuid4().hex[:8]}"
-    command = ["docker", "run", "--detach", "--name", name, "--hostname", "newcomer", *RIGHTS, DEVICES, host.bare]
+    command = ["docker", "run", "--detach", "--name", name, "--hostname", "newcomer", *RIGHTS, DEVICES, image]
     run([*command, "sh", "-c", "mount -o remount,rw /sys; exec sleep infinity"]).check()
     try:
         yield prepared(Newcomer(name))

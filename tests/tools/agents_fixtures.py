@@ -9,14 +9,15 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from agents_lab import NAMES, Agents, Lab
+from agents_lab import NAMES, SCENARIO, Agents, Lab
 from controller import ENDED
 
 
 @pytest.fixture(scope="session")
-def lab(engine_host: str) -> Iterator[Lab]:
-    """Three hosts that are agents."""
-    made = Lab()
+def lab(engine_host: str, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """Three hosts that are agents; each part of the tests, which run side by side, has hosts of its own."""
+    part = request.config.getoption("--part", default=None)
+    made = Lab(f"{SCENARIO}-{part[0]}" if part else SCENARIO)
     keep = bool(os.environ.get("KEEP_LAB"))
     if not (keep and made.is_there()):
         made.make()

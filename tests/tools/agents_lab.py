@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +27,10 @@ SCENARIO = "multi_host"
 NAMES = ("agent1", "agent2", "agent3")
 SHARED = ROOT / "extensions/molecule/shared"
 IMAGE = "cluster-compute-test/agent-engine:1"
-BARE = "cluster-compute-test/agent:1"
 # Debian suites of the hosts in turn, as in AGENT_SUITES=bookworm,trixie,trixie+containerd: the last of these has containerd's image store.
 SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
 STORE = "file:/var/lib/cluster-compute/sessions.db?mode=ro"
-# The engine recommends its client, which is a package of its own in newer suites.
-PACKAGES = "docker.io iptables iproute2 python3-docker $(apt-cache show docker-cli 2>/dev/null | grep -q ^Package: && echo docker-cli)"
 # Room for two containers of one CPU on each.
 ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
 LOOKS = (
@@ -43,14 +39,6 @@ LOOKS = (
     f"docker volume ls --format '{{{{.Name}}}}' --filter label={LABEL}",
 )
 START = "rm -f /var/run/docker.pid; setsid nohup dockerd </dev/null >>/var/log/dockerd.log 2>&1 &"
-BUILD = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files: [{shared}/lab.yml]
-  tasks:
-    - ansible.builtin.include_tasks: {shared}/image.yml
-"""
 
 
 @dataclass(frozen=True)
@@ -69,17 +57,12 @@ class Host:
             )
         return cls(suite, store == "containerd")
 
-    @property
-    def bare(self) -> str:
-        return BARE if self.suite == "bookworm" else BARE.replace("agent:", f"agent-{self.suite}:")
-
-    @property
-    def image(self) -> str:
-        return IMAGE if self.suite == "bookworm" else IMAGE.replace("engine:", f"engine-{self.suite}:")
-
 
 class Lab:
     """The hosts, and the faults that tests cause on them."""
+
+    names: Sequence[str] = NAMES
+    variables: Mapping[str, Any] = {**ROOM, "lab_agent_engine": True}
 
     def __init__(self, scenario: str = SCENARIO, suites: Sequence[str] = SUITES) -> None:
         self.folder = ROOT / ".cache/molecule" / scenario
@@ -102,7 +85,7 @@ class Lab:
 
     def make(self) -> None:
         """Create the hosts, start their engines, load the reference image, and run the role, which joins them to a Swarm."""
-        self.make_image()
+        self.make_images()
         self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
@@ -165,39 +148,16 @@ class Lab:
     def thaw(self, agent: str) -> None:
         run(["docker", "unpause", self.container(agent)])
 
-    def make_image(self) -> None:
-        """Build the images of the hosts, with the engine's packages, if this engine does not have them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        hosts = {name: Host.of(name) for name in NAMES}
-        agents = {"hosts": {name: {"lab_agent_image": host.image} for name, host in hosts.items()}, "vars": ROOM}
-        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAMES[0]: {}}}}))
+    def make_images(self) -> None:
+        """Build the images of the hosts, if this engine does not have them."""
+        self.write_inventory()
         with lock("agent-image"):
-            for host in set(hosts.values()):
-                self._build_image(host)
+            self.play(SHARED / "create.yml", "--tags", "images").check()
 
-    def make_bare_image(self, host: Host) -> None:
-        """Build the image of a bare host of this suite, if this engine does not have it."""
+    def write_inventory(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        playbook = self.folder / "image.yml"
-        playbook.write_text(BUILD.format(shared=SHARED))
-        command = [PLAYBOOK, "-i", "localhost,", str(playbook), "-e", f"ansible_python_interpreter={sys.executable}"]
-        command += ["-e", f"lab_image={host.bare}", "-e", f"lab_suite={host.suite}"]
-        run(command, cwd=ROOT, env=self.environment, timeout=600).check()
-
-    def _build_image(self, host: Host) -> None:
-        if run(["docker", "image", "inspect", host.image]).code == 0:
-            return
-        if os.geteuid() != 0:
-            raise RuntimeError(
-                f"The image {host.image} is missing and debootstrap needs root: run `make images` as root once."
-            )
-        self.make_bare_image(host)
-        install = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {PACKAGES} && apt-get clean"
-        builder = self.name + "-build"
-        run(["docker", "rm", "-f", builder])
-        run(["docker", "run", "--name", builder, host.bare, "sh", "-c", install], timeout=300).check()
-        run(["docker", "commit", builder, host.image]).check()
-        run(["docker", "rm", builder])
+        agents = {"hosts": {name: {} for name in self.names}, "vars": self.variables}
+        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {self.names[0]: {}}}}))
 
     def _make_engine(self, agent: str) -> None:
         options: dict[str, Any] = {"cgroup-parent": f"/cluster-compute-test/{self.name[21:]}-{agent}"}

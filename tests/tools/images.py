@@ -71,7 +71,7 @@ def agent() -> None:
 def main() -> int:
     """Build all side by side: each build mostly waits for the network or the disk."""
     with ThreadPoolExecutor(2) as threads:
-        works = [threads.submit(agent), threads.submit(Lab().make_image)]
+        works = [threads.submit(agent), threads.submit(Lab().make_images)]
     errors = [error for work in works if (error := work.exception()) is not None]
     print("\n".join(str(error) for error in errors) or "the images are ready")
     return 1 if errors else 0

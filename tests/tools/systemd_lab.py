@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from agents_lab import NAMES, ROOM, SHARED, Lab
 from controller import ROOT, Done, run
@@ -26,20 +26,18 @@ MINOR = "import sys; print('%d.%d' % sys.version_info[:2])"
 class SystemdHost(Lab):
     """The host. It is the only agent, and its engine creates a Swarm. The systemd of newer suites needs cgroups of version 2."""
 
+    names = (NAME,)
+    variables: Mapping[str, Any] = {**ROOM, "agent_swarm": True}
+
     def __init__(self) -> None:
         super().__init__(SCENARIO, ["bookworm+systemd"])
 
     def make(self) -> None:
         """Create the host, in place of one that a killed run has left."""
-        self._write_inventory()
+        self.write_inventory()
         self.destroy()
-        self._write_inventory()
+        self.make_images()
         self.play(SHARED / "create.yml").check()
-
-    def _write_inventory(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        agents = {"hosts": {NAME: {}}, "vars": {**ROOM, "agent_swarm": True}}
-        self.inventory.write_text(json.dumps({"agents": agents, "head": {"hosts": {NAME: {}}}}))
 
     def provision(self, *arguments: str) -> Done:
         return self.play(ROOT / "playbooks/provision_agents.yml", *arguments)

@@ -25,9 +25,9 @@ def blocked(lab: Lab) -> Iterator[Lab]:
 
 def reason(agents: Agents, name: str) -> str:
     """Why the newest session of this name failed."""
-    row = next(row for row in agents.sessions() if row["name"] == name)
-    assert row["state"] == "ERROR"
-    return str(row["reason"])
+    state, found = next((state, reason) for row, state, _lease, reason in reversed(agents.rows()) if row == name)
+    assert state == "ERROR"
+    return found
 
 
 def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> None:

@@ -37,9 +37,9 @@ def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, agents: Ag
     assert done.code != 0, done.text
     assert "agent3" in done.message
     assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
-    row = next(row for row in agents.sessions() if row["name"] == f"dies-{moment}")
-    assert row["state"] == "ERROR"
-    assert "agent3" in row["reason"]
+    state, reason = next(row[1::2] for row in agents.rows() if row[0] == f"dies-{moment}")
+    assert state == "ERROR"
+    assert "agent3" in reason
 
     whole.start_engine("agent3")
     assert agents.launch("after", session_cluster_size=1).check()
