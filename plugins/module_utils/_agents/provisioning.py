@@ -12,10 +12,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE, STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
-REFERENCE_REPOSITORY = "cluster-compute/reference"
 REFERENCE_LABEL = "cluster.compute.image"
 
 # Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
@@ -130,16 +129,15 @@ def reference_image_names(images: Sequence[Json]) -> List[str]:
     """The names of the reference image among images that carry its label, in the form of ``docker image inspect``.
 
     Every image that is built from the reference image inherits the label. The reference image itself has the name that this
-    collection gives it, with the version of its label as the tag, and a single layer.
+    collection gives it, and a single layer.
     """
-    names = []
-    for image in images:
-        version = ((image.get("Config") or {}).get("Labels") or {}).get(REFERENCE_LABEL)
-        name = "%s:%s" % (REFERENCE_REPOSITORY, version)
-        layers = (image.get("RootFS") or {}).get("Layers") or []
-        if version and len(layers) == 1 and name in (image.get("RepoTags") or []) and name not in names:
-            names.append(name)
-    return names
+    return [REFERENCE_IMAGE] if any(_is_reference(image) for image in images) else []
+
+
+def _is_reference(image: Json) -> bool:
+    labels = (image.get("Config") or {}).get("Labels") or {}
+    layers = (image.get("RootFS") or {}).get("Layers") or []
+    return REFERENCE_LABEL in labels and len(layers) == 1 and REFERENCE_IMAGE in (image.get("RepoTags") or [])
 
 
 def _is_root(facts: Json) -> bool:

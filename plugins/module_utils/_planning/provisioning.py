@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by
-
-# The role ``image`` builds it; every other image comes from a registry.
-REFERENCE_IMAGE = "cluster-compute/reference:"
 
 
 def lacks(result: Json) -> List[str]:
@@ -30,7 +28,7 @@ def lacks(result: Json) -> List[str]:
     image = agent.get("image") or {}
     missing = "" if image.get("present") else str(image.get("reference") or "")
     is_agent = agent.get("reachable") and (agent.get("runtime") or {}).get("present")
-    found = ["agent"] if not is_agent or missing.startswith(REFERENCE_IMAGE) else []
+    found = ["agent"] if not is_agent or missing == REFERENCE_IMAGE else []
     return [*found, *(["environment"] if built_by(missing) else [])]
 
 

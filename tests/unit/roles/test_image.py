@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,29 @@ def test_a_build_uses_the_proxy_of_the_host_and_accepts_the_same_indexes(
     templar = Templar(loader=DataLoader(), variables=given)
     assert templar.template(trusted(variables["__image_apt_proxy"])) == proxy
     assert templar.template(trusted(variables["__image_apt_options"])) == options
+
+
+def test_another_content_of_the_reference_image_is_another_version(tmp_path: Path) -> None:
+    """The label of an image says what it was made from, so that an agent with an older image gets a new one."""
+    files = tmp_path / "files"
+    files.mkdir()
+    for name in ("make_runtime.sh", "applets"):
+        (files / name).write_bytes((ROLE / "files" / name).read_bytes())
+    own, copied = version_of(ROLE), version_of(tmp_path)
+    assert own == copied
+    assert re.fullmatch("[0-9a-f]{16}", own)
+    (files / "applets").write_text("sh\n")
+    assert version_of(tmp_path) != own
+    assert version_of(ROLE, packages={"Debian": ["bash"]}) != own
+
+
+def version_of(role: Path, packages: dict[str, list[str]] | None = None) -> str:
+    variables = {"role_path": str(role), **({"__image_packages": packages} if packages else {})}
+    program = str(Path(sys.executable).with_name("ansible"))
+    shown = ["localhost", "-m", "ansible.builtin.debug", "-a", "msg=<{{ __image_version }}>"]
+    command = [program, *shown, "-e", f"@{ROLE}/vars/main.yml", "-e", json.dumps(variables)]
+    done = subprocess.run(command, cwd=ROLE.parents[1], check=True, capture_output=True, text=True)
+    return done.stdout.partition("<")[2].partition(">")[0]
 
 
 def trusted(expression: str) -> str:

@@ -93,7 +93,7 @@ def test_only_what_the_store_created_is_removed() -> None:
     assert store_contents(files + folders) == ["/s/sessions.db", "/s/sessions.db-journal", "/s/" + LOGS]
 
 
-def image(*names: str, version: str | None = "1", layers: int = 1) -> dict[str, Any]:
+def image(*names: str, version: str | None = "0f1e2d3c4b5a6978", layers: int = 1) -> dict[str, Any]:
     labels = {"cluster.compute.image": version} if version else None
     return {"RepoTags": list(names), "Config": {"Labels": labels}, "RootFS": {"Layers": ["sha256:0"] * layers}}
 
@@ -112,8 +112,8 @@ def image(*names: str, version: str | None = "1", layers: int = 1) -> dict[str, 
         ([image()], []),
         ([{"RepoTags": None, "Config": None, "RootFS": None}], []),
         (
-            [image("cluster-compute/reference:1"), image("cluster-compute/reference:2", version="2"), image("b:1", layers=3)],
-            ["cluster-compute/reference:1", "cluster-compute/reference:2"],
+            [image("cluster-compute/reference:1", version="1"), image("b:1", layers=3)],
+            ["cluster-compute/reference:1"],
         ),
     ],
 )  # fmt: skip
