@@ -68,6 +68,6 @@ attributes:
 options: {}
 attributes:
   action:
-    description: An action plugin of the same name does a part of the work on the controller.
+    description: An action plugin does a part of the work on the controller.
     support: full
 """

@@ -55,7 +55,7 @@ EXAMPLES = r"""
 - name: Get the report of each agent
   cluster.compute.agent_info:
     name: "{{ inventory_hostname }}"
-    image: cluster-compute:latest
+    image: cluster-compute/reference:1
     reserved_cpus: "1"
     reserved_memory: 2g
   register: report

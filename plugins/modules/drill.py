@@ -48,7 +48,8 @@ attributes:
   diff_mode:
     support: none
   idempotent:
-    support: full
+    support: none
+    details: Every run launches sessions and ends them.
 author:
   - The cluster.compute authors (@cluster-compute)
 notes:

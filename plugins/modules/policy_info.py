@@ -39,7 +39,7 @@ seealso:
 EXAMPLES = r"""
 - name: Show the policy
   cluster.compute.policy_info:
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
   register: found
 """

@@ -30,7 +30,7 @@ EXAMPLES = r"""
   cluster.compute.schedule:
     request: "{{ checked.requests[0] }}"
     agents: "{{ ansible_play_hosts | map('extract', hostvars, 'report') | list }}"
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
   register: scheduled
 """

@@ -139,7 +139,7 @@ EXAMPLES = r"""
   cluster.compute.session:
     state: running
     id: "{{ scheduled.session.id }}"
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
 
 - name: Record the result of its batch command
   cluster.compute.session:
@@ -147,7 +147,7 @@ EXAMPLES = r"""
     id: "{{ scheduled.session.id }}"
     result: "{{ batch.result }}"
     reason: "{{ batch.reason }}"
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
 """
 
 RETURN = r"""

@@ -92,7 +92,7 @@ EXAMPLES = r"""
 - name: List the sessions
   cluster.compute.session_info:
     agents: "{{ ansible_play_hosts_all | map('extract', hostvars, ['report', 'agent']) | list }}"
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
   register: listed
 """

@@ -58,7 +58,7 @@ EXAMPLES = r"""
 - name: Record a sample, and remove what ended more than a month ago
   cluster.compute.session_upkeep:
     keep_days: 30
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
 """
 

@@ -37,7 +37,7 @@ seealso:
 EXAMPLES = r"""
 - name: Show what owners have used
   cluster.compute.usage_info:
-  delegate_to: "{{ groups['head'][0] }}"
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
   register: used
 """

@@ -19,7 +19,11 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    MULTI_NODE,
+    REFERENCE_IMAGE,
+    SINGLE_NODE,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import (
     declared,
@@ -72,8 +76,8 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     )
     image: str = declared(
         "str",
-        "cluster-compute/reference:1",
-        "Image of the containers, by tag or digest. Any Linux image works.",
+        REFERENCE_IMAGE,
+        "Image of the containers, by tag or digest, or the name of an environment, such as V(lab). Any Linux image works.",
         value_rules.check_image,
     )
     millicpus: int = declared(

@@ -47,6 +47,7 @@ NAMES = {
     "session_train",
     "session_exec",
     "session_copy",
+    "session_logs_info",
     "session_store",
     "session_upkeep",
 }

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What pages, specifications and lists of requirements say is what the code does: names, defaults, commands and tables."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import SHIPPED, with_environment
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES, check_variables
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(path for folder in ("docs", "examples", "extensions") for path in (ROOT / folder).rglob("*.md")),
+]
+ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*\S*ansible-playbook (?:.*\\\n)*.*", re.MULTILINE)
+INVENTORY = re.compile(r"^export ANSIBLE_INVENTORY=\S+$", re.MULTILINE)
+# The entry point of the role ``session`` that a playbook calls, if it has another name.
+ENTRY_POINTS = {"cluster_session": "main", "sessions": "list"}
+RULES = {variable.full_name for variable in VARIABLES}
+# What a sample leaves out.
+LEFT_OUT = "…"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of ``ansible-playbook`` on a page."""
+
+    page: str
+    text: str
+    names_inventory: bool
+
+    @property
+    def playbook(self) -> str:
+        return next((Path(word).stem for word in self.words if word.startswith("playbooks/")), "")
+
+    @property
+    def words(self) -> list[str]:
+        return shlex.split(self.text.replace("\\\n", " "), comments=True)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The variables that the command has in itself."""
+        given: dict[str, Any] = {}
+        words = self.words
+        for option, value in pairwise(words):
+            if option not in ("-e", "--extra-vars") or value.startswith("@"):
+                continue
+            given |= json.loads(value) if value.startswith("{") else dict([value.split("=", 1)])
+        return given
+
+
+def commands() -> Iterator[Command]:
+    """The commands of all pages, and whether each has an inventory: its own, or one that the page has exported before."""
+    for page in PAGES:
+        text = page.read_text()
+        for block in FENCE.finditer(text):
+            for found in COMMAND.finditer(block[1]):
+                before = text[: block.start(1) + found.start()]
+                named = " -i " in found[0] or bool(INVENTORY.search(before))
+                yield Command(str(page.relative_to(ROOT)), found[0], named)
+
+
+@cache
+def specification(role: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    return loaded
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: str(role.name))
+def test_a_specification_has_the_defaults_of_its_role(role: Path) -> None:
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text())
+    specified = [
+        (name, option["default"])
+        for entry in specification(role).values()
+        for name, option in entry["options"].items()
+        if "default" in option and name in defaults
+    ]
+    assert specified
+    assert [(name, value) for name, value in specified if value != defaults[name]] == []
+
+
+def test_the_reference_image_has_one_name() -> None:
+    files = [path for folder in ("docs", "examples", "plugins", "roles") for path in (ROOT / folder).rglob("*")]
+    texts = [path.read_text() for path in files if path.suffix in (".md", ".py", ".yml") or path.name == "Dockerfile"]
+    names = {name for text in texts for name in re.findall(r"cluster-compute/reference:[\w.]+", text)}
+    assert names == {REFERENCE_IMAGE}
+
+
+def test_pages_have_commands() -> None:
+    assert len({command.page for command in commands()}) > 15
+    assert len([command for command in commands() if command.variables]) > 40
+
+
+def broken_rule(command: Command) -> str:
+    """The message of the first rule that a command breaks."""
+    given = {name: value for name, value in command.variables.items() if name in RULES}
+    entry_point = ENTRY_POINTS.get(command.playbook, command.playbook.rpartition("_")[2])
+    try:
+        check_variables(entry_point, with_environment(given, SHIPPED))
+    except InputError as error:
+        return f"{command.page}: {error.message}"
+    return ""
+
+
+def test_every_command_passes_the_rules_of_its_variables() -> None:
+    assert [text for text in map(broken_rule, commands()) if text] == []
+
+
+def test_a_command_that_breaks_a_rule_is_found() -> None:
+    command = Command("page.md", "ansible-playbook playbooks/cluster_session.yml -e session_name=run", True)
+    assert broken_rule(command).startswith("page.md: session_name: 'run': must have 4 to 64 letters")
+
+
+def test_no_command_needs_a_shell_that_leaves_brackets_alone() -> None:
+    assert [one.text for one in commands() if re.search(r" -e \w+=\[", one.text)] == []
+
+
+def test_no_command_is_about_the_machine_of_the_reader_by_accident() -> None:
+    """Without an inventory, Ansible takes that of ``ansible.cfg``, which provisions the machine that it runs on."""
+    assert [f"{one.page}: {one.text}" for one in commands() if not one.names_inventory] == []
+
+
+def test_every_table_of_a_sample_has_columns_of_the_code() -> None:
+    tree = ast.parse((ROOT / "plugins/module_utils/_tables.py").read_text())
+    columns = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    headers = [
+        (str(page.relative_to(ROOT)), re.split(r" {2,}", line))
+        for page in PAGES
+        for block in FENCE.findall(page.read_text())
+        for line in block.splitlines()
+        if re.match(r"(SESSION|OWNER|AGENT) {2,}[A-Z…]", line)
+    ]
+    assert len(headers) >= 3
+    unknown = [(page, name) for page, names in headers for name in names if name.lower() not in {*columns, LEFT_OUT}]
+    assert unknown == []
+
+
+def bounds(path: Path) -> dict[str, str]:
+    """The lowest version of each package."""
+    return dict(re.findall(r"^([\w-]+)[^#\n]*?>=([\d.]+)", path.read_text(), re.MULTILINE))
+
+
+def test_an_execution_environment_gets_no_older_packages_than_the_requirements() -> None:
+    lowest = bounds(ROOT / "requirements.txt")
+    own = bounds(ROOT / "meta/ee-requirements.txt")
+    assert own.keys() == {"cryptography", "docker", "paramiko"}
+    assert own == {name: lowest[name] for name in own}
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: str(role.name))
+def test_every_entry_point_that_a_role_names_is_specified(role: Path) -> None:
+    rows = re.findall(r"^\| (`\w+\.yml`.*?) \|", (role / "README.md").read_text(), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)\.yml`", row)}
+    named |= set(re.findall(r"tasks_from: (\w+)\.yml", (role / "README.md").read_text()))
+    assert sorted(named - specification(role).keys()) == []
+    assert [name for name in specification(role) if not (role / "tasks" / f"{name}.yml").is_file()] == []
+
+
+def test_every_variable_of_a_playbook_is_specified() -> None:
+    """A variable of a play replaces that of an inventory, so what users may set has its default in a specification."""
+    found = [
+        (path.name, name)
+        for path in PLAYBOOKS
+        for play in yaml.safe_load(path.read_text())
+        for name in play.get("vars") or {}
+        if not name.startswith(("__", "ansible_"))
+    ]
+    assert found == []
+
+
+def test_the_list_of_modules_is_complete() -> None:
+    text = (ROOT / "docs/contracts.md").read_text()
+    section = text[text.index("\n## Modules") : text.index("\n## Inside a container")]
+    listed = {
+        name for row in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    modules = {path.stem for path in (ROOT / "plugins/modules").glob("*.py")}
+    assert sorted(modules ^ listed) == []
