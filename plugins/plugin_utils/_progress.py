@@ -61,6 +61,8 @@ PHASES: Dict[Tuple[str, str], str] = {
 }
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
+# The output of these actions is all that people see while they run.
+ALONE = frozenset(("session_logs_follow",))
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
@@ -96,6 +98,8 @@ class Progress:
     def start(self, task: TaskFacts, now: float) -> List[str]:
         """A task starts; returns the line of the phase that this ends, if it ends one."""
         self.task, self.running, self.hosts = task.name, set(), set()
+        if task.action[len(COLLECTION) :] in ALONE:
+            return self.end(now)
         phase = self._phase_of(task)
         if not phase or phase == self.phase:
             return []

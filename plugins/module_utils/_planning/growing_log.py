@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The log of a container while it grows: which lines of an answer are new."""
+"""The logs of containers while they grow: which lines of an answer are new."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 import time
-from typing import List
+from typing import Dict, List, Sequence, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
@@ -29,9 +29,13 @@ class GrowingLog:
 
     def query(self, session: str, hostname: str) -> Json:
         """The options of ``logs_info`` for what may be new."""
+        return {"session": session, "containers": [hostname], "timestamps": True, "since": self.since, "tail": MOST}
+
+    @property
+    def since(self) -> int:
+        """The second of the last line, in seconds since the epoch; 0 without a line."""
         found = _TIME.match(self._last)
-        since = calendar.timegm(time.strptime(found.group(1), "%Y-%m-%dT%H:%M:%S")) if found else 0
-        return {"session": session, "containers": [hostname], "timestamps": True, "since": since, "tail": MOST}
+        return calendar.timegm(time.strptime(found.group(1), "%Y-%m-%dT%H:%M:%S")) if found else 0
 
     def news(self, hostname: str, text: str) -> List[str]:
         """The new lines, for people; the container wrote them, so control characters are escapes.
@@ -51,6 +55,39 @@ class GrowingLog:
         parts = [part for _moment, line in fresh for part in visible(line.strip("\r")).split("\n")]
         shown = ["%s: %s" % (hostname, _short(part)) for part in parts[-MOST:]]
         return (["%s: (earlier lines are left out; session_logs.yml shows them)" % hostname] if is_cut else []) + shown
+
+
+class FollowedLogs:
+    """The logs of a session's containers on several agents. The first answer of an agent has the last lines of each log."""
+
+    def __init__(self, session: str, hostnames: Sequence[str], tail: int) -> None:
+        self._common = {"session": session, "containers": list(hostnames), "timestamps": True}
+        self._tail = tail
+        self._logs: Dict[str, Dict[str, GrowingLog]] = {}
+        self._unreadable: Set[str] = set()
+
+    def query(self, agent: str) -> Json:
+        """The options of ``logs_info`` for what may be new on an agent."""
+        known = self._logs.get(agent, {}).values()
+        since = min((log.since for log in known), default=0)
+        return {**self._common, "since": since, "tail": MOST if known else min(self._tail, MOST)}
+
+    def news(self, agent: str, logs: Sequence[Json]) -> List[str]:
+        """The new lines of an agent's answer, for people. A log that cannot be read says why, once.
+
+        >>> followed = FollowedLogs("uuid", [], 10)
+        >>> followed.news("node1", [{"hostname": "main1", "text": "2026-01-01T00:00:00.000000001Z a\\n"}])
+        ['main1: a']
+        """
+        lines: List[str] = []
+        for log in logs:
+            hostname, text = str(log["hostname"]), str(log["text"])
+            grown = self._logs.setdefault(agent, {}).setdefault(hostname, GrowingLog())
+            if text.startswith("(") and hostname not in self._unreadable:
+                self._unreadable.add(hostname)
+                lines.append("%s: %s" % (hostname, visible(text.strip())))
+            lines += grown.news(hostname, text)
+        return lines
 
 
 def _short(line: str) -> str:

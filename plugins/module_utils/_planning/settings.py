@@ -189,6 +189,11 @@ SETTINGS: Tuple[Variable, ...] = (
         value_rules.within(1, _MOST),
         read_by=(LOGS,),
     ),
+    flag(
+        "logs_follow",
+        "Show new lines as they are written, until the session ends, for at most a day. Ctrl-C ends it earlier.",
+        read_by=(LOGS,),
+    ),
     Variable(
         "head",
         "str",
