@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rule
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import resolved
 from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_group, check_request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import is_name_pattern
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
 from ansible_collections.cluster.compute.plugins.module_utils._planning.text_entries import from_text
@@ -88,8 +88,8 @@ class ActionModule(ComputeAction):
         if entry_point == LAUNCH:
             settings = result["variables"]
             values = with_preset(values, settings["session_preset"], settings["session_presets"])
+            values["session_resource_group"] = _chosen_group(values, self._groups(task_vars))
             requests = make_requests(values, int(settings["session_count"]))
-            _check_group(requests[0], self._groups(task_vars))
             _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
             read_secrets(requests[0].secrets, values.get(VARIABLE), self._loader)
             result["requests"] = [request.to_json() for request in requests]
@@ -179,11 +179,13 @@ def _check_leftover(extra_vars: Json) -> None:
         raise InputError("-e", str(leftover), rule)
 
 
-def _check_group(request: Request, groups: List[str]) -> None:
-    """Refuse a resource group that no agent has: the session would wait for ever."""
-    if groups and request.group not in groups:
-        rule = "must be a resource group of an agent of this play, which are %s" % ", ".join(groups)
-        raise InputError("session_resource_group", request.group, rule)
+def _chosen_group(values: Json, groups: List[str]) -> Any:
+    """The resource group that the variable names, or the only one of the agents. Without either, the policy may permit only one."""
+    given = values.get("session_resource_group")
+    if given in (None, ""):
+        return groups[0] if len(groups) == 1 else given
+    check_group(str(given), groups)
+    return given
 
 
 def _last_check(settings: Json, agents: Dict[str, str]) -> Json | None:

@@ -61,7 +61,8 @@ def run(command: str, content: bytes) -> str:
 
 def deliver(target: str, document: Dict[str, Any]) -> str:
     """Try to send a document; returns why the last try failed, or an empty text. The target may contain a token: it is not named."""
-    content = json.dumps(document, sort_keys=True).encode()
+    # With an end of line, a command that appends to a file writes lines of JSON.
+    content = json.dumps(document, sort_keys=True).encode() + b"\n"
     attempt = post if re.match(r"https?://", target) else run
     problem = ""
     for number in range(TRIES):

@@ -13,7 +13,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by
+from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by, environment_like
 
 MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
@@ -85,13 +85,15 @@ def _no_source(reference: str, plan: Copies, images: Mapping[str, Json]) -> str:
     environment = built_by(reference)
     if environment:
         return "no agent has this environment; build it: build_environments.yml -e environments=[%s]" % environment
+    meant = environment_like(reference)
+    hint = "; did you mean the environment %s?" % meant if meant else ""
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
     why = "the pull failed (%s)" % reasons[0].rstrip(".") if reasons else "session_pull is never"
     rule = (
-        "no agent has it, and %s; build it on an agent, correct its name, or set session_registry, "
+        "no agent has it, and %s%s; build it on an agent, correct its name, or set session_registry, "
         "session_registry_username and session_registry_password"
     )
-    return rule % why
+    return rule % (why, hint)
 
 
 def distribution_message(reference: str, pulled: Sequence[str], plan: Copies, seconds: float) -> str:

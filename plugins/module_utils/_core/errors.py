@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Dict
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
@@ -76,7 +77,11 @@ class LibraryError(ComputeError):
     code = "library"
 
     def __init__(self, library: str, trace: str = "") -> None:
-        super().__init__("The Python library %s is missing; install it." % library)
+        message = (
+            "The Python %s lacks the library %s; run %s -m pip install %s, or set ansible_python_interpreter to a Python "
+            "that has the library."
+        )
+        super().__init__(message % (sys.executable, library, sys.executable, library))
         self.library = library
         self.trace = trace
 

@@ -45,9 +45,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
     relaunched,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
+    check_policy,
+    in_permitted_group,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_group
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
     row = store.find(request.name, request.owner)
+    request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
         decision = _existing(store, row, request, context)
         if decision is not None:
@@ -93,6 +98,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     if row is None:
         _check_kept(store, request, context)
         check_policy(context.site, request)
+        check_group(request.group, [group for agent in context.agents for group in agent.groups])
         row = _enqueue(store, request, context)
     else:
         _check_same(row, request)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import Any, Dict, List, Mapping
 
@@ -61,7 +62,7 @@ SHIPPED: Table = {
         "apps": list(APPS.values()),
     },
     "mpi": {
-        "description": "Open MPI, mpi4py, compilers, pdsh, clush and GNU parallel",
+        "description": "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel",
         "versions": {"1.0": "cluster-compute/mpi:1.0"},
     },
 }
@@ -169,6 +170,16 @@ def built_by(image: str) -> str:
     ('lab', '')
     """
     return next((name for name in BASES if image in SHIPPED[name]["versions"].values()), "")
+
+
+def environment_like(image: str) -> str:
+    """The environment whose misspelled name an image may be; empty if it is like none.
+
+    >>> environment_like("pytorhc"), environment_like("pytorch-nightly"), environment_like("registry.example.org/pytorhc")
+    ('pytorch', '', '')
+    """
+    found = difflib.get_close_matches(image.partition(":")[0], SHIPPED, 1, cutoff=0.75)
+    return found[0] if found else ""
 
 
 def _check_built(name: Any) -> str:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -17,28 +17,36 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.paths import
 from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_boolean, one_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_entry, check_list, check_path
 
+_MODES = ("rw", "ro")
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
 def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
-    return tuple(_mount(variable, _entry(variable, entry)) for entry in check_list(variable, value))
+    entries = value.split(",") if isinstance(value, str) else check_list(variable, value)
+    return tuple(_mount(variable, _parsed(variable, entry) if isinstance(entry, str) else entry) for entry in entries)
 
 
-def _entry(variable: str, value: Any) -> Any:
-    """A text is SOURCE:TARGET or SOURCE:TARGET:MODE, as for C(docker run --volume)."""
-    if not isinstance(value, str):
-        return value
-    source, *others = value.split(":")
-    if len(others) not in (1, 2) or others[-1] not in ("ro", "rw", others[0]):
-        raise InputError(variable, value, "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary")
-    return {"source": source, "target": others[0], "mode": others[1] if len(others) == 2 else "rw"}
+def _parsed(variable: str, text: str) -> Dict[str, str]:
+    """A mount as Docker writes it.
+
+    >>> _parsed("session_mounts", "/srv/data:/data:ro")
+    {'source': '/srv/data', 'target': '/data', 'mode': 'ro'}
+    """
+    parts = text.strip().split(":")
+    if not 2 <= len(parts) <= 3 or not all(parts) or (len(parts) == 3 and parts[2] not in _MODES):
+        rule = (
+            "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary with source and target, as in /srv/data:/data or "
+            "{source: /srv/data, target: /data}"
+        )
+        raise InputError(variable, text, rule)
+    return dict(zip(("source", "target", "mode"), parts))
 
 
 def _mount(variable: str, value: Any) -> Mount:
     entry = check_entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
     source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
     kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
-    mode = one_of("rw", "ro")(variable, entry.get("mode", "rw"))
+    mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):
         raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")

@@ -83,6 +83,14 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
                 raise InputError(_VARIABLES[name], _asked_for(request, name), rule % values)
 
 
+def in_permitted_group(policy: SitePolicy, request: Request) -> Request:
+    """The request, in the only resource group that the policy permits its owner instead of the default group."""
+    limits = policy.limits_for(request.owner, "resource_groups")
+    permitted = set(limits[0]).intersection(*limits[1:]) if limits else set()
+    is_default = request.group == Request(request.name, request.owner).group
+    return replace(request, group=permitted.pop()) if is_default and len(permitted) == 1 else request
+
+
 def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> str:
     """Why a request must wait for the end of other sessions, by the use of every owner; empty if it need not."""
     asked = Use.of_request(request)

@@ -158,10 +158,11 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
     mounts: Tuple[Mount, ...] = declared(
         "list",
         [],
-        "Data folders, the same in every container. A volume with C(options) is removed with the last session that "
+        "Data folders, the same in every container: dictionaries, or strings as Docker writes them, such as V(/srv/data:/data:ro). "
+        "A volume with C(options) is removed with the last session that "
         "mounts it.",
         mount_rules.check_mounts,
-        elements="dict",
+        elements="raw",
         options=MOUNT,
     )
     secrets: Tuple[Secret, ...] = declared(

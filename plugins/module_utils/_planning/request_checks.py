@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -34,6 +34,13 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     request = Request(**values)
     _check_together(request)
     return request
+
+
+def check_group(group: str, groups: Sequence[str]) -> None:
+    """Refuse a resource group that no agent has: the session would wait for ever."""
+    if groups and group not in groups:
+        rule = "must be a resource group of an agent of this play, which are %s" % ", ".join(dict.fromkeys(groups))
+        raise InputError("session_resource_group", group, rule)
 
 
 def _check_together(request: Request) -> None:

@@ -19,7 +19,7 @@ await_secrets() { # returns when the secrets are there and their variables are s
     while [ ! -f "$secrets/.complete" ]; do
         if [ "$clock" -ge "$limit" ]; then
             say "the session's secrets did not arrive within $seconds s; run cluster_session.yml again to repair the session"
-            exit 1
+            exit 82
         fi
         "$runtime/bin/sleep" 0.1
         read_clock

@@ -129,7 +129,7 @@ def test_a_folder_of_the_host(controller: Controller, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     folder.chmod(0o777)
-    mounts = [{"source": str(folder), "target": "/data"}, {"source": str(folder), "target": "/seen", "mode": "ro"}]
+    mounts = [{"source": str(folder), "target": "/data"}, f"{folder}:/seen:ro"]
     session = controller.launched("mounted", session_cluster_size=2, session_mounts=mounts)
     session.say("main1", "echo shared >/data/file")
     assert session.say("main1", "ssh sub1 cat /data/file /seen/file").split() == ["shared", "shared"]

@@ -50,6 +50,15 @@ def test_a_wrong_format_is_refused(controller: Controller, playbook: str, variab
     assert (refused.code, refused.message) == (2, f"{variable}: 'yaml': {rule}.")
 
 
+def test_a_playbook_of_the_checkout_works_from_any_directory(
+    controller: Controller, shown: Session, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in controller.environment.items() if name != "ANSIBLE_CONFIG"}
+    command = controller.command("sessions", "-i", str(ROOT / "inventory" / "local.yml"))
+    command[1] = str(ROOT / command[1])
+    assert "shown" in run(command, cwd=tmp_path, env=environment).check().text
+
+
 def test_an_inventory_may_have_the_variables_of_a_playbook(controller: Controller, tmp_path: Path) -> None:
     inventory = tmp_path / "hosts.yml"
     inventory.write_text((ROOT / "inventory" / "local.yml").read_text())

@@ -115,6 +115,13 @@ def test_a_resource_group_that_no_agent_has_is_refused() -> None:
         launch(resource_group="gpus", hostvars=hostvars)
 
 
+def test_the_only_resource_group_of_the_agents_is_chosen() -> None:
+    only = {"node1": {"agent_resource_group": "gpu"}, "node2": {"agent_resource_group": ["gpu"]}}
+    assert launch(hostvars=only)["requests"][0]["group"] == "gpu"
+    several = {"node1": {"agent_resource_group": "gpu"}, "node2": {"agent_resource_group": "cpu"}}
+    assert launch(hostvars=several)["requests"][0]["group"] == "default"  # the head knows the policy
+
+
 @pytest.mark.parametrize("entry_point", ["terminate", "logs"])
 def test_a_name_is_required(entry_point: str) -> None:
     with pytest.raises(InputError, match=r"^session_name: '': must be given"):

@@ -117,7 +117,7 @@ def test_a_command_gets_the_document_and_is_tried_three_times(tmp_path: Path, mo
 
 def test_nothing_waits_for_a_notification_and_its_order_is_kept(tmp_path: Path) -> None:
     begun = time.monotonic()
-    target = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; cat >>{tmp_path}/got; echo >>{tmp_path}/got"
+    target = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; cat >>{tmp_path}/got"
     notification.send(target, [notification.document(event, ROW) for event in ("running", "ended")])
     assert not (tmp_path / "got").exists()
     assert time.monotonic() - begun < 30
@@ -131,7 +131,7 @@ def test_the_action_notifies_of_its_session_and_of_others_that_have_ended(tmp_pa
     action = played(session.ActionModule, {"changed": True, "session": ROW, "ended": [other]})
     action._task.check_mode = check_mode
     path = tmp_path / "got"
-    action.act({"state": "running", "id": "uuid"}, {"session_notify": f"cat >>{path}; echo >>{path}"})
+    action.act({"state": "running", "id": "uuid"}, {"session_notify": f"cat >>{path}"})
     if check_mode:
         assert not path.exists()
         return

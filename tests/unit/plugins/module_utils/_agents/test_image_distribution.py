@@ -107,6 +107,14 @@ def test_what_cannot_be_copied(case: str) -> None:
         check_copies("x:1", plan_copies(["a", "b"], found), found, "session_image")
 
 
+def test_the_misspelled_name_of_an_environment_is_named() -> None:
+    found = {"a": image("a", reason="no such host.")}
+    with pytest.raises(
+        ComputeError, match=r"the pull failed \(no such host\); did you mean the environment pytorch\?; build it on"
+    ):
+        check_copies("pytorhc", plan_copies(["a"], found), found, "session_image")
+
+
 def test_one_line() -> None:
     plan = Copies("a", "1", "", 100 * MIB, ("b", "c"))
     assert (

@@ -54,6 +54,21 @@ def test_a_session_that_waits_for_its_turn_counts_before_those_behind_it(store: 
     assert (second.verdict, second.reason[:23]) == ("pending", "alice has 2 of the 2 CP")
 
 
+def test_the_only_permitted_resource_group_is_chosen_and_stays(store: Store) -> None:
+    gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
+    agents = (agent("a"), agent("b", group="gpu"))
+    placed = launch(store, request(), context(*agents, site=gpu))
+    assert (placed.verdict, placed.plan.agents, placed.session.resource_group) == ("placed", ["b"], "gpu")
+    assert launch(store, request(), context(*agents, site=gpu)).verdict == "held"
+
+
+def test_a_resource_group_that_no_agent_has_is_refused_by_the_head(store: Store) -> None:
+    with pytest.raises(
+        InputError, match="session_resource_group: 'default': must be a resource group of an agent of this play, "
+    ):
+        launch(store, request(), context(agent("a", group="gpu"), agent("b", group="cpu")))
+
+
 def test_a_rule_refuses_a_new_session_and_ends_one_that_was_queued_before(store: Store) -> None:
     low = parse_policy({"default": {"priority": 5}})
     with pytest.raises(InputError, match="must be at most 5"):

@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy i
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     Use,
     check_policy,
+    in_permitted_group,
     over_quota,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
@@ -234,3 +235,17 @@ def test_the_table_shows_what_is_used_of_what_is_permitted() -> None:
         "group lab: images hub/*",
     ]
     assert lines(SitePolicy(), []) == ["The site has no policy."]
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "group"),
+    [
+        ({"default": {"resource_groups": ["gpu"]}}, {}, "gpu"),
+        ({"default": {"resource_groups": ["gpu", "cpu"]}}, {}, "default"),
+        ({"default": {"resource_groups": ["gpu"]}}, {"resource_group": "cpu"}, "cpu"),
+        ({"default": {"resource_groups": ["gpu"]}, "owners": {"alice": {"resource_groups": ["cpu"]}}}, {}, "cpu"),
+        ({}, {}, "default"),
+    ],
+)
+def test_the_only_permitted_group_is_chosen(policy: dict[str, Any], asked: dict[str, Any], group: str) -> None:
+    assert in_permitted_group(parse_policy(policy), request(owner="alice", **asked)).group == group

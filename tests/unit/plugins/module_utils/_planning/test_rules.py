@@ -27,6 +27,10 @@ GPUS = "must be a whole number, or a fraction below 1 where the agents declare s
 VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
 IMAGE = "must be an image reference, as in registry/name:tag or name@sha256:…"
 TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
+DOCKER_MOUNT = (
+    "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary with source and target, as in /srv/data:/data or "
+    "{source: /srv/data, target: /data}"
+)
 MOUNT = "must be a dictionary with source and target, and optionally type, mode, options, local"
 APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
 APP = (
@@ -114,8 +118,12 @@ def refusal(variables: dict[str, Any]) -> str:
             "'BACKENDAI_X'",
             "must not start with BACKENDAI_: the session sets these variables",
         ),
-        ("mounts", "/data", "'/data'", "must be a list"),
-        ("mounts", ["/data"], "'/data'", "must be SOURCE:TARGET, SOURCE:TARGET:ro or a dictionary"),
+        ("mounts", {"/data": "/data"}, "{'/data': '/data'}", "must be a list"),
+        ("mounts", "/data", "'/data'", DOCKER_MOUNT),
+        ("mounts", ["/data:"], "'/data:'", DOCKER_MOUNT),
+        ("mounts", ["/data:/data:z"], "'/data:/data:z'", DOCKER_MOUNT),
+        ("mounts", ["nas:/export:/data:ro"], "'nas:/export:/data:ro'", DOCKER_MOUNT),
+        ("mounts", ["/data:/etc"], "'/etc'", TARGET),
         ("mounts", [{"source": "/data"}], "{'source': '/data'}", MOUNT),
         ("mounts", [{**DATA, "size": 1}], "{'source': '/data', 'target': '/data', 'size': 1}", MOUNT),
         ("mounts", [{**DATA, "target": "data"}], "'data'", TARGET),
@@ -243,3 +251,25 @@ def test_a_name_that_yaml_reads_as_a_number_is_refused(name: object) -> None:
 )
 def test_a_reference_of_every_form_is_an_image(image: str) -> None:
     assert check_image("session_image", image) == image
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/data:/d,cache:/c:ro",
+        ["/data:/d", "cache:/c:ro"],
+        ["/data:/d:rw", {"source": "cache", "target": "/c", "mode": "ro"}],
+    ],
+)
+def test_a_mount_as_docker_writes_it_is_a_mount(value: object) -> None:
+    mounts = check_request({**BASE, "mounts": value}).mounts
+    assert [(one.source, one.target, one.type, one.mode) for one in mounts] == [
+        ("/data", "/d", "bind", "rw"),
+        ("cache", "/c", "volume", "ro"),
+    ]
+
+
+@pytest.mark.parametrize("value", ["node1, node2", "node1,node2", ["node1", "node2"]])
+def test_names_may_be_a_string_with_commas(value: object) -> None:
+    assert check_request({**BASE, "agents": value}).agents == ("node1", "node2")
+    assert check_request({**BASE, "agents": "node1"}).agents == ("node1",)
