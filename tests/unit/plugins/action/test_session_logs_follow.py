@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rounds over the agents of a session whose logs are followed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.action import session_logs_follow
+from ansible_collections.cluster.compute.plugins.action.session_logs_follow import _Rounds
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
+
+LOST = {"failed": True, "msg": "Connection refused."}
+
+
+def log(hostname: str, state: str, *seconds: int) -> Json:
+    text = "".join(f"2026-01-01T00:00:{second:02}.000000000Z line {second}\n" for second in seconds)
+    return {"logs": [{"hostname": hostname, "state": state, "text": text}]}
+
+
+def rounds(**answers: list[Json]) -> tuple[_Rounds, list[Json]]:
+    """Rounds over agents that give these answers in turn, and the questions."""
+    asked: list[Json] = []
+
+    def module(agent: str, _name: str, query: Json) -> Json:
+        asked.append({"agent": agent, **query})
+        return answers[agent].pop(0)
+
+    hosts: Any = SimpleNamespace(module=module, each=lambda names, function: [function(name) for name in names])
+    return _Rounds(hosts, FollowedLogs("uuid", [], 200), list(answers)), asked
+
+
+def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended() -> None:
+    made, asked = rounds(
+        a=[log("main1", "running", 1), log("main1", "running", 1, 2), log("main1", "exited", 2, 3)],
+        b=[log("sub1", "running", 1), log("sub1", "exited", 1)],
+    )
+    assert made.news() == ["main1: line 1", "sub1: line 1"]
+    assert made.news() == ["main1: line 2"]
+    assert made.answering == ["a"]
+    assert made.news() == ["main1: line 3"]
+    assert made.answering == []
+    assert [one["tail"] for one in asked] == [200, 200, 500, 500, 500]
+    assert asked[0]["since"] == 0 < asked[2]["since"] < asked[4]["since"]
+
+
+def test_an_agent_that_does_not_answer_is_named_once_and_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _asked = rounds(a=[LOST, LOST, log("main1", "running", 1), LOST, LOST])
+    silence = "(a does not answer: Connection refused)"
+    assert [made.news() for _round in range(4)] == [[silence], [], ["main1: line 1"], [silence]]
+    monkeypatch.setattr(session_logs_follow, "PATIENCE", -1.0)
+    assert made.news() == []
+    assert made.answering == []
+
+
+def test_a_log_that_cannot_be_read_says_why_once() -> None:
+    unreadable = {"logs": [{"hostname": "main1", "state": "running", "text": "(its log cannot be read: no driver)\n"}]}
+    made, _asked = rounds(a=[unreadable, unreadable])
+    assert [made.news(), made.news()] == [["main1: (its log cannot be read: no driver)"], []]
