@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import readme
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tests/tools/packages.sh"
@@ -98,6 +99,13 @@ def test_make_test_looks_for_the_packages_first() -> None:
 def test_continuous_integration_runs_make_test_and_nothing_else() -> None:
     lines = (ROOT / ".ci/run").read_text().splitlines()
     assert [line for line in lines if not line.startswith("#")] == ['cd "$(dirname "$0")/.." && exec make test']
+
+
+def test_the_tests_need_what_a_user_needs() -> None:
+    of_python = {"make", "python3", "python3-venv"}
+    assert set(readme.packages()) - of_python <= {row[0] for row in ROWS}
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert f"ca-certificates {' '.join(readme.packages())}\n" in workflow
 
 
 def test_no_other_file_lists_the_packages() -> None:
