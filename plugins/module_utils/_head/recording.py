@@ -14,11 +14,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import PENDING, RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import (
+    DamagedStoreError,
+    FullStoreError,
+    Store,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
 
 _ENDS = ("terminating", "terminated")
+_UNRECORDED = ": the end of the session is not recorded; free some space on the head, and run terminate.yml again."
+_FROM_LABELS = ". The session ends by its labels; its end is not recorded."
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,23 @@ class Recording:
         warnings: List[str] = []
         try:
             row, result = self._changed(Store(folder, read_only=check_mode), keep=not check_mode)
-        except FullStoreError as error:
+        except (FullStoreError, DamagedStoreError) as error:
             if self.state not in _ENDS:
                 raise
             # A session ends by its labels. Its end can be recorded later.
-            row, result = self._changed(Store.copy(folder), keep=True)
-            advice = "the end of the session is not recorded; free some space on the head, and run terminate.yml again."
-            warnings = ["%s: %s" % (error.message.rstrip("."), advice)]
+            is_full = isinstance(error, FullStoreError)
+            row, result = self._changed(Store.copy(folder) if is_full else self._from_labels(), keep=True)
+            by_labels = _FROM_LABELS if row else "."
+            warnings = ["%s%s" % (error.message.rstrip("."), _UNRECORDED if is_full else by_labels)]
         warnings += self._keep(folder, row.id) if row and not check_mode else []
         return {"warnings": warnings, **result}
+
+    def _from_labels(self) -> Store:
+        """A store of what the engines hold."""
+        store = Store.in_memory()
+        with store.transaction():
+            adopt(store, self.change.agents, self.change.now)
+        return store
 
     def _changed(self, store: Store, *, keep: bool) -> Tuple[Row | None, Json]:
         """The session after the change, and the result of the module."""

@@ -11,6 +11,7 @@ The labels of the containers are the record of what runs. The store holds what t
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from contextlib import contextmanager
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set
@@ -27,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.states impor
     TERMINATING,
     check_change,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._head.lock_holders import lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import (
     COLUMNS,
     End,
@@ -45,13 +47,24 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_sha
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
-# SQLite's words: https://www.sqlite.org/rescode.html#full
-_FULL = "disk is full"
 _BUSY_TIMEOUT = 30.0
+# SQLite's words: https://www.sqlite.org/rescode.html
+_FULL, _LOCKED = "disk is full", "database is locked"
+_DAMAGED = re.compile("not a database|malformed|unsupported file format")
+_HOLDERS = "%s; end it, or wait for it, and run this command again"
+_NO_HOLDER = "`fuser -v %s` names the process; end it, or wait for it, and run this command again"
+_MOVE = (
+    "the file is damaged: move %s and, if it is there, %s-journal to another directory, and run this command again; sessions "
+    "that run are then found by their labels, but sessions that wait and the history are lost"
+)
 
 
 class FullStoreError(StateError):
     """The disk of the store is full."""
+
+
+class DamagedStoreError(StateError):
+    """The file of the store is no database, or a part of it was overwritten."""
 
 
 class Store:
@@ -65,9 +78,12 @@ class Store:
             check_readable(folder)
             if not is_filled(path):
                 path = ":memory:"
-        self._path = path
         # A store that is only read gets the tables that it lacks inside of each transaction, which is undone.
-        self._lacks_tables = read_only and path != ":memory:"
+        self._open(path, lacks_tables=read_only and path != ":memory:")
+
+    def _open(self, path: str, *, lacks_tables: bool) -> None:
+        self._path = path
+        self._lacks_tables = lacks_tables
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
             if not self._lacks_tables:
@@ -83,6 +99,13 @@ class Store:
             made._db.backup(memory)
         made._db.close()
         made._db = memory
+        return made
+
+    @classmethod
+    def in_memory(cls) -> Store:
+        """An empty store, whose changes are lost: in place of a damaged one."""
+        made = cls.__new__(cls)
+        made._open(":memory:", lacks_tables=False)
         return made
 
     def close(self) -> None:
@@ -114,8 +137,7 @@ class Store:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.DatabaseError as error:
-            kind = FullStoreError if _FULL in str(error) else StateError
-            raise kind("The session store %s cannot be used: %s." % (self._path, error), self._path) from error
+            raise _refusal(self._path, str(error)) from error
 
     def _make_tables(self) -> None:
         for statement in SCHEMA:
@@ -278,3 +300,16 @@ class Store:
 
 # As the index of states needs it: a condition on those that have ended would read every session.
 _LIVE = "state IN (%s)" % ", ".join("'%s'" % state for state in sorted(LIVE))
+
+
+def _refusal(path: str, words: str) -> StateError:
+    """What the user can do about SQLite's message."""
+    kind, advice = StateError, ""
+    if _FULL in words:
+        kind = FullStoreError
+    elif _LOCKED in words:
+        holders = ", ".join(lock_holders(path))
+        advice = "; " + (_HOLDERS % holders if holders else _NO_HOLDER % path)
+    elif _DAMAGED.search(words):
+        kind, advice = DamagedStoreError, "; " + _MOVE % (path, path)
+    return kind("The session store %s cannot be used: %s%s." % (path, words, advice), path)

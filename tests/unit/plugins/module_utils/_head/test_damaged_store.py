@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A store that is damaged or locked: every command says what to do, and sessions end by their labels."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import SESSION, agent, carried_out, plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
+from ansible_collections.cluster.compute.plugins.module_utils._head.lock_holders import lock_holders
+from ansible_collections.cluster.compute.plugins.module_utils._head.recording import Recording
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change
+
+PLAN = plan(request(cluster_size=2), "aa")
+AGENTS = carried_out([agent("a")], PLAN)
+LOCK = """
+import sqlite3, sys
+store = sqlite3.connect(sys.argv[1], isolation_level=None)
+store.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def recorded(path: Path, state: str, **fields: Any) -> Json:
+    change = Change(
+        **{"id": "", "name": "", "owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, **fields},
+        agents=AGENTS,
+        reached=("a",),
+        holder={"user": "alice"},
+    )
+    return Recording(state, change).carry_out(str(path.parent), check_mode=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a store with a running session."""
+    folder = tmp_path / "state"
+    store = Store(str(folder))
+    with store.transaction():
+        store.add(Row(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
+    store.close()
+    return folder / "sessions.db"
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"x" * path.stat().st_size)
+
+
+def overwritten_in_the_middle(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"x" * (len(content) - 4096))
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 5000)
+
+
+@pytest.mark.parametrize("damage", [overwritten, overwritten_in_the_middle, cut])
+def test_a_damaged_store_says_which_file_to_move_and_a_session_ends_by_its_labels(
+    path: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(path)
+    advice = rf"the file is damaged: move {path} and, if it is there, {path}-journal to another directory, and run this"
+    with pytest.raises(DamagedStoreError, match=re.escape(advice)):
+        recorded(path, "running", result="SUCCESS", id=SESSION)
+    begun = recorded(path, "terminating", name="train")
+    assert (begun["session"]["id"], begun["session"]["state"], begun["remove"]) == (SESSION, states.TERMINATING, [])
+    [warning] = begun["warnings"]
+    assert advice in warning
+    assert warning.endswith("The session ends by its labels; its end is not recorded.")
+    ended = recorded(path, "terminated", id=SESSION)
+    assert ended["session"]["state"] == states.TERMINATED
+
+
+def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:
+    overwritten(path)
+    begun = recorded(path, "terminating", name="other")
+    assert begun["session"] == {}
+    assert begun["warnings"][0].endswith("the history are lost.")
+
+
+def test_a_locked_store_names_the_process_that_holds_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_BUSY_TIMEOUT", 0.1)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", LOCK, str(path)], **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"locked\n"
+        program = Path(f"/proc/{process.pid}/comm").read_text().strip()
+        with pytest.raises(StateError) as caught:
+            recorded(path, "terminating", name="train")
+        process.stdin.close()
+    assert caught.value.message == (
+        f"The session store {path} cannot be used: database is locked; process {process.pid} ({program}) locks it; end it, "
+        "or wait for it, and run this command again."
+    )
+
+
+def test_a_holder_that_the_kernel_does_not_show_is_found_by_a_command(tmp_path: Path) -> None:
+    assert lock_holders(str(tmp_path / "none")) == []
+    assert lock_holders(str(tmp_path), str(tmp_path / "none")) == []
+    refusal = stores._refusal("/x/sessions.db", "database is locked").message
+    assert (
+        "; `fuser -v /x/sessions.db` names the process; end it, or wait for it, and run this command again." in refusal
+    )
