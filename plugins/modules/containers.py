@@ -164,6 +164,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.parallel imp
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import naming_image
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
 from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import without_networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
@@ -248,6 +249,11 @@ def work(params: Json, check_mode: bool) -> Json:
         bootstrap_timeout=params["bootstrap_timeout"],
         check=check_mode,
     )
+    with naming_image(launch.plan.session.image):
+        return _of_plan(launch, params)
+
+
+def _of_plan(launch: AgentContainers, params: Json) -> Json:
     if params["state"] == "created":
         return created(launch, _bundle(params), network=params["network"])
     if params["state"] == "stopped":

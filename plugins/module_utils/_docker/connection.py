@@ -15,7 +15,12 @@ from typing import Any, Dict, Iterator, List, Sequence, TypeVar
 from ansible_collections.cluster.compute.plugins.module_utils._core.calls import timed
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import advice, clean, is_taken
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import (
+    advice,
+    advice_of_silence,
+    clean,
+    is_taken,
+)
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
@@ -113,7 +118,7 @@ class Connection:
 
     def _silence(self, subject: str, error: Exception) -> str:
         reason = _root(error) or clean(str(error))
-        advised = advice(reason, DEFAULT_ADVICE)
+        advised = advice_of_silence(reason, DEFAULT_ADVICE)
         return "%s does not answer at %s: %s; %s." % (self._speaker(subject), self._host, reason, advised)
 
     def _speaker(self, subject: str) -> str:

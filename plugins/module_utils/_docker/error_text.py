@@ -8,6 +8,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
+from typing import Iterator, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 
 LONGEST = 300
 
@@ -24,13 +29,22 @@ _NOISE = (
 )
 _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 
+# ``naming_image`` puts the name in the place of "its image".
+THE_IMAGE = "correct its image, or choose another"
+
+# Of an engine that does not answer.
+_SILENT = ((r"connection refused|no such file or directory|connection aborted", "start the engine"),)
+
 _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
     (
         r"unauthorized|authentication required|no basic auth credentials",
         "log in: set session_registry, session_registry_username and session_registry_password",
     ),
-    (r"no such host|network is unreachable|no route to host", "make sure that this host can reach it"),
+    (
+        r"no such host|network is unreachable|no route to host|connection refused",
+        "make sure that this host can reach it",
+    ),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),
     (r"unknown device|nvidia-container-cli", "check the GPUs that this agent declares"),
@@ -48,7 +62,8 @@ _ADVICE = (
     (r"does not support reading", "read it where its logging driver sends it"),
     (r"not a swarm manager", "run this on a manager of the Swarm"),
     (r"permission denied", "add the user to group docker, or become root"),
-    (r"connection refused|no such file or directory|connection aborted", "start the engine"),
+    (re.escape(RUNTIME_PATH) + r"\S*: no such file", "run provision_agents.yml, which fills the SSH runtime"),
+    (r"no such file or directory|not a directory|is a directory|executable file not found", THE_IMAGE),
     (
         r"did not receive an exit event",
         "a program in it waits for a file server or a disk: end the session again when that answers",
@@ -91,4 +106,23 @@ def clean(text: str) -> str:
 
 def advice(text: str, otherwise: str) -> str:
     """What the user can do about an engine's message; ``otherwise`` if there is no advice for it."""
-    return next((what for pattern, what in _ADVICE if re.search(pattern, text, re.IGNORECASE)), otherwise)
+    return _advice(_ADVICE, text, otherwise)
+
+
+def advice_of_silence(text: str, otherwise: str) -> str:
+    """What the user can do about an engine that does not answer."""
+    return _advice(_SILENT + _ADVICE, text, otherwise)
+
+
+@contextmanager
+def naming_image(image: str) -> Iterator[None]:
+    """Errors of the image, with its name."""
+    try:
+        yield
+    except ComputeError as error:
+        error.message = error.message.replace(THE_IMAGE, THE_IMAGE.replace("its image", "image " + image))
+        raise
+
+
+def _advice(known: Sequence[Tuple[str, str]], text: str, otherwise: str) -> str:
+    return next((what for pattern, what in known if re.search(pattern, text, re.IGNORECASE)), otherwise)

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import LONGEST, advice, clean
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import (
+    LONGEST,
+    advice,
+    advice_of_silence,
+    clean,
+    naming_image,
+)
 
 CLEANED = [
     (
@@ -48,6 +55,17 @@ ADVISED = [
     ("timed out", "check the load of that host, and run the same command again"),
     ("configured logging driver does not support reading", "where its logging driver sends it"),
     ("cannot stop container: 37: tried to kill container, but did not receive an exit event", "end the session again"),
+    # The engine answers: it runs.
+    ("mkdir /home/work: no such file or directory", "correct its image, or choose another"),
+    (
+        "lstat /var/lib/docker/overlay2/a/merged/etc/ssh/ssh_config: not a directory",
+        "correct its image, or choose another",
+    ),
+    (
+        'exec: "/opt/cluster-compute/bin/init": stat /opt/cluster-compute/bin/init: no such file or directory',
+        "provision_agents",
+    ),
+    ("dial tcp 10.0.0.1:443: connect: connection refused", "make sure that this host can reach it"),
     ("something new", "otherwise"),
 ]
 
@@ -55,3 +73,17 @@ ADVISED = [
 @pytest.mark.parametrize(("reason", "what"), ADVISED)
 def test_advice(reason: str, what: str) -> None:
     assert what in advice(reason, "otherwise")
+
+
+@pytest.mark.parametrize("reason", ["No such file or directory", "Connection refused", "('Connection aborted.', …)"])
+def test_only_an_engine_that_does_not_answer_is_to_be_started(reason: str) -> None:
+    assert advice_of_silence(reason, "otherwise") == "start the engine"
+    assert advice(reason, "otherwise") != "start the engine"
+
+
+def test_an_error_of_the_image_names_it() -> None:
+    with pytest.raises(EngineError) as caught, naming_image("lab/odd:1"):
+        raise EngineError(
+            "main1: mkdir /home/work: no such file or directory; %s." % advice("no such file or directory", "")
+        )
+    assert caught.value.message.endswith("; correct image lab/odd:1, or choose another.")
