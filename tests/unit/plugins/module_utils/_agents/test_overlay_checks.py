@@ -106,6 +106,18 @@ def test_a_slow_agent_is_named_and_not_its_pairs() -> None:
     assert finding.found == "18 Mbit/s, where 940 Mbit/s is usual"
 
 
+def test_a_pair_without_a_measurement_has_no_throughput() -> None:
+    probes = good()
+    probes["agent1"]["overlay"]["mbits"]["agent2"] = 0.0
+    assert not_ok(probes) == [("warn", "throughput", "agent1 -> agent2")]
+    finding = next(one for one in check_overlay(PLAN, probes) if one.status == "warn")
+    assert (finding.found, finding.remedy) == (
+        "not measured",
+        "run check_agents.yml again when the agents have less to do",
+    )
+    assert matrix(probes)[0]["mbits"] is None
+
+
 def test_a_late_pair_is_named() -> None:
     probes = good()
     probes["agent1"]["overlay"]["latency"]["agent2"] = 9.0
