@@ -9,6 +9,7 @@ Needs an engine that was made an agent (playbooks/provision_agents.yml) and Open
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -155,6 +156,48 @@ def test_the_command_ends_with_everywhere(lab: Lab, signal: str, code: int) -> N
     for host in HOSTS:
         gone = wait_until(lambda host=host: not runs(lab, host, f"sleep {word}"), deadline_in(60))  # type: ignore[misc]
         assert gone
+
+
+SLEEPS = "everywhere 'until [ -e /tmp/over ]; do sleep 0.2; done'"
+
+
+def everywhere_runs(lab: Lab, word: str) -> bool:
+    return all(wait_until(lambda host=host: runs(lab, host, word), deadline_in(60)) for host in HOSTS)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("command", [SLEEPS, f"cd /tmp && {SLEEPS}; echo after", f"{SLEEPS} | cat"])
+def test_the_command_ends_with_a_connection_without_a_terminal(lab: Lab, command: str) -> None:
+    """No signal arrives in the container, whether the client gets ^C or is killed."""
+    with started(lab, command) as process:
+        assert everywhere_runs(lab, "/tmp/over")
+        process.kill()
+    for host in HOSTS:
+        assert wait_until(lambda host=host: not runs(lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
+
+
+QUIET = ">/dev/null 2>&1 </dev/null &"
+DETACHED = [
+    f"nohup {SLEEPS}",
+    f"nohup {SLEEPS} {QUIET}",
+    f"/opt/cluster-compute/bin/setsid {SLEEPS} {QUIET} wait",
+    f"{SLEEPS} {QUIET}",
+]
+
+
+@pytest.mark.parametrize("command", DETACHED)
+def test_a_command_that_its_user_detaches_outlives_the_connection(lab: Lab, command: str) -> None:
+    nohup = 'PATH=$PATH:/tmp; printf \'#!/bin/sh\\ntrap "" HUP; exec "$@"\' >/tmp/nohup; chmod 755 /tmp/nohup; '
+    with started(lab, nohup.replace("/bin/sh", "/opt/cluster-compute/bin/sh") + command) as process:
+        assert everywhere_runs(lab, "/tmp/over")
+        process.kill()
+    # A watch looks every two seconds.
+    time.sleep(5)
+    assert [host for host in HOSTS if not runs(lab, host, "/tmp/over")] == []
+    for host in HOSTS:
+        lab.ssh(host, "touch /tmp/over")
+    for host in HOSTS:
+        assert wait_until(lambda host=host: not runs(lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
+        lab.ssh(host, "rm /tmp/over")
 
 
 WAITS = "echo begun; until [ -e /tmp/finish ]; do sleep 0.1; done; rm /tmp/finish; echo done"

@@ -31,6 +31,8 @@ KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts"
 # Connections that may be open without a login, and the memory that each of them takes (measured with OpenSSH 9.2).
 _FEWEST_STARTUPS, _USUAL_STARTUPS = 10, 100
 _STARTUP_MEMORY = 2 << 20
+# Seconds between two questions to a silent other side, and how many stay unanswered until the connection is given up.
+ALIVE_INTERVAL, ALIVE_COUNT = 30, 6
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 # A line with one of them would be read as another line.
@@ -100,6 +102,9 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str
         "PerSourceMaxStartups %d" % (startups // 2),
         "LoginGraceTime 60",
         "MaxSessions 1000",
+        # A client whose network is lost says no goodbye. Its login ends, and with it what `everywhere` runs.
+        "ClientAliveInterval %d" % ALIVE_INTERVAL,
+        "ClientAliveCountMax %d" % ALIVE_COUNT,
         "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,
         # Only the first SetEnv directive takes effect, so a single line sets all variables.
         set_env(environment),
@@ -124,8 +129,8 @@ def client_config(plan: Plan) -> str:
         "    KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256",
         "    ConnectionAttempts 5",
         "    ConnectTimeout 20",
-        "    ServerAliveInterval 30",
-        "    ServerAliveCountMax 6",
+        "    ServerAliveInterval %d" % ALIVE_INTERVAL,
+        "    ServerAliveCountMax %d" % ALIVE_COUNT,
         "    LogLevel ERROR",
     )
 

@@ -10,8 +10,9 @@
 # COMMAND alone is a script for the user's shell in each container; with arguments, all of them are passed on unchanged. It runs in the
 # folder in which `everywhere` was called, or in the home folder where that one does not exist. Each line of its output begins with the
 # name of the container. The exit code is the highest of all containers; 255 means that the connection failed or broke. The
-# command ends with `everywhere`, also if that is killed. With --rejoin, a container that is lost is waited for: it gets the
-# command again if it comes back within SECONDS and before the others have ended, and its loss alone is no failure.
+# command ends with `everywhere`, also if that is killed, and with the login that runs `everywhere`, unless the user detaches it.
+# With --rejoin, a container that is lost is waited for: it gets the command again if it comes back within SECONDS and before the
+# others have ended, and its loss alone is no failure.
 
 runtime=/opt/cluster-compute
 box=$runtime/bin/busybox
@@ -116,6 +117,43 @@ stop() { # CODE: the end of the write end of `alive` ends the command in each co
     exec 9>&-
 }
 
+read_stat() { # PID: sets state, parent, leader (of the process session) and terminal of a process
+    { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    # shellcheck disable=SC2086 # the fields after the name
+    set -- ${line##*') '}
+    state=$1 parent=$2 leader=$4 terminal=$5
+}
+
+find_login() { # sets login, the first program of this login, and daemon, its sshd; login stays empty for what the user has detached
+    login=
+    while read -r key value; do
+        case $key$value in
+            SigIgn:*[13579bdf]) return ;; # nohup: HUP is ignored
+        esac
+    done <"/proc/$$/status"
+    read_stat "$$" && [ "$terminal" = 0 ] || return 0 # at a terminal, the kernel sends HUP
+    # The leader of what setsid or tmux has started is no child of sshd.
+    first=$leader
+    read_stat "$first" && { read -r name <"/proc/$parent/comm"; } 2>/dev/null || return 0
+    case $name in
+        sshd*) login=$first daemon=$parent ;;
+    esac
+}
+
+watch_login() { # without a terminal, no signal says that the connection is lost: sshd ends, and leaves its child to another parent
+    exec 9>&-
+    while [ -d "/proc/$$" ] && [ ! -e "$folder/stop" ]; do
+        # A login whose program has ended has left `everywhere` in the background.
+        read_stat "$login" && [ "$state" != Z ] || return 0
+        if [ "$parent" != "$daemon" ]; then
+            kill -TERM "$$"
+            return
+        fi
+        # shellcheck disable=SC3045 # the runtime's shell knows -t. Nothing is written there
+        read -r -t 2 _ <&8
+    done
+}
+
 run_all() {
     folder=$("$box" mktemp -d) || fail "cannot create a temporary folder"
     trap 'rm -rf "$folder"' EXIT
@@ -128,6 +166,10 @@ run_all() {
         member "$host" &
         members="$members $!"
     done
+    if [ -n "$login" ]; then
+        watch_login >/dev/null 2>&1 &
+        watcher=$!
+    fi
     exec 8<&-
     trap 'stop 130' INT
     trap 'stop 143' TERM HUP
@@ -137,6 +179,7 @@ run_all() {
             wait "$pid"
         done
     done
+    [ -z "$login" ] || kill "$watcher" 2>/dev/null
 }
 
 report() { # exits with the highest exit code; a lost container counts only if all are lost
@@ -183,5 +226,6 @@ remote="$runtime/bin/everywhere --here $(quoted "$PWD") $(quoted "$script")"
 # The image's own settings for the loader and OpenSSL are not for these programs.
 unset LD_LIBRARY_PATH LD_PRELOAD
 stopped=
+find_login
 run_all
 report

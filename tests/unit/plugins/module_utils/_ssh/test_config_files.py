@@ -148,3 +148,8 @@ def test_a_session_without_a_published_port_is_refused() -> None:
 def test_connections_without_a_login_are_bounded_by_size_and_memory(size: int, memory: int, most: int) -> None:
     text = config_files.sshd_config({}, "work", config_files.startups(size, memory << 20))
     assert f"\nMaxStartups {most}\nPerSourceMaxStartups {most // 2}\nLoginGraceTime 60\n" in text
+
+
+def test_a_login_whose_client_is_lost_ends_within_three_minutes() -> None:
+    """sshd asks by itself: it would otherwise wait for hours, and what the login runs with it."""
+    assert "\nClientAliveInterval 30\nClientAliveCountMax 6\n" in config_files.sshd_config({}, "work", 1)
