@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_part
+from ansible_collections.cluster.compute.plugins.plugin_utils import _dead_module as dead_module
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
@@ -125,7 +126,8 @@ class ComputeAction(ActionBase):
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
-        return result
+        host = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
+        return dead_module.explained(result, name, host)
 
     def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
         """Like ``module``, but a lost connection is a failed result, for actions that continue without this host."""
@@ -190,7 +192,8 @@ def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[st
 
 def unreachable(where: str, reason: str) -> Json:
     """A lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
-    message = "%s cannot be reached: %s." % (where, visible(" ".join(reason.split())[:300].rstrip(".: ")))
+    shown = visible(" ".join(reason.split())[:300].rstrip(".: "))
+    message = "%s cannot be reached: %s; check its connection, and run the same command again." % (where, shown)
     return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
 

@@ -64,7 +64,9 @@ def test_each_host_has_its_own_options(hosts: other_hosts.OtherHosts) -> None:
 
 def test_a_lost_host_is_a_failure_that_names_it_and_the_others_do_their_work(hosts: other_hosts.OtherHosts) -> None:
     results = hosts.results(["lost", "a"], "containers", lambda _host: {})
-    assert results["lost"]["msg"] == "lost cannot be reached: no route to host."
+    assert results["lost"]["msg"] == (
+        "lost cannot be reached: no route to host; check its connection, and run the same command again."
+    )
     assert results["lost"]["failure"]["code"] == "unreachable"
     assert results["a"]["changed"] is False
 

@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A module that ended without a result: it was killed on its host, or its connection was."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+
+_LONGEST = 300
+# A shell reports a program that signal N has ended as exit code 128 + N.
+_SIGNALED = 128
+_AGAIN = "run the same command again"
+
+
+def explained(result: Json, module: str, host: str) -> Json:
+    """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
+    if result.get("_ansible_parsed") is not False or not result.get("failed"):
+        return result
+    message = "%s: %s." % (host, _cause(module, result.get("rc"), _last_line(result)))
+    # Ansible shows the text of an exception instead of the message.
+    kept = {name: value for name, value in result.items() if name != "exception"}
+    return {**kept, "msg": message, "failure": {"code": "unreachable", "message": message, "where": host}}
+
+
+def _cause(module: str, code: Any, line: str) -> str:
+    if not isinstance(code, int):
+        return "module %s ended without a result (%s); %s" % (module, line, _AGAIN)
+    if code < 0:
+        return "the connection of module %s was ended by %s on the controller; %s" % (module, _name(-code), _AGAIN)
+    if _SIGNALED < code <= _SIGNALED + signal.NSIG:
+        text = "module %s was ended by %s; if memory ran out there, free some, and %s"
+        return text % (module, _name(code - _SIGNALED), _AGAIN)
+    text = "module %s ended with exit code %d and without a result (%s); correct that, and %s"
+    return text % (module, code, line, _AGAIN)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal %d" % number
+
+
+def _last_line(result: Json) -> str:
+    """What the host wrote instead of the result."""
+    for stream in ("module_stderr", "module_stdout"):
+        lines = [line.strip() for line in str(result.get(stream) or "").splitlines() if line.strip()]
+        if lines:
+            return visible(lines[-1][:_LONGEST].rstrip(". "))
+    return "it wrote nothing"

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module that dies on its host: the message names the host, the cause and the remedy, and never the JSON that is missing."""
+
+from __future__ import annotations
+
+from inspect import signature
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import RemoteAction
+
+AGAIN = "run the same command again."
+DEATHS: list[tuple[dict[str, Any], str]] = [
+    ({"rc": 137}, f"module swarm_node was ended by SIGKILL; if memory ran out there, free some, and {AGAIN}"),
+    ({"rc": -9}, f"the connection of module swarm_node was ended by SIGKILL on the controller; {AGAIN}"),
+    (
+        {"rc": 127, "stderr": "\nsh: 1: /usr/bin/python9: not found\n"},
+        f"module swarm_node ended with exit code 127 and without a result (sh: 1: /usr/bin/python9: not found); correct that, and {AGAIN}",
+    ),
+    (
+        {"rc": 0, "stdout": "Killed"},
+        f"module swarm_node ended with exit code 0 and without a result (Killed); correct that, and {AGAIN}",
+    ),
+    ({}, f"module swarm_node ended without a result (it wrote nothing); {AGAIN}"),
+]
+
+
+def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
+    """What an action returns for what a connection has returned."""
+    task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=delegate)
+    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    action._used_interpreter = None
+    parse = action._parse_returned_data
+    profile = ["legacy"] * (len(signature(parse).parameters) - 1)
+    action._execute_module = lambda _name, **_options: parse({"stdout": "", **answer}, *profile)
+    return action.module("swarm_node", {}, {"inventory_hostname": "node1"})
+
+
+@pytest.mark.parametrize(("answer", "said"), DEATHS)
+def test_a_module_without_a_result_is_a_failure_of_its_host(answer: dict[str, Any], said: str) -> None:
+    result = result_of(answer)
+    assert result["msg"] == f"node1: {said}"
+    assert (result["failed"], result["failure"]["code"], result["failure"]["where"]) == (True, "unreachable", "node1")
+    assert "deserialization" not in str(result)
+
+
+def test_the_host_is_the_one_that_ran_the_module() -> None:
+    assert result_of({"rc": 137}, delegate="head1")["failure"]["where"] == "head1"
+
+
+def test_a_failure_that_a_module_reports_is_its_own() -> None:
+    assert result_of({"rc": 1, "stdout": '{"failed": true, "msg": "no room."}'})["msg"] == "no room."
