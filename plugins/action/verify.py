@@ -7,16 +7,23 @@
 from __future__ import annotations
 
 import time
+from typing import List
+
+from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import LAST_LINES, joined_lines
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import default_address, ssh_port
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof, seconds_for
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
+
+_MOST_OF_LOGS = 1 << 16
 
 SPEC = {
     "plan": {"type": "dict", "required": True},
@@ -61,6 +68,27 @@ class ActionModule(ComputeAction):
             proxy=route.proxy,
         )
         timeout = seconds_for(checked["timeout"], len(plan.containers))
-        answered = set(reach(endpoint, Proof.of(plan), timeout))
+        hosts = OtherHosts(self, task_vars)
+        try:
+            answered = set(reach(endpoint, Proof.of(plan), timeout, lambda: _refuse_ended(plan, hosts)))
+        finally:
+            hosts.close()
         reached = [container.hostname for container in plan.containers if container.hostname in answered]
         return {"changed": False, "reached": reached, "duration": round(time.monotonic() - begun, 3)}
+
+
+def _refuse_ended(plan: Plan, hosts: OtherHosts) -> None:
+    """Raise an error for a container of the plan that has ended: it will not answer."""
+    options = {"session": plan.session.id, "ended": True, "tail": LAST_LINES, "total": _MOST_OF_LOGS, "deadline": 10}
+
+    def logs(agent: str) -> List[Json]:
+        try:
+            return list(hosts.module(agent, "logs_info", options).get("logs") or ())
+        except AnsibleError:
+            return []  # The verification itself reports what does not answer.
+
+    for agent, found in zip(plan.agents, hosts.each(plan.agents, logs)):
+        for log in found:
+            values = (log["hostname"], agent, joined_lines(log["text"]).rstrip("."))
+            message = "%s: on %s the container ended right after its start; its last lines: %s."
+            raise ComputeError(message % values, str(log["hostname"]))

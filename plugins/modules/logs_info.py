@@ -26,6 +26,11 @@ options:
     type: list
     elements: str
     default: []
+  ended:
+    description:
+      - Whether only the logs of containers that have ended are returned.
+    type: bool
+    default: false
   tail:
     description:
       - The number of lines to return from the end of each log. If not set, all lines are returned.
@@ -122,6 +127,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._module import at_
 ARGUMENT_SPEC = {
     "session": {"type": "str", "required": True},
     "containers": {"type": "list", "elements": "str", "default": []},
+    "ended": {"type": "bool", "default": False},
     "tail": {"type": "int"},
     "since": {"type": "int", "default": 0},
     "timestamps": {"type": "bool", "default": False},

@@ -14,7 +14,7 @@ import time
 import traceback
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import MOST_OF_SHELL, SCRIPT, Proof
@@ -23,6 +23,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_gateway impor
 CHUNK = 1 << 14
 # Not a hostname.
 BEGUN = "(begun)"
+# Seconds between two looks at the containers, and before the first: most sessions answer earlier.
+GLANCE = 3.0
 # Seconds of the deadline that remain for the last answer to arrive.
 RESERVE = 2
 # No more is read from main1, whatever its shell or its sshd sends: 1,000 answers of 300 bytes take a tenth of it.
@@ -69,16 +71,33 @@ class BoundedSocket(socket.socket):
         return super().send(data, flags)
 
 
-def reach(endpoint: SshEndpoint, proof: Proof, timeout: int) -> List[str]:
-    """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason."""
+class Glance:
+    """Looks every few seconds whether an attempt can still succeed: ``look`` raises the error of one that cannot."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+        self._next = time.monotonic() + GLANCE
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            self._look()
+            self._next = time.monotonic() + GLANCE
+
+
+def reach(endpoint: SshEndpoint, proof: Proof, timeout: int, look: Callable[[], None] = lambda: None) -> List[str]:
+    """The hostnames, all of which answered; ComputeError names the first pair that does not connect, and the reason.
+
+    ``look`` is called while a container does not answer, and raises an error if that is known to be in vain.
+    """
+    glance = Glance(look)
     paramiko = load_paramiko()
     deadline = time.monotonic() + timeout
     with Gateway(endpoint.host, endpoint.port, endpoint.proxy) as gateway:
-        connection = BoundedSocket(_connected(gateway, endpoint, deadline), deadline)
+        connection = BoundedSocket(_connected(gateway, endpoint, deadline, glance), deadline)
         # The socket ends first: otherwise the transport waits for its thread, which reads as long as the server sends.
         with closing(paramiko.Transport(connection)) as transport, closing(connection):
             _enter(paramiko, transport, endpoint, deadline)
-            answers = _ask(paramiko, transport, proof, deadline) if proof.groups else {}
+            answers = _ask(paramiko, transport, proof, deadline, glance) if proof.groups else {}
     pairs = list(proof.pairs(endpoint.name))
     if pairs and BEGUN not in answers:
         message = (
@@ -107,7 +126,7 @@ def load_paramiko() -> Any:
     return paramiko
 
 
-def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float) -> socket.socket:
+def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float, glance: Glance) -> socket.socket:
     """A connection to a server that answers. The engine's proxy accepts before a container listens, and closes it then."""
     reason = ""
     while True:
@@ -122,6 +141,7 @@ def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float) -> sock
             reason = gateway.complaint or reason or "timed out"
         except OSError as error:
             reason = gateway.complaint or error.strerror or str(error)
+        glance()
         if time.monotonic() + gateway.pause >= deadline:
             raise ComputeError(
                 "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),
@@ -148,7 +168,7 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         ) from error
 
 
-def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float) -> Dict[str, str]:
+def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: Glance) -> Dict[str, str]:
     """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does.
 
     It also contains BEGUN if the command has begun.
@@ -163,7 +183,7 @@ def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float) -> Dict[s
         channel.settimeout(_left(deadline))
         channel.sendall(SCRIPT.encode())
         channel.shutdown_write()
-        for line in _lines(channel, deadline):
+        for line in _lines(channel, deadline, glance):
             word, name, reason = _answer(line, mark)
             if name in wanted:
                 answers[name] = (
@@ -187,12 +207,16 @@ def _answer(line: str, mark: str) -> Tuple[str, str, str]:
     return word, name, reason.strip()
 
 
-def _lines(channel: Any, deadline: float) -> Iterator[str]:
+def _lines(channel: Any, deadline: float, glance: Glance) -> Iterator[str]:
     """Complete lines until the end or the deadline. A line longer than MOST_OF_SHELL is not kept."""
     rest = b""
     while time.monotonic() < deadline:
-        channel.settimeout(_left(deadline))
-        piece = channel.recv(CHUNK)
+        glance()
+        channel.settimeout(min(GLANCE, _left(deadline)))
+        try:
+            piece = channel.recv(CHUNK)
+        except socket.timeout:
+            continue
         if not piece:
             return
         *complete, rest = (rest + piece).split(b"\n")

@@ -31,10 +31,15 @@ def death(engine: Engine, container: Container, identity: str, agent: str) -> En
     return EngineError(message % (container.hostname, agent, why, lines), agent)
 
 
+def joined_lines(text: str) -> str:
+    """The last lines of a log as one line."""
+    lines = [line.strip()[:LONGEST_LINE] for line in text.split("\n") if line.strip()]
+    return " | ".join(lines[-LAST_LINES:]) or "it wrote nothing"
+
+
 def _last_lines(engine: Engine, identity: str) -> str:
     """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
     try:
-        lines = engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)).split("\n")
+        return joined_lines(engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)))
     except EngineError as error:
         return "they cannot be read (%s)" % error.message.rstrip(".")
-    return " | ".join(line.strip()[:LONGEST_LINE] for line in lines if line.strip()) or "it wrote nothing"

@@ -21,13 +21,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 
 # Bytes of each log that remain, however many containers the session has: enough for a traceback.
 LEAST_LOG = 4096
+ENDED = frozenset({"exited", "dead"})
 
 
 @dataclass(frozen=True)
 class LogRequest:
     """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``seconds``.
 
-    Without ``containers``, the logs of all containers of the session. ``since`` is in seconds since the epoch.
+    Without ``containers``, the logs of all containers of the session; with ``ended``, of those that have ended. ``since`` is in
+    seconds since the epoch.
     """
 
     session: str
@@ -37,6 +39,7 @@ class LogRequest:
     timestamps: bool = False
     total: int = 64 << 20
     seconds: int = 60
+    ended: bool = False
 
     @classmethod
     def from_options(cls, options: Dict[str, Any]) -> LogRequest:
@@ -48,7 +51,7 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
     """The log of each container in rank order. The text of a log that cannot be read says why."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
-    chosen = [entry for entry in entries if not request.containers or entry["hostname"] in request.containers]
+    chosen = [entry for entry in entries if _is_asked(entry, request)]
     ranked = sorted(chosen, key=lambda entry: entry["rank"])
 
     share = min(LONGEST_LOG, max(LEAST_LOG, request.total // max(1, len(ranked))))
@@ -65,6 +68,11 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
 
     texts = run_all(read, ranked, default_parallelism())
     return [_shown(entry, text) for entry, text in zip(ranked, texts)]
+
+
+def _is_asked(entry: Json, request: LogRequest) -> bool:
+    is_named = not request.containers or entry["hostname"] in request.containers
+    return is_named and (entry["state"] in ENDED or not request.ended)
 
 
 def _shown(entry: Json, text: str) -> Json:

@@ -50,11 +50,14 @@ receive_files() { # the ID in the path is the container's: an image committed fr
         size=
         # shellcheck disable=SC3045 # the runtime's shell knows -t
         read -r -t 60 size
-        "$box" timeout 60 "$box" head -c "${size:-0}" | "$box" tar -x -f - -C / 2>/dev/null
+        complaint=$("$box" timeout 60 "$box" head -c "${size:-0}" | "$box" tar -x -f - -C / 2>&1 | "$box" tail -n 1)
     fi
     exec </dev/null
     if [ ! -f "$installed" ]; then
-        say "the files of the session did not arrive; run cluster_session.yml again to repair the session"
+        case $complaint in
+            '' | *'short read'*) say "the files of the session did not arrive; run cluster_session.yml again to repair the session" ;;
+            *) say "the files of the session could not be unpacked: ${complaint#tar: }" ;;
+        esac
         exit 1
     fi
 }

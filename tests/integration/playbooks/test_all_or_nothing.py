@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from controller import ROOT, SMALL, Controller, Session, run
+from ssh_lab import archive
 
 REFERENCE = "cluster-compute/reference:1"
+ODD = "cluster-compute-test-odd:1"
 # The history of a session whose launch finds a port or a name taken.
 AGAIN = ["PENDING", "SCHEDULED", "PREPARING", "PENDING", "SCHEDULED", "PREPARING", "RUNNING"]
 # A callback of Ansible that creates a container just before the launch creates its own.
@@ -42,6 +44,12 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
         {"session_bootstrap": "[ $BACKENDAI_CLUSTER_HOST != sub2 ] || { echo no luck; exit 3; }"},
         r"not launched: sub2: .*ended with exit code 1 (?=.*no luck)(?=.*exit code 3)",
     ),
+    # Long before the time for the verification is over.
+    "image with a file in the place of a folder": (
+        {"session_image": ODD, "session_cpus": 0.01, "session_verify_timeout": 170},
+        r"not launched: (main1|sub[12]): on localhost the container ended .*; its last lines: cluster-compute: the files of the "
+        r"session could not be unpacked: .*job",
+    ),
     "image": (
         {"session_image": "nowhere/none:1"},
         r"not launched: session_image: 'nowhere/none:1': no agent has it, and the pull failed \(.*\); build it .*\.$",
@@ -68,7 +76,14 @@ def neighbour(controller: Controller) -> Session:
     return controller.launched("neighbour")
 
 
-@pytest.mark.usefixtures("neighbour")
+@pytest.fixture(scope="module")
+def odd(controller: Controller) -> None:
+    """An image with a file in the place of a folder of the session."""
+    repository, _colon, tag = ODD.rpartition(":")
+    controller.client.import_image_from_data(archive([("job", b"mine", 0o644)]), repository=repository, tag=tag)
+
+
+@pytest.mark.usefixtures("neighbour", "odd")
 @pytest.mark.parametrize("case", FAILURES)
 def test_a_failed_launch_leaves_nothing(controller: Controller, case: str) -> None:
     asked, sentence = FAILURES[case]

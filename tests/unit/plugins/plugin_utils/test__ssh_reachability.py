@@ -83,14 +83,24 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
-def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: str = "") -> str:
+def nothing() -> None:
+    """No container has ended."""
+
+
+def ended() -> None:
+    raise ComputeError("sub1: the container ended.")
+
+
+def answer_of(
+    port: int, folder: Path, host_key: str, timeout: int = 3, proxy: str = "", look: Callable[[], None] = nothing
+) -> str:
     """What the verification of sub1 and sub2 says, in a thread that must end."""
     endpoint = SshEndpoint("127.0.0.1", port, "work", key_file(folder, "id"), host_key, proxy=proxy)
     said: list[str] = []
 
     def verify() -> None:
         try:
-            said.append(" ".join(reach(endpoint, Proof.direct(["sub1", "sub2"]), timeout)))
+            said.append(" ".join(reach(endpoint, Proof.direct(["sub1", "sub2"]), timeout, look)))
         except ComputeError as error:
             said.append(error.message)
 
@@ -101,7 +111,7 @@ def answer_of(port: int, folder: Path, host_key: str, timeout: int = 3, proxy: s
     return said[0]
 
 
-def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "") -> str:
+def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "", look: Callable[[], None] = nothing) -> str:
     own = paramiko.Ed25519Key.from_private_key_file(key_file(folder, "host"))
 
     def serve(connection: socket.socket) -> None:
@@ -110,7 +120,7 @@ def verified(folder: Path, shell: Shell, timeout: int = 3, proxy: str = "") -> s
         transport.start_server(server=Server(shell))
 
     with listening(serve) as port:
-        return answer_of(port, folder, "ssh-ed25519 " + own.get_base64(), timeout, proxy)
+        return answer_of(port, folder, "ssh-ed25519 " + own.get_base64(), timeout, proxy, look)
 
 
 def well_behaved(channel: Any, mark: str, hosts: list[str]) -> None:
@@ -206,6 +216,13 @@ def test_a_container_that_does_not_answer_is_named_with_its_reason(tmp_path: Pat
         channel.sendall(f"\n{mark} begun\n\n{mark} yes sub1\n\n{mark} no sub2 Permission denied.\n".encode())
 
     assert verified(tmp_path, partly, 30) == "sub2 does not accept ssh connections from main1: Permission denied."
+
+
+def test_a_container_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    assert verified(tmp_path, silent, 50, look=ended) == "sub1: the container ended."
+    assert answer_of(9, tmp_path, "ssh-ed25519 AAAA", 50, look=ended) == "sub1: the container ended."
+    assert time.monotonic() - begun < 30
 
 
 def test_a_server_whose_banner_never_ends_is_given_up(tmp_path: Path) -> None:
