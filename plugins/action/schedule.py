@@ -36,6 +36,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text 
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
 from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
 from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets
@@ -65,6 +66,8 @@ class ActionModule(ComputeAction):
         folder = str(args.pop("artifacts", None) or "")
         artifacts = Artifacts(folder, request.name)
         args["kept"] = artifacts.session
+        folders = EndedFolders.of(folder, check=self._task.check_mode)
+        args.update(folders.option())
         avoided = reports.avoided(task_vars, args.pop("avoid", None))
         fresh = FreshReports(self, known, task_vars, avoided)
         args["agents"] = [avoided.added_to(report) for report in args["agents"]]
@@ -72,6 +75,7 @@ class ActionModule(ComputeAction):
             result = self._until_placed(args, 0.0 if self._task.check_mode else wait, fresh, task_vars)
         finally:
             fresh.close()
+        folders.remove(result)
         statuses = _statuses(args)
         result["avoided"] = avoided.to_json()
         self._notify(result, task_vars)

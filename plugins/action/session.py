@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_con
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
 
 # The head keeps the logs of a session that ends. The last lines show how it ended; whole logs could fill the disk of the head.
 _KEPT_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
@@ -40,9 +41,9 @@ class ActionModule(ComputeAction):
             args["reached"] = _reached(args["agents"], task_vars)
         if own["plan"] and own["timings"] is None:
             own["timings"] = reports.timings_of_phases(task_vars).to_json()
-        if state == "terminating" and own["artifacts"] and args.get("name"):
-            args["kept"] = _kept(Artifacts(own["artifacts"], str(args["name"])))
-        result = self.module("session", dict(args, holder=holder()), task_vars)
+        is_end = state in ("terminating", "terminated")
+        folders = EndedFolders.of(own["artifacts"] if is_end else None, check=self._task.check_mode)
+        result = self.module("session", {**args, **folders.option(), "holder": holder()}, task_vars)
         if result.get("failed"):
             return result
         self._notify(result, args, task_vars)
@@ -56,17 +57,9 @@ class ActionModule(ComputeAction):
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
         if state == "terminating":
             result.update(_termination(result, args["agents"]))
-            result.update(self._remove_kept(own["artifacts"], args, str(result.get("kept_state") or "")))
+        folders.remove(result)
         result.update(self._keep(own, result["session"], str(args.get("result") or "")))
         return result
-
-    def _remove_kept(self, base: str, args: Json, state: str) -> Json:
-        """Remove the folder of a session that has ended: the controller of its end was killed before it did."""
-        if state not in states.ENDED or self._task.check_mode:
-            return {}
-        artifacts = Artifacts(base, str(args["name"]))
-        artifacts.remove(args["kept"])
-        return _noted(artifacts, {})
 
     def _notify(self, result: Json, args: Json, task_vars: Json) -> None:
         own = notification.event_of(bool(result.get("changed")), result["session"], str(args.get("result") or ""))
@@ -109,14 +102,6 @@ def _checked_plan(stored: Json | None, head: str) -> Json:
         return {"plan": arrival.plan(stored, head).to_json() if stored else None}
     except ComputeError as error:
         return {"plan": None, "warnings": [error.message]}
-
-
-def _kept(artifacts: Artifacts) -> str:
-    """The session that the folder belongs to; empty if it is the user's own, or damaged."""
-    try:
-        return artifacts.session
-    except ComputeError:
-        return ""
 
 
 def _noted(artifacts: Artifacts, result: Json) -> Json:

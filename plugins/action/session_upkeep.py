@@ -10,6 +10,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
 
 
 class ActionModule(ComputeAction):
@@ -18,7 +19,9 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
         args["owner"] = args.get("owner") or login()
-        result = self.module("session_upkeep", args, task_vars)
+        folders = EndedFolders.of(args.pop("artifacts", None), check=self._task.check_mode)
+        result = self.module("session_upkeep", {**args, **folders.option()}, task_vars)
+        folders.remove(result)
         degraded = [(notification.DEGRADED, session) for session in result.get("degraded") or ()]
         notification.notify(self, degraded, task_vars)
         return result

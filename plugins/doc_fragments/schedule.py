@@ -82,6 +82,13 @@ options:
     type: str
     choices: [dict, text]
     default: dict
+  folders:
+    description:
+      - The sessions to which folders in O(artifacts) belong.
+      - If not set, they are read from these folders. The folder of a session that has ended is removed.
+    type: list
+    elements: str
+    default: []
   kept:
     description:
       - The ID of the session that the folder of this name belongs to; set by the action plugin.

@@ -188,6 +188,11 @@ missing:
   type: list
   elements: str
   returned: success
+ended_folders:
+  description: Those of O(folders) that have ended.
+  type: list
+  elements: str
+  returned: success
 remove:
   description: Ended sessions of which an engine still has containers, networks or volumes.
   type: list
@@ -232,6 +237,7 @@ ARGUMENT_SPEC = {
     "artifacts": {"type": "path"},
     "plan_format": {"type": "str", "choices": ["dict", "text"], "default": "dict"},
     "kept": {"type": "str", "default": ""},
+    "folders": {"type": "list", "elements": "str", "default": []},
     **store_options(),
     "holder": {"type": "dict", "default": {}},
     "takeover": {"type": "str", "default": ""},
@@ -262,12 +268,14 @@ def work(params: Json, check_mode: bool) -> Json:
             queue_pass.keep(store, request.owner, params["holder"], context.now + context.lease)
             decision = launch(store, request, context)
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
+            ended_folders = store.ended(params["folders"])
     finally:
         store.close()
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
         **_shown(decision),
         "ended": [other.to_json() for other in ended if other],
+        "ended_folders": ended_folders,
     }
 
 

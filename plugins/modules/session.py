@@ -91,13 +91,13 @@ options:
     description:
       - The folder on the controller that holds a folder for each session.
     type: path
-  kept:
+  folders:
     description:
-      - The session to which the folder of that name in O(artifacts) belongs.
-      - If not set, it is read from the folder, with O(state=terminating) and O(name).
-      - The folder of a session that has ended is removed.
-    type: str
-    default: ''
+      - The sessions to which folders in O(artifacts) belong.
+      - If not set, they are read from these folders. The folder of a session that has ended is removed.
+    type: list
+    elements: str
+    default: []
   plan:
     description:
       - The plan of the launch, with O(state=running). C(session.json) is made from it.
@@ -197,10 +197,11 @@ network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int
   returned: with O(state=terminating)
-kept_state:
-  description: The state of the session O(kept); empty if the store does not know it.
-  type: str
-  returned: always
+ended_folders:
+  description: Those of O(folders) that have ended.
+  type: list
+  elements: str
+  returned: success
 remove:
   description: Sessions of which an engine may still have containers or networks; with O(state=terminating), this session, too.
   type: list
@@ -251,7 +252,7 @@ ARGUMENT_SPEC = {
     "reached": {"type": "list", "elements": "str", "default": []},
     "logs": {"type": "list", "elements": "dict", "default": []},
     "artifacts": {"type": "path"},
-    "kept": {"type": "str", "default": ""},
+    "folders": {"type": "list", "elements": "str", "default": []},
     "plan": {"type": "dict"},
     "address": {"type": "str"},
     "timings": {"type": "dict"},
@@ -286,7 +287,7 @@ def work(params: Json, check_mode: bool) -> Json:
         launch=params["launch"],
         retry=bool(params.get("retry")),
     )
-    recording = Recording(params["state"], change, params.get("kept") or "", params["logs"])
+    recording = Recording(params["state"], change, params["folders"], params["logs"])
     return recording.carry_out(state_dir(params["state_dir"]), check_mode)
 
 

@@ -29,6 +29,17 @@ options:
       - If not set, the controller's user.
     type: str
     default: ''
+  artifacts:
+    description:
+      - The folder on the controller that holds a folder for each session.
+    type: path
+  folders:
+    description:
+      - The sessions to which folders in O(artifacts) belong.
+      - If not set, they are read from these folders. The folder of a session that has ended is removed.
+    type: list
+    elements: str
+    default: []
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents, with O(ignore:measure=true).
@@ -72,6 +83,11 @@ degraded:
   type: list
   elements: dict
   returned: success
+ended_folders:
+  description: Those of O(folders) that have ended.
+  type: list
+  elements: str
+  returned: success
 retired:
   description: The sessions that were removed from the store.
   type: list
@@ -109,6 +125,8 @@ ARGUMENT_SPEC = {
     "keep_days": {"type": "int", "default": 90},
     "keep_logs": {"type": "str", "default": "4g"},
     "owner": {"type": "str", "default": ""},
+    "artifacts": {"type": "path"},
+    "folders": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),
 }
@@ -131,6 +149,7 @@ def work(params: Json, check_mode: bool) -> Json:
             degraded = note_degraded(store, agents, params["owner"], now)
             retired = expired(store, agents, now, params["keep_days"])
             retire(store, retired, now)
+            ended_folders = store.ended(params["folders"])
     finally:
         store.close()
     # After the transaction: a launch does not wait for the removal of files.
@@ -140,6 +159,7 @@ def work(params: Json, check_mode: bool) -> Json:
         "changed": bool(retired or removed),
         "sample": taken,
         "degraded": [row.to_json() for row in degraded],
+        "ended_folders": ended_folders,
         "retired": retired,
         "logs_removed": removed,
     }

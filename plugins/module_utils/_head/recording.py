@@ -29,11 +29,11 @@ _FROM_LABELS = ". The session ends by its labels; its end is not recorded."
 
 @dataclass(frozen=True)
 class Recording:
-    """A change to ``state``; ``kept`` is the session of the controller's folder, ``logs`` are results of ``logs_info``."""
+    """A change to ``state``; ``folders`` are sessions with a folder on the controller, ``logs`` results of ``logs_info``."""
 
     state: str
     change: Change
-    kept: str = ""
+    folders: Sequence[str] = ()
     logs: Sequence[Json] = ()
 
     def carry_out(self, folder: str, check_mode: bool) -> Json:
@@ -67,7 +67,7 @@ class Recording:
                 before, row = CHANGES[self.state](store, self.change)
                 ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
                 remove = removable(store, self.change.agents)
-                kept = store.get(self.kept)
+                ended_folders = store.ended(self.folders)
                 waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
         finally:
             store.close()
@@ -75,7 +75,7 @@ class Recording:
         return row, {
             "changed": before != after,
             "session": row.to_json() if row else {},
-            "kept_state": kept.state if kept else "",
+            "ended_folders": ended_folders,
             "plan": row.plan.to_short_json() if row and row.plan else None,
             "remove": [session for session in remove if not row or session != row.id],
             "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],

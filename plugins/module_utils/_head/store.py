@@ -244,6 +244,11 @@ class Store:
                 found[session_id] = End(time, frozenset(launch for (launch,) in launches))
         return found
 
+    def ended(self, session_ids: Iterable[str]) -> List[str]:
+        """Those of these sessions that have ended."""
+        known = self.states() if session_ids else {}
+        return [session_id for session_id in session_ids if known.get(session_id) in ENDED]
+
     def ids(self, states: Collection[str]) -> Set[str]:
         """The IDs of the sessions in these states."""
         query = "SELECT id FROM session WHERE state IN (%s)" % ", ".join("?" * len(states))

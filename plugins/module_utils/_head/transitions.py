@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LIMITS, limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
@@ -119,20 +119,25 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
     if before == states.TERMINATING:
         store.save(row)
     else:
-        _note_ends(store, row, change)
-        store.change(row, states.TERMINATING, change.now, change.reason or "ended by %s" % change.holder.get("user"))
+        over = _note_ends(store, row, change)
+        reason = change.reason or over or "ended by %s" % change.holder.get("user")
+        store.change(row, states.TERMINATING, change.now, reason)
     return before, row
 
 
-def _note_ends(store: Store, row: Row, change: Change) -> None:
-    """Record how the command of a running session ended, and which of its containers did, before all are removed."""
+def _note_ends(store: Store, row: Row, change: Change) -> str:
+    """Record how the command of a running session ended, and which of its containers did, before all are removed.
+
+    Returns why the session has ended by itself, or an empty text.
+    """
     if row.state != states.RUNNING:
-        return
+        return ""
     [session] = list_sessions([row], change.agents)
     reason = what_happened(session)
     if reason != row.reason:
         row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
         store.note(row, change.now, reason)
+    return limit_reached(session["containers"])
 
 
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
@@ -170,7 +175,8 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
             # The begin of the termination could not be recorded: the disk of the store was full.
             store.change(row, states.TERMINATING, change.now, "ended by %s" % change.holder.get("user"))
         note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
-        found = "; ".join(filter(None, (_noted_end(store, row), note)))
+        own = row.reason if row.reason in LIMITS.values() else ""
+        found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
         store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
     return before, row
 

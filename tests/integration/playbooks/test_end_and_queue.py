@@ -91,8 +91,9 @@ def test_pending_then_launched_when_there_is_room(controller: Controller) -> Non
     assert controller.play("schedule", **room).check().changed == 0
     # The end of a session makes a pass over the queue of its owner.
     ended = controller.play("terminate", session_name="large", **room).check()
-    assert "Session large: TERMINATED" in ended.text
-    assert "Session waits: RUNNING" in ended.text
+    said = ["Session large: TERMINATED", "The end is complete. Sessions that wait: 1.", "Session waits: RUNNING"]
+    assert [line for line in said if line not in ended.text] == []
+    assert sorted(said, key=ended.text.index) == said
     assert [row[1:3] for row in controller.rows() if row[0] == "waits"] == [("RUNNING", 0)]
 
 

@@ -70,6 +70,9 @@ def test_a_lifetime_is_raised_ends_the_session_and_the_next_run_removes_it(contr
     [ended] = [row for row in controller.sessions(session_name="brief") if row["state"] == "TERMINATED"]
     assert ended["reason"] == "the lifetime of the session is over"
     assert controller.engine("brief") == {}
+    # The controller has neither its secret nor its names for ssh any more.
+    assert not (controller.artifacts / "brief").exists()
+    assert "brief.main1" not in (controller.artifacts / "ssh_config").read_text()
     controller.terminate("next").check()
 
 
@@ -138,3 +141,18 @@ def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Contro
         assert "TERMINATED" in again.text
         [listed] = controller.sessions(session_name="squeezed", **store)
         assert listed["state"] == "TERMINATED"
+
+
+def test_a_session_ends_by_its_labels_although_the_store_is_damaged(controller: Controller, tmp_path: Path) -> None:
+    store = {"session_state_dir": str(tmp_path / "state"), "agent_state_dir": str(tmp_path / "state")}
+    controller.launch("survives", session_cluster_size=2, **store).check()
+    path = tmp_path / "state" / "sessions.db"
+    path.write_bytes(b"x" * path.stat().st_size)
+    advice = f"file is not a database; the file is damaged: move {path} and"
+    assert advice in controller.play("sessions", **store).message
+    ended = controller.play("terminate", session_name="survives", **store).check()
+    assert "Session survives: TERMINATED" in ended.text
+    assert "The session ends by its labels; its end is not recorded." in " ".join(ended.text.split())
+    assert controller.engine("survives") == {}
+    path.rename(tmp_path / "damaged.db")
+    assert controller.sessions(**store) == []

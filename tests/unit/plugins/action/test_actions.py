@@ -160,7 +160,7 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
     """From a checked request to the end, through the modules' own functions and a store in a folder."""
     folder = tmp_path / "state"
     holder = dict(context(agent("a")).holder)
-    common = {"agents": [REPORT], "holder": holder, "lease": 600, "state_dir": str(folder)}
+    common = {"agents": [REPORT], "holder": holder, "lease": 600, "folders": [], "state_dir": str(folder)}
     queue = {"queue_policy": "backfill", "queue_age_bound": 3600, "takeover": "", "kept": ""}
     asked = {**common, **queue, "request": request(cluster_size=2).to_json()}
 

@@ -11,54 +11,69 @@ import pytest
 from played import played
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.action import containers, session
+from ansible_collections.cluster.compute.plugins.action import containers, schedule, session, session_upkeep
+from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.modules import session as session_module
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
+COMMANDS = {
+    "an end": (session.ActionModule, {"state": "terminating", "name": "other"}, {"session": {}, "remove": []}),
+    "a pass": (session_upkeep.ActionModule, {"owner": "alice"}, {}),
+    "a launch": (
+        schedule.ActionModule,
+        {"request": request(name="other").to_json(), "wait": 0},
+        {"outcome": "pending", "session": {"name": "other"}, "reason": "no room", "remove": []},
+    ),
+}
 
+
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("kept_state", "check", "is_left"),
-    [
-        ("TERMINATED", False, False),
-        ("ERROR", False, False),
-        ("TERMINATED", True, True),
-        ("RUNNING", False, True),
-        ("", False, True),
-    ],
+    ("ended", "check", "is_left"), [(["over"], False, False), (["over"], True, True), ([], False, True)]
 )
-def test_the_next_end_removes_the_folder_of_an_ended_session(
-    kept_state: str, check: bool, is_left: bool, tmp_path: Path
+def test_each_command_removes_the_folders_of_ended_sessions(
+    command: str, ended: list[str], check: bool, is_left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name has no live session: the store knows the session of the folder by its ID."""
-    Artifacts(str(tmp_path), "train").identity("ended", create=True)
-    args = {"state": "terminating", "name": "train", "artifacts": str(tmp_path)}
-    action = played(session.ActionModule, {"session": {}, "remove": [], "kept_state": kept_state}, check=check)
-    assert not action.act(args, {}).get("failed")
-    assert action.asked[0]["kept"] == "ended"
-    assert (tmp_path / "train").exists() == is_left
+    """They have ended by themselves, or the controller of their end was killed: the store knows them by their IDs."""
+    for name, identity in (("train", "over"), ("runs", "live")):
+        Artifacts(str(tmp_path), name).identity(identity, create=True)
+        Artifacts(str(tmp_path), name).write("ssh_config", b"Host main1\n")
+        Artifacts(str(tmp_path), name).write("session.json", b"{}")
+    shared_config.update(str(tmp_path))
+    kind, args, result = COMMANDS[command]
+    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
+    action = played(kind, {**result, "ended_folders": ended}, check=check)
+    done = action.act({**args, "agents": [], "artifacts": str(tmp_path)}, {})
+    assert not done.get("failed")
+    assert sorted(action.asked[0].get("folders", [])) == ([] if check else ["live", "over"])
+    names = (tmp_path / "ssh_config").read_text()
+    assert ((tmp_path / "train").exists(), "Host train.main1" in names) == (is_left, is_left)
+    assert ((tmp_path / "runs").exists(), "Host runs.main1" in names) == (True, True)
 
 
 def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train/data").touch()
     args = {"state": "terminating", "name": "train", "artifacts": str(tmp_path)}
-    action = played(session.ActionModule, {"session": {}, "remove": [], "kept_state": ""})
+    action = played(session.ActionModule, {"session": {}, "remove": [], "ended_folders": []})
     assert not action.act(args, {}).get("failed")
-    assert (action.asked[0]["kept"], (tmp_path / "train/data").exists()) == ("", True)
+    assert (action.asked[0].get("folders", []), (tmp_path / "train/data").exists()) == ([], True)
 
 
-@pytest.mark.parametrize(("kept", "state"), [("known", "CANCELLED"), ("unknown", ""), ("", "")])
-def test_the_store_knows_the_state_of_the_session_of_a_folder(kept: str, state: str, tmp_path: Path) -> None:
+def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     store = Store(str(folder))
     with store.transaction(keep=True):
-        row = Row("known", "train", "alice", "default", "PENDING", request=request())
-        store.add(row, 1.0, "")
-        store.change(row, "CANCELLED", 2.0, "")
+        for name in ("waits", "cancelled", "retired"):
+            store.add(Row(name, name, "alice", "default", "PENDING", request=request()), 1.0, "")
+        for name in ("cancelled", "retired"):
+            store.change(store.need(name), "CANCELLED", 2.0, "")
+        retire(store, ["retired"], 3.0)
     store.close()
     options = dict.fromkeys(("id", "reason", "result", "launch"), "")
     given = {
@@ -70,9 +85,10 @@ def test_the_store_knows_the_state_of_the_session_of_a_folder(kept: str, state: 
         "logs": [],
         "holder": {},
         "lease": 60,
+        "folders": ["unknown", "waits", "cancelled", "retired"],
     }
-    result = session_module.work({**given, "state": "terminating", "kept": kept, "state_dir": str(folder)}, False)
-    assert (result["session"], result["kept_state"]) == ({}, state)
+    result = session_module.work({**given, "state": "terminating", "state_dir": str(folder)}, False)
+    assert (result["session"], result["ended_folders"]) == ({}, ["cancelled", "retired"])
 
 
 @pytest.mark.parametrize("kept", [False, True])

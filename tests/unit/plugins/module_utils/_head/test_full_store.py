@@ -31,6 +31,7 @@ OPTIONS: Json = {
     "lease": 600,
     "reached": ["agent1"],
     "logs": [],
+    "folders": [],
     "holder": {"user": "alice"},
 }
 

@@ -110,3 +110,26 @@ def test_its_own_end_keeps_its_logs_first(store: Store) -> None:
     own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=(ended(plan, 80, 80),))
     CHANGES["terminating"](store, own)
     assert store.need(plan.session.id).state == states.TERMINATING
+
+
+@pytest.mark.parametrize(
+    ("reached", "note"), [(("a",), ""), ((), "; not reached: a; what it holds is removed when it is back")]
+)
+def test_its_own_end_keeps_the_reason_for_which_it_has_ended(store: Store, reached: tuple[str, ...], note: str) -> None:
+    plan = running(store)
+    for state in ("terminating", "terminated"):
+        own = Change(
+            plan.session.id,
+            "",
+            "",
+            "",
+            "",
+            9000.0,
+            60.0,
+            agents=(ended(plan, 80, 80),),
+            reached=reached,
+            holder={"user": "root"},
+        )
+        CHANGES[state](store, own)
+    assert store.need(plan.session.id).reason == "the lifetime of the session is over" + note
+    assert [entry["reason"] for entry in store.history(plan.session.id) if "ended by" in entry["reason"]] == []

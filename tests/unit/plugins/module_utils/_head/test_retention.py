@@ -112,7 +112,14 @@ def test_the_module_removes_sessions_and_logs_and_records_a_sample(tmp_path: Pat
     old = ended(store, "old-1", DAY)
     store.close()
     kept(folder, old, 10, 1.0)
-    asked: Json = {"keep_days": 90, "keep_logs": "4g", "owner": "alice", "agents": [], "state_dir": str(folder)}
+    asked: Json = {
+        "keep_days": 90,
+        "keep_logs": "4g",
+        "owner": "alice",
+        "agents": [],
+        "folders": [],
+        "state_dir": str(folder),
+    }
     result = session_upkeep.work(asked, check_mode)
     assert (result["changed"], result["retired"], result["logs_removed"]) == (True, [old], [] if check_mode else [old])
     assert (folder / old).exists() == check_mode

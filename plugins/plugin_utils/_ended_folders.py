@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The directories of sessions that have ended without this controller: by themselves, or by the command of another controller."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Dict
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
+
+
+@dataclass(frozen=True)
+class EndedFolders:
+    """The directories of the controller by the ID of their session. The store knows which of these have ended."""
+
+    base: str
+    names: Dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, base: object, *, check: bool) -> EndedFolders:
+        """The directories in ``base``; none without it, and none in check mode."""
+        path = os.path.abspath(os.path.expanduser(str(base or DEFAULT)))
+        found: Dict[str, str] = {}
+        if base is None or check or not os.path.isdir(path):
+            return cls(path)
+        for name in sorted(os.listdir(path)):
+            with suppress(ComputeError):  # another user's, none of a session, or damaged
+                session = Artifacts(path, name).session
+                found.update({session: name} if session else {})
+        return cls(path, found)
+
+    def option(self) -> Json:
+        """The option of the modules that read the store."""
+        return {"folders": list(self.names)} if self.names else {}
+
+    def remove(self, result: Json) -> None:
+        """Remove the directories that the result names, and their names for ssh; a problem becomes a warning of the result."""
+        ended = [session for session in result.pop("ended_folders", None) or () if session in self.names]
+        warnings = []
+        for session in ended:
+            try:
+                Artifacts(self.base, self.names[session]).remove(session)
+            except ComputeError as error:
+                warnings.append(error.message)
+        warnings += filter(None, [shared_config.update(self.base)] if ended else [])
+        if warnings:
+            result["warnings"] = [*(result.get("warnings") or ()), *warnings]
