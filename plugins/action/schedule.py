@@ -82,7 +82,9 @@ class ActionModule(ComputeAction):
         result["has_command"] = bool(result.get("plan") and request.command)
         result["has_apps"] = any(app.command for app in request.apps)
         result["must_apply_limits"] = False
-        result["network_patience"] = network_patience(lost_agents(statuses))
+        result["network_patience"] = network_patience(
+            lost_agents(statuses), reports.only_networks(result.get("remove") or (), args["agents"])
+        )
         if result.get("outcome") == "placed" and not self._task.check_mode:
             artifacts.remove(args["kept"])
         if result.get("has_next_command") and not self._task.check_mode:

@@ -130,6 +130,8 @@ def _termination(result: Json, agents: list[Json]) -> Json:
     return {
         "is_terminating": is_terminating,
         "remove": ([session["id"]] if is_terminating else []) + result["remove"],
-        "network_patience": network_patience(lost),
+        "network_patience": network_patience(
+            lost, not is_terminating and reports.only_networks(result["remove"], agents)
+        ),
         "logs": dict(_KEPT_LOGS, session=session["id"]) if is_terminating else {},
     }

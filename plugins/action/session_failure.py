@@ -12,6 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import CAUSES
 
 
 class ActionModule(ComputeAction):
@@ -28,7 +29,8 @@ class ActionModule(ComputeAction):
         lost = lost_agents(statuses, [host for host, result in removals.items() if result.get("failure")])
         # Hosts keep the last failure: that of an earlier session of a pass is none of this launch.
         known = self.results_of_hosts(reports.FAILURE, task_vars).values()
-        failures = [failure for failure in known if _code(failure) != SessionError.code]
+        own = [failure for failure in known if _code(failure) != SessionError.code]
+        failures = sorted(own, key=lambda failure: _code(failure) not in CAUSES)
         codes = {_code(failure) for failure in failures}
         sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
         left = [host for host in lost if host in plan.agents]

@@ -14,6 +14,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import failure_reason
 
+# Codes of failures that come before those that follow from them.
+CAUSES = frozenset({"unreachable"})
 # Not in the joint result: 2 kB for each container, and Ansible visits every value of a result several times.
 _LEFT_OUT = ("containers",)
 
@@ -47,8 +49,14 @@ def _failure(failed: Mapping[str, Json]) -> Json:
     """Each different failure once. One that another placement can avoid decides: the launch is then repeated."""
     if not failed:
         return {}
-    failures = [dict(result.get("failure") or {}) for result in failed.values()]
+    # An engine or a host that is lost makes others fail: its failure is the cause.
+    first = sorted(failed.values(), key=lambda result: _code(result) not in CAUSES)
+    failures = [dict(result.get("failure") or {}) for result in first]
     taken = [failure for failure in failures if failure.get("code") == TakenError.code]
-    message = " ".join(dict.fromkeys(str(result.get("msg") or failure_reason(result)) for result in failed.values()))
-    trace = next(({"exception": result["exception"]} for result in failed.values() if result.get("exception")), {})
+    message = " ".join(dict.fromkeys(str(result.get("msg") or failure_reason(result)) for result in first))
+    trace = next(({"exception": result["exception"]} for result in first if result.get("exception")), {})
     return {"failed": True, "msg": message, "failure": {**(taken or failures)[0], "message": message}, **trace}
+
+
+def _code(result: Json) -> str:
+    return str((result.get("failure") or {}).get("code") or "")

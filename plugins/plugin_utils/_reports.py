@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
@@ -120,3 +120,9 @@ def address_of(host: str, task_vars: Json) -> str:
     variables = hostvars[host]
     connection = variables.get("ansible_connection") or "ssh"
     return controller_address(host, str(connection), str(variables.get("ansible_host") or ""))
+
+
+def only_networks(sessions: Collection[str], agents: Sequence[Json]) -> bool:
+    """Whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
+    seen = {container.get("session") for agent in agents for container in agent.get("containers") or ()}
+    return bool(sessions) and not seen & set(sessions)

@@ -76,7 +76,7 @@ def absent(
         "network": {},
         "removed": names,
         "left": left,
-        "warnings": [removal.warning() for removal in removals if removal.is_miscounted],
+        "warnings": [removal.warning() for removal in removals if removal.is_miscounted or removal.is_held],
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
 
@@ -180,6 +180,7 @@ class _NetworkRemoval:
     network: Json
     deadline: float
     is_miscounted: bool = False
+    is_held: bool = False
     empty_since: float | None = None
 
     @property
@@ -195,7 +196,8 @@ class _NetworkRemoval:
         try:
             retry_until(self._remove, self._may_pass, self.deadline)
         except (ConflictError, EngineError) as error:
-            if self.is_miscounted or (is_shared(self.network) and HELD in error.message):
+            self.is_held = is_shared(self.network) and HELD in error.message
+            if self.is_miscounted or self.is_held:
                 return False
             if isinstance(error, EngineError):
                 raise
@@ -203,7 +205,13 @@ class _NetworkRemoval:
         return True
 
     def warning(self) -> str:
-        """Why a network stays that has no containers, and when it will go."""
+        """Why a network stays, and when it will go."""
+        if self.is_held:
+            message = (
+                "Network %s stays: the Swarm counts a container of an agent on it, which it may not reach. The first launch or "
+                "end removes it when the agents reach each other again; check_agents.yml names those that do not."
+            )
+            return message % self.name
         message = (
             "%s: the engine keeps network %s, on which it lists no container: it has miscounted them. "
             "The first launch or end after a start of that engine removes it."

@@ -183,9 +183,9 @@ def lost_agents(statuses: Iterable[AgentStatus], failed_removals: Iterable[str] 
     return tuple(dict.fromkeys([*unreachable, *failed_removals]))
 
 
-def network_patience(lost: Sequence[str]) -> int:
-    """Seconds that the removal of a network may wait for its endpoints."""
-    return NETWORK_PATIENCE_WITHOUT_AGENT if lost else NETWORK_PATIENCE
+def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
+    """Seconds that the removal of a network may wait for its endpoints. Those of a lost agent stay."""
+    return NETWORK_PATIENCE_WITHOUT_AGENT if lost or has_waited else NETWORK_PATIENCE
 
 
 def image_is_settled(plan: Plan, statuses: Iterable[AgentStatus], pull: str) -> bool:

@@ -59,3 +59,10 @@ def test_a_lost_agent_of_the_session_may_still_hold_something() -> None:
     result = failure_of(a=host("a", **failed), b=host("b", **removed), c=host("c", reachable=False))
     assert result["reason"] == "b is gone. Anything left of it on b is removed when that agent answers again."
     assert (result["lost_agents"], result["network_patience"]) == (["c", "b"], 3)
+
+
+def test_a_lost_engine_is_named_before_what_follows_from_it() -> None:
+    follows = {"msg": "a could not attach.", "failure": {"code": "engine"}}
+    cause = {"msg": "The engine of b does not answer.", "failure": {"code": "unreachable"}}
+    result = failure_of(a=host("a", ansible_failed_result=follows), b=host("b", ansible_failed_result=cause))
+    assert result["reason"] == "The engine of b does not answer. a could not attach."

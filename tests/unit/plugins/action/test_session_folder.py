@@ -132,3 +132,13 @@ def test_keys_that_the_controller_lost_are_not_replaced(tmp_path: Path) -> None:
     [warning] = restore(made, {}, artifacts, "192.0.2.1", Route("192.0.2.1"), check=False)["warnings"]
     assert "does not have its keys: copy that folder from the controller that launched the session" in warning
     assert not Path(artifacts.folder).exists()
+
+
+@pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"session": "over"}], 30)])
+def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left(
+    held: list[dict[str, str]], patience: int
+) -> None:
+    agent = {"name": "a", "reachable": True, "group": "default", "containers": held}
+    action = played(session.ActionModule, {"session": {}, "remove": ["over"], "ended_folders": []})
+    done = action.act({"state": "terminating", "name": "other", "agents": [agent]}, {})
+    assert done["network_patience"] == patience

@@ -46,6 +46,13 @@ def test_each_different_failure_is_named_once() -> None:
     assert result["failure"] == {"code": "engine", "message": "Full. Y.", "where": "b"}
 
 
+def test_a_lost_engine_comes_before_the_failures_that_follow_from_it() -> None:
+    """The engine of the head has the network of all: without it, no other engine can attach a container."""
+    result = joint_result({"a": failed("engine", "Could not attach."), "b": failed("unreachable", "No answer of b.")})
+    assert result["msg"] == "No answer of b. Could not attach."
+    assert result["failure"]["code"] == "unreachable"
+
+
 def test_a_long_failure_keeps_its_advice() -> None:
     sentence = "The engine could not do it: %s; free some space." % ("x" * 400)
     assert joint_result({"a": failed("engine", sentence)})["msg"] == sentence

@@ -23,7 +23,8 @@ class RefusingEngine:
 
     agent = "agent1"
 
-    def __init__(self, refusals: int, leaves: int = 0, scope: str = "local") -> None:
+    def __init__(self, refusals: int, leaves: int = 0, scope: str = "local", refusal: str = REFUSAL) -> None:
+        self.refusal = refusal
         self.listed = {**NETWORK, "Scope": scope}
         self.refusals = refusals
         self.leaves = leaves
@@ -41,7 +42,7 @@ class RefusingEngine:
     def remove_network(self, _identity: str, _name: str) -> None:
         self.tries += 1
         if self.tries <= self.refusals:
-            raise EngineError(REFUSAL, "agent1")
+            raise EngineError(self.refusal, "agent1")
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +81,13 @@ def test_a_network_with_a_container_is_an_error() -> None:
 def test_of_a_shared_network_the_containers_on_other_agents_are_not_listed() -> None:
     with pytest.raises(EngineError, match="active endpoints"):
         removed(RefusingEngine(refusals=10**6, scope="swarm"), 1)
+
+
+def test_a_network_that_the_swarm_keeps_for_an_agent_out_of_reach_is_named() -> None:
+    """The agents answer the controller, but not each other."""
+    engine = RefusingEngine(10**6, scope="swarm", refusal="network n1 is in use by task t1")
+    result = removed(engine, 0.5)
+    assert (result["left"], result["removed"]) == (["train"], [])
+    [warning] = result["warnings"]
+    assert warning.startswith("Network train stays: the Swarm counts a container of an agent on it")
+    assert "check_agents.yml" in warning

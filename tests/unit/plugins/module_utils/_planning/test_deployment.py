@@ -104,6 +104,7 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
     statuses = [status(name, reachable=name not in unreachable) for name in "abc"]
     assert lost_agents(statuses, failed) == lost
     assert network_patience(lost) == patience
+    assert network_patience(lost, has_waited=True) == 3
 
 
 @pytest.mark.parametrize(
