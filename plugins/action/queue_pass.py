@@ -26,4 +26,5 @@ class ActionModule(ComputeAction):
         ended = [(notification.ENDED, session) for session in result.get("ended") or ()]
         notification.notify(self, ended, task_vars)
         lost = lost_agents(reports.agent_statuses(args.get("agents") or []))
-        return {**result, "network_patience": network_patience(lost)}
+        has_waited = reports.only_networks(result.get("remove") or (), args.get("agents") or [])
+        return {**result, "network_patience": network_patience(lost, has_waited)}

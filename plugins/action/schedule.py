@@ -12,6 +12,7 @@ from typing import List
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import MISSING
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -76,21 +77,16 @@ class ActionModule(ComputeAction):
         finally:
             fresh.close()
         folders.remove(result)
-        statuses = _statuses(args)
         result["avoided"] = avoided.to_json()
         self._notify(result, task_vars)
-        result["has_command"] = bool(result.get("plan") and request.command)
-        result["has_apps"] = any(app.command for app in request.apps)
-        result["must_apply_limits"] = False
-        result["network_patience"] = network_patience(
-            lost_agents(statuses), reports.only_networks(result.get("remove") or (), args["agents"])
-        )
+        result.update(_work(result, request, args["agents"]))
         if result.get("outcome") == "placed" and not self._task.check_mode:
             artifacts.remove(args["kept"])
         if result.get("has_next_command") and not self._task.check_mode:
             artifacts.record_command("", "")
         if result.get("plan"):
-            plan = self._complete(result, request, statuses, task_vars)
+            plan = self._complete(result, request, _statuses(args), task_vars)
+            result["warnings"] = [*(result.get("warnings") or ()), *_unguarded(plan, result, args["agents"])]
             if result.get("outcome") == "running":
                 result.update(self._restore(plan, result, artifacts, task_vars))
         return self._for_role(result, folder, as_text=as_text)
@@ -179,5 +175,30 @@ class ActionModule(ComputeAction):
         return result
 
 
+def _work(result: Json, request: Request, agents: List[Json]) -> Json:
+    """What is to do on agents, apart from the plan."""
+    lost = lost_agents(reports.agent_statuses(agents))
+    return {
+        "has_command": bool(result.get("plan") and request.command),
+        "has_apps": any(app.command for app in request.apps),
+        "must_apply_limits": False,
+        "network_patience": network_patience(lost, reports.only_networks(result.get("remove") or (), agents)),
+    }
+
+
 def _statuses(args: Json) -> List[AgentStatus]:
     return reports.agent_statuses(args["agents"])
+
+
+def _unguarded(plan: Plan, result: Json, agents: List[Json]) -> List[str]:
+    """A warning if other containers on an agent of a new session could send frames into its network."""
+    if result["outcome"] != "placed" or plan.network.driver != "overlay":
+        return []
+    lacking = [
+        agent["name"] for agent in agents if agent["name"] in plan.agents and agent.get("overlay_guard") == MISSING
+    ]
+    message = (
+        "%s: the rules are missing that keep containers from sending frames into overlay networks: run provision_agents.yml, which "
+        "installs them."
+    )
+    return [message % ", ".join(lacking)] if lacking else []

@@ -155,6 +155,11 @@ agent:
       description: Limits of the kernel and of the engine that bound the number of containers. What cannot be read is left out.
       type: dict
       sample: {neighbours: 1024, processes: 4194304, inotify: 128, files: 1048576}
+    overlay_guard:
+      description:
+        - Whether an agent of a Swarm has the rules that keep containers from sending frames into overlay networks, V(present) or
+          V(missing). Empty without a Swarm, or where the user of the agent cannot see the rules.
+      type: str
     paths:
       description: Which of O(paths) exist.
       type: dict

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import hos
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use, use_of
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
+from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import overlay_guard
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
 from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
@@ -128,6 +129,7 @@ def _host_report(options: Json) -> Json:
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
         "needed_addresses": host.needed_addresses(),
+        "overlay_guard": "",
         "networks": [],
         "ports": sorted(host.listening_ports()),
         "names": [],
@@ -163,6 +165,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "containers": observed(engine, ours, options["measure"], silent),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
+        "overlay_guard": overlay_guard() if joined else "",
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []

@@ -331,6 +331,7 @@ _REPORT = {
     "mtu": _whole(65535),
     "routes": [_subnet],
     "needed_addresses": [_subnet],
+    "overlay_guard": _line,
     "networks": [{"subnets": [_subnet], "session": _line}],
     "ports": [_PORT],
     "names": [_line],

@@ -181,3 +181,23 @@ def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
     action._task.args = {"request": ASKED.to_json()}
     result = action.run(None, {})
     assert (result["failed"], result["msg"], result["failure"]) == (True, failure["message"], failure)
+
+
+@pytest.mark.parametrize(
+    ("mode", "guards", "named"),
+    [
+        ("ab", ("missing", "present"), ["a"]),
+        ("ab", ("missing", "missing"), ["a, b"]),
+        ("ab", ("", "present"), []),
+        ("aa", ("missing", ""), []),
+    ],
+)
+def test_a_launch_over_several_agents_names_those_without_the_rules_of_overlays(
+    mode: str, guards: tuple[str, str], named: list[str]
+) -> None:
+    agents = [{"agent": {"name": name, "overlay_guard": guard}} for name, guard in zip("ab", guards, strict=True)]
+    asked = request(cluster_size=2, cluster_mode="multi-node")
+    action = played(schedule.ActionModule, answer("placed", plan=plan(asked, mode).to_json()))
+    result = ask(action, agents=agents, request=asked.to_json())
+    assert [warning.partition(":")[0] for warning in result["warnings"]] == named
+    assert all("run provision_agents.yml" in warning for warning in result["warnings"])
