@@ -59,7 +59,7 @@ def main() -> int:
     options = _options()
     # Read first: a missing or unreadable file stops the run before it has cost anything.
     before: Rows | None = json.loads(options.compare.read_text(encoding="utf-8"))["rows"] if options.compare else None
-    for part in ("placement.py", "lists.py", "queue_pass.py"):
+    for part in ("placement.py", "lists.py", "queue_pass.py", "modules.py"):
         subprocess.run([sys.executable, str(ROOT / "tests/bench" / part)], check=True)
     _play("playbooks/provision_agents.yml")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -233,19 +232,3 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     wrong = run_module("containers", state="created", agent=AGENT, plan={"session": {}})
     assert wrong["failed"], wrong
     assert wrong["failure"]["code"] == "input"
-
-
-def test_speed_beside_the_floor(launcher: Launcher, client: Any) -> None:
-    """Prints what a launch costs beside the bare engine's own time; asserts nothing about either."""
-    size = 8
-    launch = launcher(Shape(size=size).plan())
-    begun = time.monotonic()
-    launch.created()
-    created = time.monotonic()
-    launch.started()
-    started = time.monotonic()
-    Removal(launch.engine, [launch.plan.session.id], "", 4, 20).carry_out(check=False)
-    print(
-        f"{size} containers: created {created - begun:.2f} s, started {started - created:.2f} s, "
-        f"removed {time.monotonic() - started:.2f} s"
-    )

@@ -66,7 +66,7 @@ def test_a_session_from_the_launch_to_the_end(machine: Machine) -> None:
     assert machine.play("cluster_session", session_name="train", **SMALL).check().changed == 0
     machine.says("docker rm --force root.train.sub1")
     assert "sub1 brought back" in machine.play("cluster_session", session_name="train", **SMALL).check().text
-    assert "RUNNING" in machine.play("sessions", session_measure=True).check().text
+    assert "RUNNING" in machine.play("sessions").check().text
     machine.play("terminate", session_name="train").check()
     assert nothing_is_left(machine)
 

@@ -169,7 +169,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []
-        answers["containers"] = _measured(engine, answers["containers"], answers["gpu_use"])
+        answers["containers"] = measured(engine, answers["containers"], answers["gpu_use"])
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 
@@ -189,7 +189,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
     return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
 
 
-def _measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
+def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
     """The entries with what each running container uses now."""
     running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
     found = measure(engine, running, default_parallelism(), Groups(running))

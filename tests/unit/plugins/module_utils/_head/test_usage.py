@@ -22,6 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.samples impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
+from ansible_collections.cluster.compute.plugins.module_utils._tables import sessions_table
 
 A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
 
@@ -68,11 +70,14 @@ def test_apps_folders_and_times_of_a_session(store: Store) -> None:
 def test_what_containers_use_is_summed_for_sessions_and_agents(tmp_path: Path) -> None:
     document = lists.listed(tmp_path, lists.few_agents(), lists.FEW)
     train = next(session for session in document["sessions"] if session["name"] == "train")
-    gpus = train["measured"].pop("gpus")
-    assert train["measured"] == {"millicpus": 6 * 666, "memory": 6 * (4 * GIB // 3)}
+    gpus = train["measured"]["gpus"]
+    assert train["measured"] == {"millicpus": 6 * 666, "memory": 6 * (4 * GIB // 3), "gpus": gpus}
     assert [gpu["percent"] for gpu in gpus] == [40] * len({gpu["id"] for gpu in gpus}) != []
     assert train["containers"][0]["measured"]["millicpus"] == 666
     assert train["containers"][0]["measured"]["gpus"] == gpus[: len(gpus) // 6]
+    [row] = [line for line in sessions_table(document["sessions"]) if line.split()[0] == "train"]
+    assert ", GPUs 40%" in row
+    assert ", GPUs 40%</small>" in sessions_page(document, "", "")
     first, second, third = document["agents"]
     assert first["measured"]["millicpus"] == 6 * 666
     assert [gpu["percent"] for gpu in first["measured"]["gpus"]] == [40] * 8
