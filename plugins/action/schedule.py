@@ -151,6 +151,7 @@ class ActionModule(ComputeAction):
     def _until_placed(self, args: Json, wait: float, fresh: FreshReports, task_vars: Json) -> Json:
         """The decision, made again by new reports of the agents while the session waits."""
         result: Json = {}
+        must_start = boolean(args.pop("fail_when_pending", None) or False)
 
         def is_decided() -> bool:
             if result:
@@ -162,6 +163,9 @@ class ActionModule(ComputeAction):
         if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _LONGEST_INTERVAL) and wait:
             name = result["session"]["name"]
             message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
+            return dict(result, failed=True, msg=message)
+        if must_start and result.get("outcome") == "pending":
+            message = "Session %s is PENDING: %s." % (result["session"]["name"], result["reason"])
             return dict(result, failed=True, msg=message)
         return result
 

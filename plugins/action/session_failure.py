@@ -14,6 +14,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
 from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import CAUSES
 
+# The code of a failure of a connection, or of a module that ended without a result.
+_UNREACHABLE = "unreachable"
+
 
 class ActionModule(ComputeAction):
     """Why a launch failed, and which agents could not be cleaned up."""
@@ -41,6 +44,7 @@ class ActionModule(ComputeAction):
             "launch": plan.session.launch,
             "reason": " ".join(sentences),
             "is_taken": TakenError.code in codes,
+            "is_lost": _UNREACHABLE in codes,
             "lost_agents": list(lost),
             "network_patience": network_patience(lost),
         }

@@ -59,6 +59,11 @@ options:
       - With V(0), the task does not wait, and a V(PENDING) session is not a failure.
     type: float
     default: 0
+  fail_when_pending:
+    description:
+      - Whether the task fails if the session is V(PENDING). The session stays in the queue.
+    type: bool
+    default: false
   holder:
     description:
       - The controller's process; set by the action plugin.

@@ -13,6 +13,8 @@ description:
     the same resources twice.
   - Compares a running session with the request, and reports its missing containers for repair.
   - A session that does not fit stays V(PENDING) in the queue; this is a result and not a failure.
+  - A new session that the agents could not hold even without other sessions is refused and not recorded. While an agent of its
+    resource group does not answer, it is V(PENDING).
   - A session that fits but cannot be launched is refused and not recorded. A session that was queued before keeps waiting
     if all ports or subnets are in use, and becomes V(ERROR) otherwise.
   - If the store was lost, sessions are adopted from the labels in O(agents).
@@ -214,6 +216,7 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
 from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
@@ -223,6 +226,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import never_fits
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 ARGUMENT_SPEC = {
@@ -234,6 +238,7 @@ ARGUMENT_SPEC = {
     "lease": {"type": "int", "default": 600},
     "given": {"type": "bool", "default": True},
     "wait": {"type": "float", "default": 0},
+    "fail_when_pending": {"type": "bool", "default": False},
     "artifacts": {"type": "path"},
     "plan_format": {"type": "str", "choices": ["dict", "text"], "default": "dict"},
     "kept": {"type": "str", "default": ""},
@@ -267,6 +272,9 @@ def work(params: Json, check_mode: bool) -> Json:
             request = Request.from_json(params["request"])
             queue_pass.keep(store, request.owner, params["holder"], context.now + context.lease)
             decision = launch(store, request, context)
+            # The transaction is undone: nothing of the session is recorded.
+            if decision.is_new and decision.verdict == "pending":
+                _check_possible(request, context)
             ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
             ended_folders = store.ended(params["folders"])
     finally:
@@ -277,6 +285,15 @@ def work(params: Json, check_mode: bool) -> Json:
         "ended": [other.to_json() for other in ended if other],
         "ended_folders": ended_folders,
     }
+
+
+def _check_possible(request: Request, context: Context) -> None:
+    """Refuse a session that no end of other sessions can start. A session that waits already keeps waiting: agents change."""
+    never = never_fits(request.demand(), context.agents)
+    if never:
+        remedy = "ask for less, or add agents"
+        text = "Session %s cannot be launched: the agents could not hold it even without other sessions (%s); %s."
+        raise EngineError(text % (request.name, never, remedy))
 
 
 def _shown(decision: Decision) -> Json:

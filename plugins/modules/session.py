@@ -63,7 +63,8 @@ options:
   retry:
     description:
       - Whether the launch failed because something outside of the collection had taken the subnet, a port or a name, with
-        O(state=failed). The next placement chooses others.
+        O(state=failed), or because a connection was lost during the launch of a session that had waited. The session is then placed
+        again, three times at most, and keeps its place in the queue.
     type: bool
     default: false
   lease:

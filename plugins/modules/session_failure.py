@@ -63,6 +63,10 @@ is_taken:
   description: Whether something outside of the collection has taken the subnet or a port of the session.
   type: bool
   returned: success
+is_lost:
+  description: Whether a connection was lost, or a module has ended without a result.
+  type: bool
+  returned: success
 lost_agents:
   description: The agents that did not answer during the launch or its removal.
   type: list

@@ -146,11 +146,11 @@ class Drill(Steps):
         return message
 
     def pending(self, name: str, _detail: str) -> str:
-        """A session that no agent can hold waits and can be ended."""
-        ended = self._play("cluster_session", name, {"session_memory": "900t", "session_shm": "64m"})
+        """A session waits while no agent takes sessions, and can be ended."""
+        ended = self._play("cluster_session", name, {"agent_schedulable": False})
         line = next((line for line in ended.text.splitlines() if "PENDING" in line), "")
         if ended.code or not line:
-            raise ComputeError("A session that no agent can hold is not PENDING: %s" % self.runs.message(ended))
+            raise ComputeError("A session that no agent takes is not PENDING: %s" % self.runs.message(ended))
         self._end(name)
         return line
 

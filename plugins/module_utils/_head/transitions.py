@@ -34,7 +34,8 @@ class Change:
     """What is to change: the session, by its ID or by name and owner, and who changes it.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
-    any more; ``retry`` says that a launch failed at a subnet, a port or a name that something else has taken.
+    any more; ``retry`` says that a launch failed at a subnet, a port or a name that something else has taken, or that a session
+    that had waited met a lost connection.
     """
 
     id: str

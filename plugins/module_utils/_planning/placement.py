@@ -11,13 +11,17 @@ none. More capacity never makes a session wait that would be placed without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
+    FreeCapacity,
+    PerContainer,
+    free_of,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import (
     kernel_room,
     kernel_shortfall,
@@ -82,6 +86,20 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
     if too_large:
         return Shortfall(too_large, is_final=True)
     return Shortfall(_shortfall(demand, eligible, room, free, refused))
+
+
+def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
+    """Why the agents could not hold a session if they held nothing else; empty if they could.
+
+    It is also empty while an agent of the resource group does not answer: that agent might. An agent that is drained, that failed a
+    check or that is in no Swarm may change.
+    """
+    wanted = [agent for agent in agents if not _excluded(agent, demand)]
+    if not all(agent.reachable for agent in wanted):
+        return ""
+    ready = [replace(one, schedulable=True, avoid="", swarm="any", image_architecture="") for one in agents]
+    found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
+    return found.reason if isinstance(found, Shortfall) else ""
 
 
 def _room(demand: Demand, free: FreeCapacity) -> int:

@@ -75,6 +75,10 @@ SETTINGS: Tuple[Variable, ...] = (
         "PENDING is a result and not a failure. The agents are examined again for each attempt.",
         rules.seconds_up_to(_WEEK),
     ),
+    flag(
+        "fail_when_pending",
+        "Fail, with exit code 2, if the session is PENDING. It stays in the queue. For scripts that read the exit code.",
+    ),
     Variable(
         "launch_timeout",
         "int",

@@ -120,9 +120,10 @@ def test_a_limit_for_each_agent_puts_every_container_on_a_host_of_its_own(agents
     agents.terminate("apart").check()
 
 
-def test_a_session_that_is_too_large_is_pending_with_its_reason(agents: Agents) -> None:
-    output = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check().text
-    assert "PENDING" in output
-    assert "together they hold 6 of 7 containers" in output
-    agents.terminate("too-large").check()
+def test_a_session_that_the_agents_could_never_hold_is_refused_with_its_reason(agents: Agents) -> None:
+    refused = agents.launch("too-large", **{**SIX, "session_cluster_size": 7})
+    assert refused.code == 2
+    assert "the agents could not hold it even without other sessions" in refused.message
+    assert "together they hold 6 of 7 containers" in refused.message
+    assert "too-large" not in [name for name, _state in agents.states()]
     assert agents.held() == {name: [] for name in NAMES}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,17 +70,62 @@ def test_the_name_is_free_again(controller: Controller) -> None:
     assert "There is no live session ends: nothing to end." in again.text
 
 
-def test_a_session_that_is_too_large_is_pending(controller: Controller) -> None:
-    """PENDING is a result; the playbook fails only if session_wait is set."""
-    first = controller.launch("giant", session_cluster_size=3, session_cpus=30).check()
-    assert re.search(r"Session giant is PENDING: localhost: needs 90 CPUs, \S+ free", first.text)
-    waited = controller.launch("giant", session_cluster_size=3, session_cpus=30, session_wait=1)
-    assert waited.code == 2
-    assert re.match(r"Session giant is still PENDING after 1 s: localhost: needs 90 CPUs, \S+ free\.$", waited.message)
-    assert controller.engine() == {}
-    ended = controller.terminate("giant").check()
-    assert "Session giant: CANCELLED" in ended.text
+def test_a_session_that_the_agents_could_never_hold_is_refused(controller: Controller) -> None:
+    """It is refused whatever other sessions hold, and nothing of it is recorded. A session that waits already keeps waiting."""
+    refused = controller.launch("giant", session_cluster_size=3, session_cpus=30)
+    assert refused.code == 2
+    assert refused.message == (
+        "Session giant cannot be launched: the agents could not hold it even without other sessions (localhost: needs 90 CPUs, "
+        "64 free); ask for less, or add agents."
+    )
     assert controller.everything() == ({}, {}, [])
+    assert "giant" not in [row[0] for row in controller.rows()]
+    assert "is PENDING" in controller.launch("smaller", agent_schedulable=False).check().text
+    shrunk = controller.launch("smaller", agent_cpus=0.1).check()
+    assert "Session smaller is PENDING: localhost: needs 0.2 CPUs" in shrunk.text
+    controller.terminate("smaller").check()
+
+
+def test_a_session_that_waits_is_no_failure_unless_that_is_asked_for(controller: Controller) -> None:
+    why = "no agent can hold it: localhost is not schedulable"
+    first = controller.launch("patient", agent_schedulable=False).check()
+    assert f"Session patient is PENDING: {why}." in first.text
+    waited = controller.launch("patient", agent_schedulable=False, session_wait=1)
+    assert (waited.code, waited.message) == (2, f"Session patient is still PENDING after 1 s: {why}.")
+    failed = controller.launch("patient", agent_schedulable=False, session_fail_when_pending=True)
+    assert (failed.code, failed.message) == (2, f"Session patient is PENDING: {why}.")
+    assert controller.engine() == {}
+    assert "Session patient: CANCELLED" in controller.terminate("patient").check().text
+    assert controller.everything() == ({}, {}, [])
+
+
+# It ends as the out-of-memory killer ends a module: at the call of "containers", as often as the folder has files.
+DYING = """#!/bin/sh
+case "$*" in *containers*) for file in {folder}/*; do [ -e "$file" ] && rm "$file" && kill -9 $$; done;; esac
+exec {python} "$@"
+"""
+
+
+def test_a_module_that_dies_in_a_pass_costs_no_place_in_the_queue(controller: Controller) -> None:
+    """Three times; at the fourth the session becomes ERROR, with the cause."""
+    folder, python = controller.folder / "deaths", controller.folder / "python"
+    folder.mkdir()
+    python.write_text(DYING.format(folder=folder, python=sys.executable))
+    python.chmod(0o755)
+    for name, deaths in (("unlucky", 2), ("hopeless", 20)):
+        assert "is PENDING" in controller.launch(name, agent_schedulable=False).check().text
+        created = controller.sessions(session_name=name)[0]["created"]
+        for number in range(deaths):
+            (folder / str(number)).touch()
+        done = controller.play("schedule", ansible_python_interpreter=str(python), ansible_pipelining=False)
+        [row] = [row for row in controller.rows() if row[0] == name]
+        if name == "unlucky":
+            assert (done.check().code, row[1]) == (0, "RUNNING")
+            assert controller.sessions(session_name=name)[0]["created"] == created
+        else:
+            assert (done.code, row[1]) == (2, "ERROR")
+            assert "SIGKILL" in done.message
+    controller.terminate("unlucky").check()
 
 
 def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:

@@ -64,8 +64,7 @@ def test_logs_and_ends_are_their_owner_s(controller: Controller, other: Controll
 
 
 def test_a_pass_over_the_queue_is_its_owner_s(controller: Controller, other: Controller) -> None:
-    room = {"agent_memory": controller.used_memory() + (10 << 30)}
-    controller.launch("waits", session_memory="20g", **room).check()
+    controller.launch("waits", agent_schedulable=False).check()
     other.play("schedule").check()
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]
     assert "Session waits: RUNNING" in controller.play("schedule").check().text

@@ -17,9 +17,15 @@ from played import played
 from samples import exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ComputeError,
+    EngineError,
+    InputError,
+    StateError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.modules import schedule as modules
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._plan_text import unpacked
@@ -110,6 +116,35 @@ def test_a_session_that_has_waited_in_vain_says_so() -> None:
     result = ask(played(schedule.ActionModule, answer("pending")), wait=0.05)
     assert result["failed"]
     assert result["msg"] == "Session Train-X is still PENDING after 0.05 s: because."
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_session_that_is_pending_is_a_failure_if_that_is_asked_for(check: bool) -> None:
+    result = ask(played(schedule.ActionModule, answer("pending"), check=check), fail_when_pending=True)
+    assert (result["failed"], result["msg"]) == (True, "Session Train-X is PENDING: because.")
+    assert not ask(played(schedule.ActionModule, answer("placed"), check=check), fail_when_pending=True).get("failed")
+
+
+def test_what_the_agents_could_never_hold_is_refused_and_not_recorded(tmp_path: Path) -> None:
+    usual = {name: spec.get("default") for name, spec in modules.ARGUMENT_SPEC.items()}
+    small = {"name": "a", "capacity": {"millicpus": 1000, "memory": 8 << 30}}
+    large = {"name": "a", "capacity": {"millicpus": 2000, "memory": 8 << 30}}
+
+    def work(*agents: Json, check_mode: bool = False) -> str:
+        asked = {**usual, "request": ASKED.to_json(), "agents": list(agents), "state_dir": str(tmp_path / "state")}
+        return str(modules.work(asked, check_mode)["outcome"])
+
+    message = (
+        "Session train cannot be launched: the agents could not hold it even without other sessions (a: needs 2 CPUs, 1 free); "
+        "ask for less, or add agents."
+    )
+    for check_mode in (True, False):
+        with pytest.raises(EngineError, match=exactly(message)):
+            work(small, check_mode=check_mode)
+    # An agent that does not answer might hold it. Then it waits, also when the agents that are left could not.
+    assert work(small, {"name": "b", "reachable": False}) == "pending"
+    assert work(small) == "pending"
+    assert work(large) == "placed"
 
 
 def test_check_mode_does_not_wait() -> None:

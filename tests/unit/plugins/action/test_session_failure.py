@@ -35,6 +35,12 @@ def test_a_failure_is_named_once() -> None:
     assert (result["reason"], result["lost_agents"], result["network_patience"]) == ("The image is missing.", [], 30)
 
 
+@pytest.mark.parametrize(("code", "is_lost"), [("unreachable", True), ("engine", False), ("taken", False)])
+def test_a_lost_connection_is_a_loss_and_other_failures_are_not(code: str, is_lost: bool) -> None:
+    failed = {"ansible_failed_result": {"msg": "b cannot be reached.", "failure": {"code": code}}}
+    assert failure_of(a=host("a"), b=host("b", **failed))["is_lost"] == is_lost
+
+
 def test_the_failure_of_an_earlier_session_of_a_pass_is_none_of_this_launch() -> None:
     earlier = {"msg": "Session before was not launched: no room.", "failure": {"code": "session"}}
     result = failure_of(

@@ -50,8 +50,8 @@ class World:
         return getattr(self, playbook)(name, variables) if playbook != "provision_agents" else Ended(0, "", 1.0)
 
     def cluster_session(self, name: str, variables: dict[str, Any]) -> Ended:
-        if "900t" in str(variables.get("session_memory")):
-            return Ended(0, f"Session {name}: PENDING: agent1: needs more", 1.0)
+        if variables.get("agent_schedulable") is False:
+            return Ended(0, f"Session {name}: PENDING: no agent can hold it: agent1 is not schedulable", 1.0)
         wrong = {"session_bootstrap", "session_port_range"} & set(variables) or "no-such" in str(
             variables.get("session_image")
         )

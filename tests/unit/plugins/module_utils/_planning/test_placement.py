@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
     Demand,
     Placement,
     Shortfall,
+    never_fits,
     place,
 )
 
@@ -290,6 +291,35 @@ def test_no_agent_gets_more_than_session_per_agent(
     demand: Demand, agents: list[Agent], expected: list[str] | str
 ) -> None:
     assert place_on(demand, *agents) == expected
+
+
+@pytest.mark.parametrize(
+    ("demand", "agents", "reason"),
+    [
+        (
+            Demand(1, PerContainer(1000, GIB, gpus=1)),
+            [SMALL, BIG],
+            "big: needs 1 GPUs, 0 free; small: needs 1 GPUs, 0 free",
+        ),
+        (Demand(1, PerContainer(1000, 64 * GIB)), [SMALL], "small: needs 64g memory, 16g free"),
+        (Demand(9, CPU), [BIG, replace(SMALL, group="gpu")], "big: needs 9 CPUs, 8 free"),
+        (Demand(2, CPU, MULTI_NODE, per_agent=1), [BIG], "session_per_agent: 1 needs 2 agents, 1 is eligible"),
+        (Demand(1, CPU, group="gpu"), [BIG], "no agent can hold it: big is in resource group default"),
+        (
+            Demand(9, CPU, policy="strict", agents=("small",)),
+            [SMALL, agent("large", cpus=64)],
+            "small: needs 9 CPUs, 4 free; large is not among the designated agents",
+        ),
+        (Demand(9, CPU), [BIG, replace(SMALL, reachable=False)], ""),
+        (Demand(5, CPU), [replace(BIG, schedulable=False), SMALL], ""),
+        (Demand(5, CPU), [replace(BIG, avoid="failed"), SMALL], ""),
+        (Demand(9, CPU, MULTI_NODE), [BIG, ALONE], ""),
+        (Demand(8, CPU), [BIG], ""),
+    ],
+)
+def test_what_the_agents_could_never_hold(demand: Demand, agents: list[Agent], reason: str) -> None:
+    """An agent that does not answer, is drained, failed a check or is in another Swarm may hold it later."""
+    assert never_fits(demand, agents) == reason
 
 
 def place_on(demand: Demand, *agents: Agent) -> list[str] | str:
