@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import TAS
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building
 from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import joint_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
 
@@ -52,7 +53,8 @@ class ActionModule(ComputeAction):
         """Read the values of the session's secrets, which only a start needs."""
         if plan.session.secrets:
             given = self._templar.template(task_vars.get(secrets.VARIABLE))
-            contents = secrets.read_secrets(plan.session.secrets, given, self._loader)
+            kept = KeptRequests(str(args.get("artifacts") or "")).files(plan.session.id)
+            contents = secrets.read_secrets(plan.session.secrets, given, self._loader, kept)
             args["secrets"] = secrets.delivery(plan.session.secrets, contents).to_text()
 
     def _result(self, args: Json, task_vars: Json, own_options: Callable[[str], Json]) -> Json:

@@ -50,7 +50,7 @@ class ActionModule(ComputeAction):
     def _plan_pulls(self, options: Json, task_vars: Json) -> Json:
         info = self.results_of_hosts(options["info_variable"], task_vars)
         images = image_distribution.images_of(options["asked"], info)
-        plan = image_distribution.plan_pulls(options["agents"], images, options["pull"])
+        plan = image_distribution.plan_pulls(options["agents"], images, options["pull"], options["name"])
         return {"changed": False, "agents": plan.pop("pull"), **plan, "begun": time.time()}
 
     def _plan_copies(self, options: Json, task_vars: Json) -> Json:
@@ -64,7 +64,7 @@ class ActionModule(ComputeAction):
         }
         if not options["other_images"] and not any(image["present"] for image in images.values()):
             images = {**self._controller_image(options["name"], task_vars), **images}
-        plan = image_distribution.plan_copies(options["agents"], images)
+        plan = image_distribution.plan_copies(options["agents"], images, options["name"])
         image_distribution.check_copies(options["name"], plan, images, options["variable"])
         successful = [name for name in pulls["agents"] if not images[name]["reason"]]
         message = image_distribution.distribution_message(

@@ -11,6 +11,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import checked_sessions
 
 
 class ActionModule(ComputeAction):
@@ -23,8 +24,14 @@ class ActionModule(ComputeAction):
         result = self.module("queue_pass", args, task_vars)
         if result.get("holder") and is_gone(result["holder"]):
             result = self.module("queue_pass", dict(args, takeover=True), task_vars)
+        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
+        result["fitting"], refused = checked_sessions(result.get("fitting") or (), head)
         ended = [(notification.ENDED, session) for session in result.get("ended") or ()]
         notification.notify(self, ended, task_vars)
         lost = lost_agents(reports.agent_statuses(args.get("agents") or []))
         has_waited = reports.only_networks(result.get("remove") or (), args.get("agents") or [])
-        return {**result, "network_patience": network_patience(lost, has_waited)}
+        return {
+            **result,
+            "network_patience": network_patience(lost, has_waited),
+            "warnings": [*(result.get("warnings") or ()), *refused],
+        }

@@ -7,7 +7,7 @@ has ended, renders the user's variables into the plan, and assigns the work to h
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Mapping, Tuple
 
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
@@ -39,8 +39,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Com
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
 from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
-from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets
+from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets, secret_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
@@ -59,12 +60,11 @@ class ActionModule(ComputeAction):
         wait = seconds_up_to(_LONGEST_WAIT)("session_wait", args.pop("wait", None) or 0)
         known = {} if args.get("agents") else self.results_of_hosts(reports.REPORT, task_vars)
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        given = self._given_now() if boolean(args.pop("given", True)) else {}
-        request = Request.from_json({**args["request"], **given})
-        # Before anything is placed: a session without its secrets would fail at its start.
-        read_secrets(request.secrets, self._templar.template(task_vars.get("session_secrets")), self._loader)
+        folder, queued = str(args.pop("artifacts", None) or ""), str(args.pop("queued", None) or "")
+        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
+        kept = KeptRequests(folder)
+        request, files = self._asked(args, kept, queued, head, task_vars)
         args["lease"] = lease_seconds(request, _statuses(args), int(args.get("lease") or _LEASE))
-        folder = str(args.pop("artifacts", None) or "")
         artifacts = Artifacts(folder, request.name)
         args["kept"] = artifacts.session
         folders = EndedFolders.of(folder, check=self._task.check_mode)
@@ -77,6 +77,8 @@ class ActionModule(ComputeAction):
         finally:
             fresh.close()
         folders.remove(result)
+        if result.get("session") and not self._task.check_mode:
+            _keep_request(kept, request, files, result, is_queued=bool(queued))
         result["avoided"] = avoided.to_json()
         self._notify(result, task_vars)
         result.update(_work(result, request, args["agents"]))
@@ -85,11 +87,27 @@ class ActionModule(ComputeAction):
         if result.get("has_next_command") and not self._task.check_mode:
             artifacts.record_command("", "")
         if result.get("plan"):
-            plan = self._complete(result, request, _statuses(args), task_vars)
+            plan = self._complete(result, request, _statuses(args), head, task_vars)
             result["warnings"] = [*(result.get("warnings") or ()), *_unguarded(plan, result, args["agents"])]
             if result.get("outcome") == "running":
                 result.update(self._restore(plan, result, artifacts, task_vars))
         return self._for_role(result, folder, as_text=as_text)
+
+    def _asked(
+        self, args: Json, kept: KeptRequests, queued: str, head: str, task_vars: Json
+    ) -> Tuple[Request, Mapping[str, str]]:
+        """The request, and the paths of its secrets: those that are kept of a session of the queue, else those of the variable.
+
+        Every secret is read before anything is placed: a session without its secrets would fail at its start.
+        """
+        given = self._given_now() if boolean(args.pop("given", True)) else {}
+        request = Request.from_json({**args["request"], **given})
+        if queued:
+            kept.check(queued, Request.from_json(args["request"]), head)
+        secrets = self._templar.template(task_vars.get("session_secrets"))
+        files = kept.files(queued) if queued else secret_files(request.secrets, secrets)
+        read_secrets(request.secrets, secrets, self._loader, files)
+        return request, files
 
     def _for_role(self, result: Json, folder: str, *, as_text: bool) -> Json:
         """The result with the next steps of the role, what it shows, and the plan in the form that it passes on."""
@@ -123,9 +141,10 @@ class ActionModule(ComputeAction):
             for variable in given
         }
 
-    def _complete(self, result: Json, request: Request, statuses: List[AgentStatus], task_vars: Json) -> Plan:
+    def _complete(
+        self, result: Json, request: Request, statuses: List[AgentStatus], head: str, task_vars: Json
+    ) -> Plan:
         """Add the user's variables to the plan, and the work of each host to the result."""
-        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
         plan = arrival.plan(result["plan"], head)
         check_agreement(plan, request, [status.name for status in statuses], head)
         plan = with_user_environment(plan, render_environment(request, plan))
@@ -188,6 +207,17 @@ def _work(result: Json, request: Request, agents: List[Json]) -> Json:
         "must_apply_limits": False,
         "network_patience": network_patience(lost, reports.only_networks(result.get("remove") or (), agents)),
     }
+
+
+def _keep_request(
+    kept: KeptRequests, request: Request, files: Mapping[str, str], result: Json, *, is_queued: bool
+) -> None:
+    """Keep a request while its session waits or has secrets. One of the store is never taken for one of this controller."""
+    session, waits = result["session"]["id"], result.get("outcome") == "pending"
+    if not waits and (result.get("outcome") == "failed" or not request.secrets):
+        kept.forget(session)
+    elif not is_queued:
+        kept.keep(session, request, files)
 
 
 def _statuses(args: Json) -> List[AgentStatus]:

@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as t
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 
 # The head keeps the logs of a session that ends. The last lines show how it ended; whole logs could fill the disk of the head.
 _KEPT_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
@@ -77,6 +78,8 @@ class ActionModule(ComputeAction):
         # A session that waits again gets new keys with its next plan.
         if session["state"] in states.ENDED or session["state"] == states.PENDING:
             artifacts.remove(session["id"])
+            if session["state"] in states.ENDED:
+                KeptRequests(own["artifacts"]).forget(session["id"])
             return _noted(artifacts, {})
         if own["plan"]:
             plan = arrival.plan(own["plan"], TASK)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
 from ansible_collections.cluster.compute.plugins.module_utils._views import healing_sessions
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import checked_sessions
 
 
 class ActionModule(ComputeAction):
@@ -29,18 +29,15 @@ class ActionModule(ComputeAction):
         result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):
             return result
-        result["queue"] = [dict(session, paths=_folders(session)) for session in result["queue"]]
-        result["healing"] = [dict(session, paths=_folders(session)) for session in healing_sessions(result["sessions"])]
+        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
+        own = [session for session in result["sessions"] if session["requested_here"]]
+        for name, sessions in (("queue", result["queue"]), ("healing", healing_sessions(own))):
+            result[name], refused = checked_sessions(sessions, head)
+            result["warnings"] = [*(result.get("warnings") or ()), *refused]
         if newest:
             result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
             check_containers(result["session"], containers)
         return result
-
-
-def _folders(session: Json) -> List[str]:
-    request = session["request"]
-    folders = [mount["source"] for mount in request["mounts"] if mount["type"] == "bind"]
-    return folders + [RDMA_FOLDER] * bool(request.get("rdma"))
 
 
 def newest_session(sessions: List[Json], name: str, owner: object) -> Json:

@@ -53,6 +53,12 @@ options:
       - Whether values of this command line replace those that a waiting session keeps.
     type: bool
     default: true
+  queued:
+    description:
+      - The ID of the waiting session whose request this is, if it comes from the session store. Such a request is launched only as
+        this controller made it, and gets secrets only if this controller made it.
+    type: str
+    default: ''
   wait:
     description:
       - Seconds to wait while the session is V(PENDING). The task fails if it is still V(PENDING) then.

@@ -237,6 +237,7 @@ ARGUMENT_SPEC = {
     "queue_age_bound": {"type": "int", "default": 3600},
     "lease": {"type": "int", "default": 600},
     "given": {"type": "bool", "default": True},
+    "queued": {"type": "str", "default": ""},
     "wait": {"type": "float", "default": 0},
     "fail_when_pending": {"type": "bool", "default": False},
     "artifacts": {"type": "path"},

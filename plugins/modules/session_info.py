@@ -115,14 +115,16 @@ sessions:
       folders: []
       degraded: []
 queue:
-  description: The waiting sessions in the order of their turns, each with C(paths), the folders that its agents must have.
+  description:
+    - The waiting sessions in the order of their turns, each with C(paths), the folders that its agents must have.
+    - Sessions that another login has requested on the head are not among them.
   type: list
   elements: dict
   returned: success
 healing:
   description:
     - The running sessions that have lost containers and have C(on_failure) V(restart), each with C(paths).
-    - Sessions with a container on an agent that does not answer are not among them.
+    - Sessions with a container on an agent that does not answer, and those that another login has requested, are not among them.
   type: list
   elements: dict
   returned: success
@@ -160,6 +162,7 @@ time:
   returned: success
 """
 
+import os
 import time
 from typing import List, Sequence
 
@@ -232,15 +235,27 @@ def _sessions(store: Store, params: Json, agents: Sequence[Agent], now: float) -
     only = SHOWN[params["state"]] if params["state"] else ()
     rows = store.select(params["name"], params["owner"], params["ended"], only, params["limit"])
     sessions = [
-        {**session, "logs": [], "time_left": time_left(session, now)} for session in list_sessions(rows, agents)
+        {
+            **session,
+            "logs": [],
+            "time_left": time_left(session, now),
+            "requested_here": _is_requested_here(store, session["id"]),
+        }
+        for session in list_sessions(rows, agents)
     ]
     if params["whole_requests"]:
         return sessions
     return [without_private(session, params["viewer"]) for session in sessions]
 
 
+def _is_requested_here(store: Store, session: str) -> bool:
+    """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
+    requester = store.requester(session)
+    return requester is None or requester.uid == os.geteuid()
+
+
 def _queue(sessions: Sequence[Json], order: Sequence[str]) -> List[Json]:
-    known = {session["id"]: session for session in sessions}
+    known = {session["id"]: session for session in sessions if session["requested_here"]}
     return [known[identity] for identity in order if identity in known]
 
 

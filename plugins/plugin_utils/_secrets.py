@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_r
     HIDDEN,
     LONGEST,
     check_content,
+    check_file,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import set_env
 
@@ -42,23 +43,43 @@ def plain_secrets(given: Any) -> Any:
     ]
 
 
-def read_secrets(wanted: Sequence[Secret], given: Any, loader: Any) -> Dict[str, bytes]:
-    """The content of every secret of a session. Raises InputError if one is missing or breaks a rule."""
-    entries = [entry for entry in plain_secrets(given) or () if isinstance(entry, Mapping)] if wanted else []
-    values = {entry.get("name"): entry["value"] for entry in entries if isinstance(entry.get("value"), str)}
+def secret_files(wanted: Sequence[Secret], given: Any) -> Dict[str, str]:
+    """The paths in the variable, by the name of the secret."""
+    return _given(wanted, given, "file")
+
+
+def read_secrets(
+    wanted: Sequence[Secret], given: Any, loader: Any, kept: Mapping[str, str] | None = None
+) -> Dict[str, bytes]:
+    """The content of every secret of a session. Raises InputError if one is missing or breaks a rule.
+
+    ``kept`` are the paths that this controller keeps of the session. A path never comes from a plan or a stored request.
+    """
+    values, files = _given(wanted, given, "value"), {**(kept or {}), **_given(wanted, given, "file")}
     contents = {}
     for secret in wanted:
         variable = "%s: %s" % (VARIABLE, secret.name)
-        if secret.file:
-            contents[secret.name] = _read(variable, secret.file, loader)
-        elif secret.name in values:
+        if secret.name in values:
             contents[secret.name] = values[secret.name].encode()
+        elif secret.name in files:
+            check_file(variable, files[secret.name])
+            contents[secret.name] = _read(variable, files[secret.name], loader)
         else:
             raise InputError(
-                variable, HIDDEN, "must be given again: the session needs it, and only the launch has known its value"
+                variable, HIDDEN, "must be given again: the session needs it, and only its launch has known the value"
             )
         check_content(variable, secret, contents[secret.name])
     return contents
+
+
+def _given(wanted: Sequence[Secret], given: Any, key: str) -> Dict[str, str]:
+    entries = [entry for entry in plain_secrets(given) or () if isinstance(entry, Mapping)] if wanted else []
+    names = {secret.name for secret in wanted}
+    return {
+        entry["name"]: entry[key]
+        for entry in entries
+        if entry.get("name") in names and isinstance(entry.get(key), str) and entry[key]
+    }
 
 
 def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Delivery:

@@ -25,6 +25,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 64 << 10
 _DEEPEST = 256
 _PIECE = 1 << 18
+# The latest time that every file system can store: in the year 2106.
+_LATEST = (1 << 32) - 1
+# What a copy leaves free on the controller, of bytes and of files: a share, and at most so many bytes.
+_SPARE, _SPARE_BYTES = 20, 5 << 30
 
 
 class Unpacked:
@@ -69,7 +73,7 @@ class TarReader:
     def _parts(self, name: str) -> List[str]:
         """The path below the folder. It begins with the name that was asked for."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
-        if name.startswith("/") or ".." in parts or parts[:1] != [self._name] or len(parts) > _DEEPEST:
+        if "\0" in name or name.startswith("/") or ".." in parts or parts[:1] != [self._name] or len(parts) > _DEEPEST:
             raise self._refusal("a path that was not asked for, %s" % visible(name).replace("\n", "\\n")[:100])
         return parts
 
@@ -81,13 +85,15 @@ class TarReader:
             self.unpacked.left_out += 1
             self._copy(member.size if member.type not in (tarfile.LNKTYPE, tarfile.SYMTYPE) else 0, None)
             return
+        self._check_room(member.size)
         with self._opened(parts[:-1]) as folder:
             temporary = ".copy-" + secrets.token_hex(8)
             handle = os.open(temporary, _NEW, 0o777 if member.mode & 0o100 else 0o666, dir_fd=folder)
             try:
                 with os.fdopen(handle, "wb") as file:
                     self._copy(member.size, file)
-                    os.utime(handle, (member.mtime, member.mtime))
+                    seconds = min(max(0, member.mtime), _LATEST)
+                    os.utime(handle, (seconds, seconds))
                 os.rename(temporary, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(FileNotFoundError):
@@ -95,6 +101,13 @@ class TarReader:
                 raise
         self.unpacked.files += 1
         self.unpacked.bytes += member.size
+
+    def _check_room(self, size: int) -> None:
+        """A container may send for as long as the copy may take: the controller keeps some of its disk."""
+        disk = os.statvfs(self._folder)
+        spare = min(disk.f_blocks * disk.f_frsize // _SPARE, _SPARE_BYTES)
+        if disk.f_bavail * disk.f_frsize - size < spare or disk.f_favail < disk.f_files // _SPARE:
+            raise self._refusal("more than the disk of %s can hold" % self._folder)
 
     @contextmanager
     def _opened(self, parts: List[str]) -> Iterator[int]:

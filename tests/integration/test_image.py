@@ -18,6 +18,7 @@ from engine_lab import archive, run_module
 NAME = "cluster-compute-test/travels:1"
 DIGEST = "cluster-compute-test/travels@sha256:" + "ab" * 32
 BY_DIGEST = "cluster-compute/by-digest:" + "ab" * 32
+OTHER = "cluster-compute-test/other:1"
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +48,14 @@ def saved(engine_host: str, identity: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("reference", [NAME, DIGEST])
 def test_an_exported_image_is_loaded_under_its_name(
-    client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path, reference: str
+    client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path
 ) -> None:
     path = saved(engine_host, travels, tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     client.remove_image(NAME, force=True)
-    assert run_module("image_info", name=reference, docker_host=engine_host)["image"]["present"] is False
-    options = {"name": reference, "agent": "me", "docker_host": engine_host}
+    assert run_module("image_info", name=NAME, docker_host=engine_host)["image"]["present"] is False
+    options = {"name": NAME, "agent": "me", "docker_host": engine_host}
     loaded = run_module("image_load", path=str(path), id=travels, **options)
     assert loaded["image"]["present"] is True
     assert loaded["image"]["id"] == travels
@@ -72,10 +72,21 @@ def test_an_archive_that_exists_is_kept(engine_host: str, travels: str, tmp_path
 
 def test_an_archive_of_another_image_is_refused(engine_host: str, travels: str, tmp_path: Path) -> None:
     path = saved(engine_host, travels, tmp_path)
-    options = {"name": DIGEST, "agent": "me", "docker_host": engine_host}
+    options = {"name": OTHER, "agent": "me", "docker_host": engine_host}
     loaded = run_module("image_load", path=str(path), id="sha256:" + "0" * 64, content="0", **options)
     assert "the archive holds another image than" in loaded["msg"]
     assert run_module("image_info", **options)["image"]["present"] is False
+
+
+def test_a_copy_that_does_not_prove_its_digest_is_refused(
+    client: docker.APIClient, engine_host: str, travels: str, tmp_path: Path
+) -> None:
+    path = saved(engine_host, travels, tmp_path)
+    client.remove_image(NAME, force=True)
+    options = {"name": DIGEST, "agent": "me", "docker_host": engine_host}
+    loaded = run_module("image_load", path=str(path), id=travels, **options)
+    assert loaded["msg"].startswith(f"me: the copy of image {DIGEST} does not prove that it has this digest")
+    assert travels not in client.images(quiet=True, all=True)
 
 
 def test_an_archive_that_names_another_image_takes_no_name(

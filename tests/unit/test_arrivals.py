@@ -26,6 +26,7 @@ READERS = {("json", "load"), ("json", "loads"), ("Plan", "from_json"), ("Agent",
 # Files and texts that this controller, its user or the same run has written.
 OWN = {
     "plugin_utils/_plan_text.py": "a checked plan, packed for the options of tasks",
+    "plugin_utils/_kept_requests.py": "requests of this controller, in files of the user",
     "plugin_utils/_last_check.py": "the result of the last check, in a file of the user",
     "plugin_utils/_notification_sender.py": "standard input from the action",
     "plugin_utils/_registry_login.py": "the configuration of the user's Docker client",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import own_digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by, environment_like
@@ -38,8 +39,14 @@ class Copies:
         }
 
 
-def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str) -> Json:
-    """The agents that pull, and the image that they must get: that of the first agent in rank order that has it."""
+def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
+    """The agents that pull, and the image that they must get: that of the first agent in rank order that has it.
+
+    An image by digest is the same wherever it is: no agent decides for another one which image that is.
+    """
+    if own_digest(reference):
+        lacking = [name for name in needing if pull == ALWAYS or not images[name]["present"]]
+        return {"pull": [] if pull == NEVER else lacking, "id": "", "content": "", "digests": []}
     first = next((images[name] for name in needing if images[name]["present"]), None)
     if pull == ALWAYS or first is None:
         return {"pull": [] if pull == NEVER else list(needing), "id": "", "content": "", "digests": []}
@@ -48,14 +55,15 @@ def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str) ->
     return {"pull": [] if pull == NEVER else others, **wanted}
 
 
-def plan_copies(needing: Sequence[str], images: Mapping[str, Json]) -> Copies:
-    """The agent whose image is used after the pulls, and the agents without that image."""
+def plan_copies(needing: Sequence[str], images: Mapping[str, Json], reference: str = "") -> Copies:
+    """The agent whose image is used after the pulls, and the agents without that image; by digest, those without any."""
     spare = sorted(name for name in images if name not in needing)
     source = next((name for name in [*needing, *spare] if images[name]["present"]), "")
     if not source:
         return Copies(copies=tuple(needing))
     image = images[source]
-    copies = tuple(name for name in needing if not same(images[name], image))
+    is_exact = bool(own_digest(reference))
+    copies = tuple(name for name in needing if not (images[name]["present"] if is_exact else same(images[name], image)))
     return Copies(source, image["id"], image["content"], image["size"], copies)
 
 

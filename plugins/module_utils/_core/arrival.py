@@ -73,6 +73,14 @@ def outline(document: object, sender: str) -> Plan:
     return _read_plan(outline_of(document) if isinstance(document, Mapping) else document, sender)
 
 
+def request(document: object, sender: str) -> Json:
+    """The request of a session of the store. Raises ComputeError if it has no value that a request has there."""
+    _check(_REQUEST, document, "request", sender)
+    if not isinstance(document, dict):
+        raise _refusal("request", sender, (), document)
+    return document
+
+
 def session_document(content: bytes | str, path: str) -> Json:
     """``session.json``, which a launch wrote. Raises ComputeError if it is damaged or was changed."""
     try:
@@ -83,6 +91,13 @@ def session_document(content: bytes | str, path: str) -> Json:
         raise ComputeError("%s is damaged: run the session's launch again, which writes it." % path) from error
     shown: Json = _shown(document)
     return shown
+
+
+def session_id(value: object, sender: str) -> str:
+    """The ID of a session, which is also the name of a file."""
+    if not _UUID(value):
+        raise _refusal("answer", sender, ("session", "id"), value)
+    return str(value)
 
 
 def _check_names(document: Json) -> None:
@@ -261,7 +276,7 @@ _SESSION = {
         {
             "source": _line,
             "target": _line,
-            "type": _matching("bind|volume"),
+            "type": _matching("bind|volume|nfs"),
             "mode": _matching("rw|ro"),
             "options": _texts,
             "local": _flag,
@@ -280,6 +295,18 @@ _SESSION = {
         }
     ],
     "secrets": [{"name": _WORD, "environment": _VARIABLE}],
+}
+_REQUEST = {
+    **{name: rule for name, rule in _SESSION.items() if name not in ("id", "launch", "request", "began")},
+    "millicpus": _AMOUNT,
+    "memory": _AMOUNT,
+    "shm": _AMOUNT,
+    "gpus": _number,
+    "agents": [_AGENT],
+    "environment": _texts,
+    "network_pool": [_subnet],
+    "port_range": _matching("[0-9]{1,5}-[0-9]{1,5}"),
+    "pull": _matching("missing|always|never"),
 }
 _PLAN = {
     "session": _SESSION,

@@ -57,6 +57,15 @@ def copy_name(reference: str) -> str:
     return names_of(reference)[-1]
 
 
+def own_digest(reference: str) -> str:
+    """The digest that a reference names; empty if it names none.
+
+    >>> own_digest("a:1@sha256:0"), own_digest("a:1")
+    ('sha256:0', '')
+    """
+    return reference.partition("@")[2]
+
+
 def digest_of(repository: str, digests: Sequence[str]) -> str:
     """The digest of an image in this repository, from the digests that an engine lists for the image.
 

@@ -125,14 +125,17 @@ class User:
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret without its value, which only the controller has: in this file, or in ``session_secrets``.
+    """A secret without its value, which only the controller has, as it has the path of its file.
 
     ``environment`` names the variable that has the value, too; empty for none.
     """
 
     name: str
-    file: str = ""
     environment: str = ""
+
+    @classmethod
+    def from_json(cls, data: Json) -> Secret:
+        return cls(name=data["name"], environment=data.get("environment") or "")
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
         parts = ("user", "mounts", "secrets", "apps")
         values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
         mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        secrets = tuple(Secret(**secret) for secret in data.get("secrets") or ())
+        secrets = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
         apps = tuple(App.from_json(app) for app in data.get("apps") or ())
         return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, secrets=secrets, apps=apps, **values)
 

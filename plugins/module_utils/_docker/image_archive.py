@@ -10,10 +10,11 @@ An engine that loads an archive gives its images all names that it contains, and
 
 from __future__ import annotations
 
+import hashlib
 import json
 import posixpath
 import tarfile
-from typing import IO, Any, Callable, Dict, List
+from typing import IO, Any, Callable, Dict, FrozenSet, List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 
@@ -34,6 +35,54 @@ def remove_names(path: str, where: str) -> None:
         raise StateError(message % (where, error), where) from error
     if _MANIFEST not in names:
         raise StateError("%s: the archive holds no image; check the engine that it comes from." % where, where)
+
+
+def proven_ids(path: str, digest: str) -> FrozenSet[str]:
+    """The IDs that engines give to the image of an archive, if the archive proves that this is the image of a digest; else none.
+
+    An engine that stores images in containerd names an image by its manifest, and any other by its configuration, whose content it
+    has checked itself. The chain from the digest to both is in the archive, and each document has the digest of its name.
+    """
+    try:
+        with tarfile.open(path, "r:") as archive:
+            blobs = _Blobs(archive)
+            (listed,) = _one_image(blobs.index()["manifests"])
+            manifest = str(listed["digest"])
+            if manifest != digest and manifest not in [one["digest"] for one in blobs.read(digest)["manifests"]]:
+                return frozenset()
+            content = blobs.read(manifest)
+            if "manifests" in content:
+                return frozenset((digest, manifest))
+            return frozenset((digest, manifest, str(content["config"]["digest"])))
+    except (tarfile.TarError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return frozenset()
+
+
+class _Blobs:
+    """The documents in an archive of the OCI's layout."""
+
+    def __init__(self, archive: tarfile.TarFile) -> None:
+        self._archive = archive
+
+    def index(self) -> Dict[str, Any]:
+        document: Dict[str, Any] = json.loads(self._content(_INDEX))
+        return document
+
+    def read(self, digest: str) -> Dict[str, Any]:
+        """The document of a digest. Raises ValueError if it has another one."""
+        kind, _colon, number = digest.partition(":")
+        content = self._content("blobs/%s/%s" % (kind, number))
+        if kind != "sha256" or hashlib.sha256(content).hexdigest() != number:
+            raise ValueError("a document with another digest than %s" % digest)
+        document: Dict[str, Any] = json.loads(content)
+        return document
+
+    def _content(self, name: str) -> bytes:
+        member = self._archive.getmember(name)
+        file = self._archive.extractfile(member) if member.type in _PLAIN and member.size <= _LONGEST else None
+        if file is None:
+            raise ValueError("%s is no plain file" % name)
+        return file.read()
 
 
 def _rewritten(file: IO[bytes], member: tarfile.TarInfo) -> str:

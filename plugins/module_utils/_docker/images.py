@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import (
     copy_name,
     digest_of,
+    own_digest,
     registry_of,
     split,
 )
@@ -24,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import remove_names
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import proven_ids, remove_names
 from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import Listener, counted
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     architecture,
@@ -142,7 +143,8 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     """Pull an image, by digest if it must be another agent's image. Returns why the pull failed; empty on success."""
     reference, auth = options["name"], _auth(options)
     repository, tag = split(reference)
-    wanted = digest_of(repository, options["digests"])
+    # What another agent reports never replaces the digest that was asked for.
+    wanted = tag if ":" in tag else digest_of(repository, options["digests"])
     try:
         known = wanted or _resolve(impatient, reference, auth)
         with counted(options.get("progress")) as listen:
@@ -194,11 +196,20 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
 def load(engine: ImageEngine, options: Json) -> Json:
     """Load an archive without its names, check that it holds the right image, and only then tag the image."""
     remove_names(options["path"], engine.agent)
+    digest = own_digest(options["name"])
+    proven = proven_ids(options["path"], digest) if digest else frozenset()
+    if digest and not proven:
+        message = (
+            "%s: the copy of image %s does not prove that it has this digest, because the engine that it comes from does not store "
+            "images in containerd; let this agent pull the image."
+        )
+        raise StateError(message % (engine.agent, options["name"]), engine.agent)
     before = engine.image_ids()
     with open(options["path"], "rb") as archive:
         identity = engine.load(archive)
     loaded = engine.image(identity or options["id"]) or {}
-    if loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"]):
+    is_other = loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"])
+    if is_other or (digest and loaded.get("Id") not in proven):
         if identity and identity not in before:
             engine.remove_image(identity)
         message = "%s: the archive holds another image than %s (%s); check the log of that engine."

@@ -12,6 +12,7 @@ from typing import Collection, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 
@@ -22,7 +23,7 @@ class Context:
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one.
+    belongs to, if there is one. ``requester`` is the login of this process on the head.
     """
 
     agents: Tuple[Agent, ...]
@@ -33,6 +34,7 @@ class Context:
     takeover: str = ""
     kept: str = ""
     site: SitePolicy = field(default_factory=SitePolicy)
+    requester: Requester = field(default_factory=Requester.of_this_process)
 
     @property
     def taken_names(self) -> Mapping[str, Collection[str]]:

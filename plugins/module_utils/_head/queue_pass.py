@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Collection, Dict, List, Tuple
+from typing import Collection, Dict, List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
@@ -70,7 +70,8 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     adopt(store, context.agents, context.now)
     expire(store, context.now)
     end_over(store, context.agents, context.now)
-    fitting, waiting = _split(Turns(store, held_plans(store), context), owner, tried)
+    turns = Turns(store, held_plans(store), context)
+    fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:
         if row.reason != reason:
             row.reason = reason
@@ -88,8 +89,20 @@ def _text(holder: Json) -> str:
     return json.dumps(holder, sort_keys=True)
 
 
-def _split(turns: Turns, owner: str, tried: Collection[str]) -> Tuple[List[Row], List[Tuple[Row, str]]]:
-    """The sessions of an owner that fit, and those that wait, with their reasons."""
+def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:
+    """Why this login does not launch a session, by the ID of the session: it is launched by the login that has requested it."""
+    known = {identity: store.requester(identity) for identity in turns.rows}
+    return {
+        identity: "it fits, and waits for a pass of the login %s of the head, which has requested it" % other.login
+        for identity, other in known.items()
+        if other and other.uid != context.requester.uid
+    }
+
+
+def _split(
+    turns: Turns, owner: str, tried: Collection[str], others: Mapping[str, str]
+) -> Tuple[List[Row], List[Tuple[Row, str]]]:
+    """The sessions of an owner that fit, and those that wait, with their reasons. ``others`` are those of other logins."""
     fitting: List[Row] = []
     reasons: Dict[str, str] = {}
     for entry, outcome in turns.now():
@@ -98,6 +111,9 @@ def _split(turns: Turns, owner: str, tried: Collection[str]) -> Tuple[List[Row],
             continue
         if isinstance(outcome, Shortfall):
             reasons[row.id] = outcome.reason
+            continue
+        if row.id in others:
+            reasons[row.id] = others[row.id]
             continue
         try:
             turns.allocation.check(turns.requests[row.id], outcome)

@@ -8,9 +8,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
@@ -40,6 +42,21 @@ def _plan(text: str) -> Plan | None:
 
 
 _PARSERS: Dict[str, Callable[[str], Any]] = {"request": _request, "plan": _plan, "holder": json.loads}
+
+
+class Requester(NamedTuple):
+    """The login of the head that has requested a session."""
+
+    uid: int
+    login: str
+
+    @classmethod
+    def of_this_process(cls) -> Requester:
+        uid = os.geteuid()
+        try:
+            return cls(uid, pwd.getpwuid(uid).pw_name)
+        except KeyError:
+            return cls(uid, "uid %d" % uid)
 
 
 @dataclass

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     ConflictError,
     EngineError,
     InputError,
+    StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
@@ -101,6 +102,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
         check_group(request.group, [group for agent in context.agents for group in agent.groups])
         row = _enqueue(store, request, context)
     else:
+        _check_requester(store, row, context)
         _check_same(row, request)
     row.request = request
     return _take_turn(store, row, request, context, is_new)
@@ -188,6 +190,15 @@ def _check_same(row: Row, request: Request) -> None:
         raise InputError("session_name", row.name, rule % (row.state, ", ".join(names)))
 
 
+def _check_requester(store: Store, row: Row, context: Context) -> None:
+    """A waiting session gets the keys, secrets and quota of its owner only from the login that has requested it."""
+    known = store.requester(row.id)
+    if known is not None and known.uid != context.requester.uid:
+        raise StateError(
+            "Session %s of owner %s was requested by the login %s on the head, and only that login launches it: end it with "
+            "terminate.yml, or choose another name." % (row.name, row.owner, known.login), row.name)  # fmt: skip
+
+
 def _check_kept(store: Store, request: Request, context: Context) -> None:
     """What the controller keeps under this name must belong to a session that has ended on this head."""
     other = store.get(context.kept) if context.kept else None
@@ -209,6 +220,7 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
         request=request,
     )
     store.add(row, context.now, "requested")
+    store.note_requester(row, context.requester)
     return row
 
 

@@ -29,6 +29,10 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS retired (id TEXT PRIMARY KEY, time REAL NOT NULL)",
     # Every launch and repair of this store: a container of another launch belongs to another store.
     "CREATE TABLE IF NOT EXISTS launch (id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session (id))",
+    # The login on the head whose module recorded the request: the kernel says it, no option does.
+    """CREATE TABLE IF NOT EXISTS requester (
+    session TEXT PRIMARY KEY REFERENCES session (id), uid INTEGER NOT NULL, login TEXT NOT NULL
+)""",
     "CREATE INDEX IF NOT EXISTS launch_of ON launch (session)",
     # The ledger: what sessions have held. It stays when their history goes.
     """CREATE TABLE IF NOT EXISTS holding (

@@ -32,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import (
     COLUMNS,
     End,
+    Requester,
     Row,
     held_by,
     row_of,
@@ -191,6 +192,15 @@ class Store:
             values = (row.id, row.owner, row.plan.session.began or now, *held_by(row.plan))
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
+    def note_requester(self, row: Row, requester: Requester) -> None:
+        """Record who has requested a session."""
+        self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *requester))
+
+    def requester(self, session_id: str) -> Requester | None:
+        """Who has requested a session; None if that is not known."""
+        found = self._db.execute("SELECT uid, login FROM requester WHERE session = ?", (session_id,)).fetchone()
+        return Requester._make(found) if found else None
+
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """What sessions have held after a moment, in seconds since the epoch."""
         query = (
@@ -200,6 +210,7 @@ class Store:
 
     def forget(self, row: Row) -> None:
         """Delete a session, its history and its launches."""
+        self._db.execute("DELETE FROM requester WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM launch WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM history WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))

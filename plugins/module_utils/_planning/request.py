@@ -173,7 +173,9 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         elements="dict",
         options=SECRET,
         read_by=(LAUNCH, SCHEDULE),
-        notes={SCHEDULE: "A waiting session keeps the names and the files, and no value."},
+        notes={
+            SCHEDULE: "A waiting session keeps the names. Only the controller that requested it keeps the paths of files."
+        },
     )
     apps: Tuple[App, ...] = declared(
         "list",
@@ -250,7 +252,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
             name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
         }
         values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        values["secrets"] = tuple(Secret(**secret) for secret in data.get("secrets") or ())
+        values["secrets"] = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
         values["apps"] = tuple(App.from_json(app) for app in data.get("apps") or ())
         values["user"] = User.from_json(data.get("user") or {})
         return cls(**values)

@@ -106,7 +106,8 @@ def _secret(variable: str, number: int, entry: Any) -> Secret:
     value, file = entry.get("value"), entry.get("file") or ""
     if (value is None) == (not file):
         raise InputError(own, HIDDEN, "must have either a value or a file")
-    secret = Secret(name, _file(own, file), _variable(own, entry.get("environment") or ""))
+    check_file(own, file)
+    secret = Secret(name, _variable(own, entry.get("environment") or ""))
     if value is not None and not isinstance(value, str):
         raise InputError(own, HIDDEN, "must have a string as its value: put it in quotes")
     if value is not None:
@@ -114,12 +115,12 @@ def _secret(variable: str, number: int, entry: Any) -> Secret:
     return secret
 
 
-def _file(variable: str, file: Any) -> str:
+def check_file(variable: str, file: Any) -> None:
+    """The rule of a path of the controller; nothing is no path."""
     if not file:
-        return ""
+        return
     if not isinstance(file, str) or not file.startswith(("/", "~/")) or re.search(r"[\x00-\x1f\x7f]", file):
         raise InputError(variable, HIDDEN, "must have an absolute path, or one that begins with ~/, as its file")
-    return file
 
 
 def _variable(variable: str, name: Any) -> str:

@@ -140,7 +140,7 @@ class FileInstaller:
         """Refuse a running session with another certificate authority: its containers would reject each other's keys."""
         running = next((entry for entry in live.values() if entry.get("State") == "running"), None)
         known = self.engine.read_file(running["Id"], AUTHORITY) if running else None
-        if known is not None and known.decode().split()[:2] != self.bundle.authority.split()[:2]:
+        if known is not None and known.decode("utf-8", "replace").split()[:2] != self.bundle.authority.split()[:2]:
             raise StateError(
                 "Session %s runs on %s with an identity that this controller does not have; repair it from the "
                 "controller that launched it, or terminate it first." % (self.plan.session.name, self.agent),

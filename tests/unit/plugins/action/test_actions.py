@@ -63,12 +63,30 @@ def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, 
 
 def test_each_session_of_the_queue_names_its_folders() -> None:
     mounts = [{"source": "/data", "type": "bind"}, {"source": "cache", "type": "volume"}]
-    waiting = {"name": "late", "state": "PENDING", "request": {"mounts": mounts}}
+    waiting = {"name": "late", "state": "PENDING", "request": {"mounts": mounts}, "requested_here": True}
     result = played(session_info.ActionModule, {"sessions": [waiting], "queue": [waiting]}).act({}, {})
     assert result["queue"] == [{**waiting, "paths": ["/data"]}]
 
 
-SHOWN = {"name": "train", "state": "RUNNING", "containers": [{"hostname": "main1"}], "logs": [{"hostname": "sub1"}]}
+@pytest.mark.parametrize(
+    "change",
+    [{"image": "x y"}, {"name": "../x"}, {"owner": "a.b"}, {"agents": ["-x"]}, {"mounts": [{"source": "a\nb"}]}],
+)
+def test_a_request_of_the_store_with_another_value_does_not_stop_the_queue(change: Json) -> None:
+    good = {"name": "late", "state": "PENDING", "request": request().to_json(), "requested_here": True}
+    evil = {**good, "request": {**good["request"], **change}}
+    result = played(session_info.ActionModule, {"sessions": [evil, good], "queue": [evil, good]}).act({}, {})
+    assert result["queue"] == [{**good, "paths": []}]
+    assert [warning.startswith("The request of the head is refused: ") for warning in result["warnings"]] == [True]
+
+
+SHOWN = {
+    "name": "train",
+    "state": "RUNNING",
+    "requested_here": True,
+    "containers": [{"hostname": "main1"}],
+    "logs": [{"hostname": "sub1"}],
+}
 
 
 def test_the_newest_session_of_a_name() -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
 from played import played
-from samples import exactly, plan, request
+from samples import SESSION, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
@@ -28,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.modules import schedule as modules
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._plan_text import unpacked
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
@@ -47,7 +49,9 @@ def answer(outcome: str, **fields: Any) -> Json:
 
 
 @pytest.fixture(autouse=True)
-def no_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here = str(tmp_path / "kept")
+    monkeypatch.setattr(schedule, "KeptRequests", lambda base: KeptRequests(here if base == "/nonexistent" else base))
     monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
 
 
@@ -80,7 +84,7 @@ def test_the_role_gets_the_plan_as_a_text_and_what_it_reads_of_it_apart(outcome:
     assert result.get("planned") == (unpacked(result)["plan"]["session"] if deploys else None)
 
 
-@pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", ["train"])])
+@pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", [".requests", "train"])])
 def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     outcome: str, left: list[str], tmp_path: Path
 ) -> None:
@@ -90,7 +94,7 @@ def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     ask(action, artifacts=str(tmp_path))
     assert action.asked[0]["kept"] == "ended"
     assert "artifacts" not in action.asked[0]
-    assert os.listdir(tmp_path) == left
+    assert sorted(os.listdir(tmp_path)) == left
 
 
 @pytest.fixture
@@ -236,3 +240,63 @@ def test_a_launch_over_several_agents_names_those_without_the_rules_of_overlays(
     result = ask(action, agents=agents, request=asked.to_json())
     assert [warning.partition(":")[0] for warning in result["warnings"]] == named
     assert all("run provision_agents.yml" in warning for warning in result["warnings"])
+
+
+SECRET = request(cluster_size=2, secrets=[{"name": "token", "file": "/etc/hostname"}])
+GIVEN = {"session_secrets": [{"name": "token", "file": "/etc/hostname"}]}
+
+
+def asked_with(action: Any, folder: Path, task_vars: Json, **args: Any) -> Json:
+    args = {"request": SECRET.to_json(), "agents": [{"agent": {"name": "a"}}], "artifacts": str(folder), **args}
+    action._loader = DataLoader()
+    result: Json = action.act(args, task_vars)
+    return result
+
+
+def test_the_path_of_a_secret_stays_on_the_controller_while_the_session_waits(tmp_path: Path) -> None:
+    action = played(schedule.ActionModule, answer("pending"))
+    asked_with(action, tmp_path, GIVEN)
+    assert "/etc/hostname" not in str(action.asked[0])
+    assert KeptRequests(str(tmp_path)).files(SESSION) == {"token": "/etc/hostname"}
+    waiting = played(schedule.ActionModule, answer("pending"))
+    asked_with(waiting, tmp_path, {}, queued=SESSION)
+    assert "queued" not in waiting.asked[0]
+
+
+@pytest.mark.parametrize("given", [{}, GIVEN])
+def test_a_waiting_session_of_another_controller_gets_no_file_of_this_one(given: Json, tmp_path: Path) -> None:
+    action = played(schedule.ActionModule, answer("placed"))
+    with pytest.raises(InputError, match="has secrets and was not requested by this controller"):
+        asked_with(action, tmp_path, given, queued=SESSION)
+    assert action.asked == []
+
+
+def test_a_changed_request_of_the_store_is_not_launched(tmp_path: Path) -> None:
+    asked_with(played(schedule.ActionModule, answer("pending")), tmp_path, GIVEN)
+    action = played(schedule.ActionModule, answer("placed"))
+    changed = {**SECRET.to_json(), "image": "evil"}
+    with pytest.raises(ComputeError, match=r"another request of session train than this controller made \(image\)"):
+        asked_with(action, tmp_path, GIVEN, queued=SESSION, request=changed)
+    assert action.asked == []
+
+
+@pytest.mark.parametrize("outcome", ["placed", "repair", "running"])
+def test_a_plan_of_the_head_with_a_further_secret_is_refused(outcome: str) -> None:
+    made = plan(ASKED).to_json()
+    made["session"]["secrets"] = [{"name": "token", "environment": ""}]
+    action = played(schedule.ActionModule, answer(outcome, plan=made))
+    with pytest.raises(ComputeError, match=r"is not what was requested: secrets is "):
+        ask(action)
+
+
+def test_a_request_that_needs_nothing_more_is_forgotten(tmp_path: Path) -> None:
+    ask(played(schedule.ActionModule, answer("pending")), artifacts=str(tmp_path))
+    assert os.listdir(tmp_path / FOLDER) == [SESSION]
+    ask(played(schedule.ActionModule, answer("placed")), artifacts=str(tmp_path))
+    assert os.listdir(tmp_path / FOLDER) == []
+
+
+def test_a_failure_of_the_head_is_the_result(tmp_path: Path) -> None:
+    """A module that fails says nothing of a session."""
+    failed = {"failed": True, "msg": "session_name: 'train': is used by a RUNNING session with other settings."}
+    assert ask(played(schedule.ActionModule, failed), artifacts=str(tmp_path))["msg"] == failed["msg"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from played import played
-from samples import plan, request
+from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import containers, schedule, session, session_upkeep
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
@@ -27,7 +27,7 @@ COMMANDS = {
     "a launch": (
         schedule.ActionModule,
         {"request": request(name="other").to_json(), "wait": 0},
-        {"outcome": "pending", "session": {"name": "other"}, "reason": "no room", "remove": []},
+        {"outcome": "pending", "session": {"id": SESSION, "name": "other"}, "reason": "no room", "remove": []},
     ),
 }
 

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from played import played
-from samples import plan, request
+from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._reports import Avoided, avoided
 
 MADE = plan(request(apps=[{"name": "web", "port": 80}]))
@@ -46,14 +48,15 @@ class Agents:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(schedule, "KeptRequests", lambda _base: KeptRequests(str(tmp_path)))
     monkeypatch.setattr(schedule, "_INTERVAL", 0.0)
     monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
 
 
 def scheduled(monkeypatch: pytest.MonkeyPatch, agents: Agents, wait: int, **variables: Any) -> Any:
     monkeypatch.setattr(other_hosts, "OtherHost", agents)
-    session = {"id": "x", "name": "train", "holder": None, "launch": "y"}
+    session = {"id": SESSION, "name": "train", "holder": None, "launch": "y"}
     waits = {"outcome": "pending", "session": session, "reason": "because", "plan": None}
     action = played(schedule.ActionModule, waits, waits, {**waits, "outcome": "running"})
     first = {

@@ -19,16 +19,24 @@ from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Secret, User
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
-from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import delivery, plain_secrets, read_secrets
+from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import (
+    delivery,
+    plain_secrets,
+    read_secrets,
+    secret_files,
+)
 
 STRANGE = 'it\'s "so" $HOME `id` \\ größe'
 
 
 def test_values_come_from_the_variable_and_from_files(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\0binary\xff")
-    wanted = [Secret("a"), Secret("b", str(tmp_path / "key"))]
+    wanted, path = [Secret("a"), Secret("b")], str(tmp_path / "key")
     given = [{"name": "a", "value": "x"}, {"name": "other", "value": "y"}]
-    assert read_secrets(wanted, given, DataLoader()) == {"a": b"x", "b": b"\0binary\xff"}
+    found = {"a": b"x", "b": b"\0binary\xff"}
+    assert read_secrets(wanted, [*given, {"name": "b", "file": path}], DataLoader()) == found
+    assert read_secrets(wanted, given, DataLoader(), {"b": path}) == found
+    assert secret_files(wanted, [*given, {"name": "b", "file": path}, {"name": "c", "file": path}]) == {"b": path}
 
 
 def test_a_file_of_ansible_vault_is_decrypted(tmp_path: Path) -> None:
@@ -36,12 +44,15 @@ def test_a_file_of_ansible_vault_is_decrypted(tmp_path: Path) -> None:
     loader = DataLoader()
     loader.set_vault_secrets(vault)
     (tmp_path / "key").write_bytes(VaultLib(vault).encrypt("hidden text"))
-    assert read_secrets([Secret("a", str(tmp_path / "key"))], None, loader) == {"a": b"hidden text"}
+    assert read_secrets([Secret("a")], None, loader, {"a": str(tmp_path / "key")}) == {"a": b"hidden text"}
     with pytest.raises(InputError, match="Ansible cannot read or decrypt it"):
-        read_secrets([Secret("a", str(tmp_path / "key"))], None, DataLoader())
+        read_secrets([Secret("a")], None, DataLoader(), {"a": str(tmp_path / "key")})
 
 
-@pytest.mark.parametrize("given", [None, [], [{"name": "b", "value": "x"}], [{"name": "a", "file": "/f"}], "text"])
+@pytest.mark.parametrize(
+    "given",
+    [None, [], [{"name": "b", "value": "x"}], [{"name": "a", "file": ""}], [{"name": "b", "file": "/f"}], "text"],
+)
 def test_a_missing_value_is_asked_for(given: Any) -> None:
     with pytest.raises(InputError, match="session_secrets: a: \\(hidden\\): must be given again"):
         read_secrets([Secret("a")], given, DataLoader())
@@ -49,13 +60,13 @@ def test_a_missing_value_is_asked_for(given: Any) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere.*No such file"):
-        read_secrets([Secret("a", str(tmp_path / "nowhere"))], None, DataLoader())
+        read_secrets([Secret("a")], [{"name": "a", "file": str(tmp_path / "nowhere")}], DataLoader())
 
 
 def test_a_file_is_bounded(tmp_path: Path) -> None:
     os.truncate(os.open(tmp_path / "large", os.O_CREAT | os.O_WRONLY), 1 << 30)
     with pytest.raises(InputError, match="must have 1 to 65536 bytes"):
-        read_secrets([Secret("a", str(tmp_path / "large"))], None, DataLoader())
+        read_secrets([Secret("a")], [{"name": "a", "file": str(tmp_path / "large")}], DataLoader())
 
 
 def test_a_session_without_secrets_reads_none() -> None:

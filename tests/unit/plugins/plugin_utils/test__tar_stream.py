@@ -9,6 +9,7 @@ import io
 import os
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,3 +121,27 @@ def test_what_is_packed_comes_back(tmp_path: Path) -> None:
     assert pack(str(tmp_path / "res"), buffer) == (1, 3)
     assert unpack(tmp_path / "in", buffer.getvalue()).files == 1
     assert (tmp_path / "in" / "res" / "a b" / ("ü" * 80)).read_bytes() == b"123"
+
+
+@pytest.mark.parametrize("seconds", [1 << 80, -(1 << 40)])
+def test_a_time_that_no_file_can_have_is_bounded(tmp_path: Path, seconds: int) -> None:
+    assert unpack(tmp_path / "in", stream(member("res/x", b"y", mtime=seconds))).files == 1
+    assert 0 <= (tmp_path / "in/res/x").stat().st_mtime <= 1 << 32
+
+
+def test_a_name_with_a_null_byte_ends_the_copy_with_a_message(tmp_path: Path) -> None:
+    name = b"res/a\0b"
+    header = member("././@LongLink", type=tarfile.GNUTYPE_LONGNAME)[0]
+    header.size = len(name)
+    block = header.tobuf(tarfile.GNU_FORMAT) + name.ljust(tarfile.BLOCKSIZE, b"\0")
+    with pytest.raises(ComputeError, match=r"sub1 sends a path that was not asked for, res/a\\x00b$"):
+        unpack(tmp_path / "in", block + stream(member("res/x", b"x")))
+
+
+@pytest.mark.parametrize("field", ["f_bavail", "f_favail"])
+def test_a_copy_leaves_some_of_the_disk_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    full = {"f_blocks": 1000, "f_frsize": 4096, "f_bavail": 900, "f_files": 1000, "f_favail": 900, field: 49}
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(**full))
+    with pytest.raises(ComputeError, match=r"^sub1 sends more than the disk of .*/in can hold$"):
+        unpack(tmp_path / "in", stream(member("res/x", b"x")))
+    assert list((tmp_path / "in").iterdir()) == []

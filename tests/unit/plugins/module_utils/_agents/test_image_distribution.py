@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.image_dist
     same,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import pull
 
 MIB = 1 << 20
 
@@ -122,3 +123,35 @@ def test_one_line() -> None:
         == "Image x:1: pulled on a in 4.2 s, copied from a to b, c (100m)"
     )
     assert distribution_message("x:1", [], Copies("a", "1"), 1) == ""
+
+
+ASKED = "registry.example.org/team/train@sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize("pull", ["missing", "always", "never"])
+def test_no_agent_replaces_an_image_by_digest(pull: str) -> None:
+    """The first agent has another image than it says."""
+    found = images(lost="evil", good="right", new="")
+    plan = plan_pulls(["lost", "good", "new"], found, pull, ASKED)
+    pullers = {"missing": ["new"], "always": ["lost", "good", "new"], "never": []}
+    assert plan == {"pull": pullers[pull], "id": "", "content": "", "digests": []}
+    assert plan_copies(["lost", "good", "new"], found, ASKED).copies == ("new",)
+
+
+class Puller:
+    """An engine that notes what it pulls."""
+
+    agent = "good"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def pull(self, repository: str, tag: str, *_more: object) -> None:
+        self.asked.append((repository, tag))
+
+
+def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
+    engine: Any = Puller()
+    options = {"name": ASKED, "digests": [ASKED.replace("a" * 64, "e" * 64)], "progress": None}
+    assert pull(engine, engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
+    assert engine.asked == [("registry.example.org/team/train", "sha256:" + "a" * 64)]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
@@ -14,7 +15,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import remove_names
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import (
+    proven_ids,
+    remove_names,
+)
 
 ENTRY = {"Config": "blobs/sha256/abc", "RepoTags": ["debian:12", "größe:1"], "Layers": ["layer.tar"]}
 DESCRIPTOR = {
@@ -92,3 +96,46 @@ def test_a_link_in_place_of_the_manifest_is_refused(tmp_path: Path) -> None:
 def test_a_compressed_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="cannot be read"):
         remove_names(str(written(tmp_path / "image.tar", GOOD, "w:gz")), "agent1")
+
+
+def blob(document: object) -> tuple[str, str, str]:
+    """The name, the content and the digest of a document."""
+    text = json.dumps(document)
+    number = hashlib.sha256(text.encode()).hexdigest()
+    return f"blobs/sha256/{number}", text, "sha256:" + number
+
+
+CONFIG = "sha256:" + "c" * 64
+MANIFEST = blob({"config": {"digest": CONFIG}, "layers": []})
+INDEX = blob({"manifests": [{"digest": MANIFEST[2]}, {"digest": "sha256:other"}]})
+OTHER = blob({"config": {"digest": "sha256:evil"}})
+
+
+def layout(first: str, *blobs: tuple[str, str, str]) -> dict[str, Any]:
+    return {"index.json": {"manifests": [{"digest": first}]}, **{name: text for name, text, _digest in blobs}}
+
+
+@pytest.mark.parametrize(
+    ("digest", "files", "proven"),
+    [
+        (MANIFEST[2], layout(MANIFEST[2], MANIFEST), {MANIFEST[2], CONFIG}),
+        (INDEX[2], layout(MANIFEST[2], MANIFEST, INDEX), {INDEX[2], MANIFEST[2], CONFIG}),
+        (INDEX[2], layout(INDEX[2], INDEX), {INDEX[2]}),
+        (MANIFEST[2], layout(OTHER[2], MANIFEST, OTHER), set()),
+        (INDEX[2], layout(OTHER[2], OTHER, INDEX), set()),
+        (INDEX[2], layout(MANIFEST[2], MANIFEST), set()),
+        (MANIFEST[2], layout(MANIFEST[2], (MANIFEST[0], OTHER[1], "")), set()),
+        (MANIFEST[2], {"manifest.json": [ENTRY]}, set()),
+        (MANIFEST[2], {"index.json": {"manifests": [{"digest": MANIFEST[2]}] * 2}, MANIFEST[0]: MANIFEST[1]}, set()),
+        ("md5:" + "0" * 32, layout("md5:" + "0" * 32), set()),
+    ],
+)
+def test_an_archive_proves_a_digest_or_not(
+    tmp_path: Path, digest: str, files: dict[str, Any], proven: set[str]
+) -> None:
+    assert proven_ids(str(written(tmp_path / "image.tar", files)), digest) == proven
+
+
+def test_what_is_no_archive_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "image.tar").write_bytes(b"x" * 2000)
+    assert proven_ids(str(tmp_path / "image.tar"), MANIFEST[2]) == frozenset()

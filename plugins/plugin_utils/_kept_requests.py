@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The requests of this controller: of its sessions that wait, and of those with secrets, with the paths of their files.
+
+The session store has neither the paths nor the last word: a pass over the queue launches a session that this controller has requested
+only as it was requested, and delivers secrets to no other session.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import HIDDEN
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+
+FOLDER = ".requests"
+
+
+def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], List[str]]:
+    """Sessions of the store for a pass, each with the folders that its agents must have, and why others are left out."""
+    found, refused = [], []
+    for session in sessions:
+        try:
+            request = arrival.request(session["request"], head)
+        except ComputeError as error:
+            refused.append(error.message)
+        else:
+            folders = [mount["source"] for mount in request["mounts"] if mount["type"] == "bind"]
+            paths = folders + [RDMA_FOLDER] * bool(request.get("rdma"))
+            found.append({**session, "request": request, "paths": paths})
+    return found, refused
+
+
+class KeptRequests(Artifacts):
+    """A file for each session, by its ID, in a directory beside those of the sessions; mode 0600 in mode 0700."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base, "requests")
+        self.folder = os.path.join(self.base, FOLDER)
+
+    def keep(self, session: object, request: Request, files: Mapping[str, str]) -> None:
+        """Keep the request of a session, and the path of each secret that is a file."""
+        self.write_json(arrival.session_id(session, "the head"), {"request": request.to_json(), "files": dict(files)})
+
+    def forget(self, session: object) -> None:
+        """Remove the request of a session that needs it no more."""
+        with suppress(FileNotFoundError), self._opened(create=False) as folder:
+            os.unlink(arrival.session_id(session, "the head"), dir_fd=folder)
+
+    def files(self, session: object) -> Dict[str, str]:
+        """The paths of the secrets of a session of this controller, by name."""
+        kept = self._kept(session)
+        return {str(name): str(path) for name, path in kept["files"].items()} if kept else {}
+
+    def check(self, session: object, request: Request, head: str) -> None:
+        """Raise ComputeError if a request of the store is not the one that this controller made."""
+        kept = self._kept(session)
+        if kept is None:
+            if request.secrets:
+                rule = (
+                    "session %s has secrets and was not requested by this controller: run the command of its launch again, with "
+                    "session_secrets" % request.name
+                )
+                raise InputError("session_secrets", HIDDEN, rule)
+            return
+        names = Request.from_json(kept["request"]).differences(request)
+        if names:
+            message = (
+                "The session store of %s has another request of session %s than this controller made (%s): it is not launched. "
+                "End it with terminate.yml, and find out who has changed the store."
+            )
+            raise ComputeError(message % (head, request.name, ", ".join(names)), head)
+
+    def _kept(self, session: object) -> Dict[str, Json] | None:
+        content = self.read(arrival.session_id(session, "the head"))
+        kept: Dict[str, Json] | None = None if content is None else json.loads(content)
+        return kept

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who has requested a session, as the head knows it: no other login launches it for its owner."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from samples import agent, context, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+
+A = agent("a")
+LARGE = request(cpus=64, owner="bob")
+ALICE = Requester(1001, "alice")
+
+
+def waiting(store: Store) -> Row:
+    row = store.find("train", "bob")
+    assert row is not None
+    return row
+
+
+def test_the_login_of_the_process_is_recorded(store: Store) -> None:
+    launch(store, LARGE, context(A))
+    assert store.requester(waiting(store).id) == Requester.of_this_process()
+    assert Requester.of_this_process().uid == os.geteuid()
+
+
+def test_a_session_that_waits_is_launched_by_the_login_that_requested_it(store: Store) -> None:
+    assert launch(store, LARGE, context(A, requester=ALICE)).verdict == "pending"
+    message = (
+        r"^Session train of owner bob was requested by the login alice on the head, and only that login launches it"
+    )
+    with pytest.raises(StateError, match=message):
+        launch(store, LARGE, context(agent("a", cpus=128)))
+    assert launch(store, LARGE, context(agent("a", cpus=128), requester=ALICE)).verdict == "placed"
+
+
+def test_a_pass_leaves_the_sessions_of_other_logins(store: Store) -> None:
+    launch(store, LARGE, context(A, requester=ALICE))
+    large = agent("a", cpus=128)
+    found = decide(store, "bob", (), context(large))
+    assert ([row.name for row in found.fitting], [row.name for row in found.waiting]) == ([], ["train"])
+    assert (
+        waiting(store).reason == "it fits, and waits for a pass of the login alice of the head, which has requested it"
+    )
+    assert [row.name for row in decide(store, "bob", (), context(large, requester=ALICE)).fitting] == ["train"]
+
+
+def test_a_session_of_an_unknown_login_is_launched(store: Store) -> None:
+    """A store of an earlier release does not say who has requested its sessions."""
+    launch(store, LARGE, context(A, requester=ALICE))
+    store._db.execute("DELETE FROM requester")
+    assert launch(store, LARGE, context(agent("a", cpus=128))).verdict == "placed"
+
+
+def test_a_session_that_is_forgotten_leaves_no_requester(store: Store) -> None:
+    launch(store, LARGE, context(A))
+    row = waiting(store)
+    store.forget(row)
+    assert store.requester(row.id) is None

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A session that runs with another identity, and a file of a container that anyone in it may have written."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+
+LIVE = {"x": {"Id": "1", "State": "running"}}
+
+
+def installer(content: bytes | None) -> FileInstaller:
+    engine: Any = SimpleNamespace(read_file=lambda _container, _path: content)
+    bundle: Any = SimpleNamespace(authority="ssh-ed25519 AAAA comment")
+    return FileInstaller(engine, plan(request()), "a", bundle)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x80", b"", b"ssh-ed25519 BBBB", "größe".encode("latin-1")])
+def test_another_authority_is_one_message_whatever_its_bytes_are(content: bytes) -> None:
+    with pytest.raises(StateError, match="with an identity that this controller does not have"):
+        installer(content)._refuse_stranger(LIVE)
+
+
+@pytest.mark.parametrize("content", [None, b"ssh-ed25519 AAAA"])
+def test_its_own_authority_is_no_stranger(content: bytes | None) -> None:
+    installer(content)._refuse_stranger(LIVE)

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the controller keeps of its requests, and what it refuses of the store because of that."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from samples import SESSION, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
+
+PATH = "~/keys/token"
+ASKED = request(secrets=[{"name": "token", "file": PATH}], command="train")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptRequests:
+    made = KeptRequests(str(tmp_path))
+    made.keep(SESSION, ASKED, {"token": PATH})
+    return made
+
+
+def test_the_path_of_a_secret_is_on_the_controller_alone(kept: KeptRequests, tmp_path: Path) -> None:
+    assert PATH not in json.dumps(ASKED.to_json())
+    assert kept.files(SESSION) == {"token": PATH}
+    folder = tmp_path / FOLDER
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / SESSION)] == [0o700, 0o600]
+    kept.forget(SESSION)
+    kept.forget(SESSION)
+    assert (kept.files(SESSION), os.listdir(folder)) == ({}, [])
+
+
+def test_a_request_of_the_store_is_the_one_that_was_made(kept: KeptRequests) -> None:
+    stored = Request.from_json(json.loads(json.dumps(ASKED.to_json())))
+    kept.check(SESSION, stored, "head1")
+    # A pass may change what a waiting session keeps.
+    kept.check(SESSION, request(secrets=[{"name": "token", "value": "x"}], command="train", pull="never"), "head1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"command": "send /run/secrets/token"}, "command"),
+        ({"image": "evil", "command": "train"}, "image"),
+        ({"owner": "mallory", "command": "train"}, "owner"),
+    ],
+)
+def test_another_request_of_the_store_is_refused(kept: KeptRequests, changes: dict[str, str], names: str) -> None:
+    other = request(secrets=[{"name": "token", "file": PATH}], **changes)
+    with pytest.raises(ComputeError, match=r"^The session store of head1 has another request of .* \(%s\)" % names):
+        kept.check(SESSION, other, "head1")
+
+
+def test_a_session_of_another_controller_gets_no_secret(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="was not requested by this controller"):
+        KeptRequests(str(tmp_path)).check(SESSION, ASKED, "head1")
+    KeptRequests(str(tmp_path)).check(SESSION, request(), "head1")
+
+
+@pytest.mark.parametrize("session", ["../train/identity", "", None, "x" * 36])
+def test_an_id_is_no_path(kept: KeptRequests, session: object) -> None:
+    for call in (kept.files, kept.forget):
+        with pytest.raises(ComputeError, match="is refused"):
+            call(session)
