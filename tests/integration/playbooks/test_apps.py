@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import subprocess
+import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +21,14 @@ from app_pages import elements, get, open_terminal, output_of_cell, tokens, type
 from controller import Controller, Done, Session
 from selenium.webdriver.chrome.webdriver import WebDriver
 
-SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "768m", "session_on_failure": "restart"}
+SIZE = {
+    "session_cluster_size": 2,
+    "session_cpus": 1,
+    "session_memory": "768m",
+    "session_on_failure": "restart",
+    "session_idle_timeout": 3600,
+}
+LAB, KEPT = "cluster-compute/lab:1.0", "cluster-compute-test/lab:kept"
 WEB = {
     "name": "web",
     "port": 8000,
@@ -29,10 +39,16 @@ WEB = {
 
 @pytest.fixture(scope="module")
 def launch(controller: Controller) -> Done:
-    """A session of two containers with three apps, launched with all that Ansible can print."""
+    """A session of two containers with three apps, launched with all that Ansible can print. The launch builds its image."""
     images.environment("lab")
     apps = ["jupyterlab", "terminal", WEB]
-    return controller.launch("desk", "-vvv", session_image="lab", session_apps=apps, **SIZE).check()
+    # The build finds its layers in the image, which has another name meanwhile.
+    controller.client.tag(LAB, KEPT)
+    controller.client.remove_image(LAB)
+    try:
+        return controller.launch("desk", "-vvv", session_image="lab", session_apps=apps, **SIZE).check()
+    finally:
+        controller.client.remove_image(KEPT)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +60,11 @@ def desk(controller: Controller, launch: Done) -> Session:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     with browser.opened(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
+
+
+def test_a_launch_builds_the_environment_that_it_names(controller: Controller, launch: Done, desk: Session) -> None:
+    assert "Build the image of the environment" in launch.text
+    assert controller.client.inspect_image(LAB)["Id"] == desk.containers()["main1"]["Image"]
 
 
 def test_a_cell_of_a_notebook_reaches_the_other_container(desk: Session, page: WebDriver) -> None:
@@ -81,6 +102,27 @@ def test_a_terminal_outlives_its_page(desk: Session, page: WebDriver) -> None:
     assert typed(page, desk, "tmux list-sessions -F '#{session_name}'", "names") == "web"
     # The notebook and the terminal have the same files.
     assert typed(page, desk, "cat from-notebook", "seen") == "written"
+
+
+def test_a_browser_keeps_the_session_in_use(desk: Session, page: WebDriver) -> None:
+    """Nothing but the open page of a terminal uses main1 now; nothing uses sub1."""
+    open_terminal(page, urls(desk)["terminal"])
+
+    def quiet(hostname: str) -> int:
+        # From outside: a program in the container would use it.
+        identity = desk.containers()[hostname]["Id"]
+        chunks, _facts = desk.controller.client.get_archive(identity, "/etc/cluster-compute/run/quiet")
+        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+            file = archive.extractfile("quiet")
+            return int(file.read() or 0) if file else 0
+
+    least, end = quiet("sub1") + 30, time.monotonic() + 120
+    longest = 0
+    while quiet("sub1") < least and time.monotonic() < end:
+        longest = max(longest, quiet("main1"))
+        time.sleep(1)
+    assert quiet("sub1") >= least
+    assert longest < 10
 
 
 def test_nothing_shows_a_token(controller: Controller, desk: Session, launch: Done) -> None:
