@@ -161,7 +161,7 @@ class ActionModule(ComputeAction):
         manner = {variable.field: getattr(request, variable.field) for variable in KEPT}
         result["deployment"] = {**decided.to_json(), **manner}
         # Also without a change: a controller may have been lost before it wrote a change into the containers.
-        is_limited = bool(request.lifetime or request.idle_timeout or result.get("has_new_limits"))
+        is_limited = bool(request.lifetime or request.idle_timeout or result.get("new_limits"))
         result["must_apply_limits"] = is_limited and result["outcome"] in ("running", "repair")
         if self._task.diff and result["outcome"] in ("placed", "repair"):
             result["diff"] = {"before": {}, "after": plan.to_json(), "after_header": "plan"}

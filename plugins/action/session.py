@@ -13,7 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import arriv
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
-from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
+from ansible_collections.cluster.compute.plugins.module_utils._views import session_document, termination_summary
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
@@ -56,11 +56,17 @@ class ActionModule(ComputeAction):
             trace.forget()
             result["reason"] = _reason(result["session"], args)
             result["retried"] = args.get("launch") if result["session"].get("state") == states.PENDING else ""
-        if state == "terminating":
-            result.update(_termination(result, args["agents"]))
+        if is_end:
+            result.update(self._ending(result, args))
         folders.remove(result)
         result.update(self._keep(own, result["session"], str(args.get("result") or "")))
         return result
+
+    def _ending(self, result: Json, args: Json) -> Json:
+        """What is shown of the end, and the input of the tasks that follow its begin."""
+        name = str(args.get("name") or args.get("id"))
+        shown = {"summary": termination_summary(result["session"], name, self._task.check_mode)}
+        return shown if args["state"] == "terminated" else {**shown, **_next_steps(result, args["agents"])}
 
     def _notify(self, result: Json, args: Json, task_vars: Json) -> None:
         own = notification.event_of(bool(result.get("changed")), result["session"], str(args.get("result") or ""))
@@ -125,7 +131,7 @@ def _reason(session: Json, args: Json) -> str:
     return str(session["reason"] if is_own else args.get("reason") or "")
 
 
-def _termination(result: Json, agents: list[Json]) -> Json:
+def _next_steps(result: Json, agents: list[Json]) -> Json:
     """The input of the following tasks: whether this run terminates the session, and what to remove."""
     session = result["session"]
     is_terminating = session.get("state") == states.TERMINATING

@@ -10,8 +10,8 @@ name: progress
 type: stdout
 short_description: One line for each phase of a launch
 description:
-  - Prints a line for each phase of the collection's playbooks with its duration. Prints the text of M(ansible.builtin.debug) tasks as
-    it is, so that tables are readable.
+  - Prints a line for each phase of the collection's playbooks with its duration, to standard error.
+  - Prints the text of M(ansible.builtin.debug) tasks as it is, to standard output. So tables are readable, and programs can read JSON.
   - On a terminal, the last line shows the phase in progress, the number of agents that have finished, the bytes of an image that is
     pulled, copied or built, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
   - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
@@ -63,7 +63,7 @@ class CallbackModule(DefaultCallback):
         super().__init__()
         self._progress = Progress(started=time.monotonic())
         self._lock = threading.Lock()
-        self._is_terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._is_live = False
         self._pid = os.getpid()
         self._stopped = threading.Event()
@@ -73,18 +73,19 @@ class CallbackModule(DefaultCallback):
 
     # Output
 
-    def _print(self, lines: List[str], error: bool = False) -> None:
+    def _print(self, lines: List[str], error: bool = False, result: bool = False) -> None:
+        """Only results of playbooks are on the standard output."""
         with self._lock:
             self._wipe()
             for line in lines:
                 # Texts of agents and containers are among the lines.
-                self._display.display(visible(line), color="red" if error else None, stderr=error)
+                self._display.display(visible(line), color="red" if error else None, stderr=not result)
             if lines:
                 self._progress.printed = time.monotonic()
 
     def _wipe(self) -> None:
         if self._is_live:
-            os.write(1, CLEAR.encode())
+            os.write(2, CLEAR.encode())
             self._is_live = False
 
     def _beat(self) -> None:
@@ -96,10 +97,10 @@ class CallbackModule(DefaultCallback):
                 self._progress.agents = _counted(Path(TERMINAL.agents))
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
-                    os.write(1, (CLEAR + text).encode())
+                    os.write(2, (CLEAR + text).encode())
                     self._is_live = bool(text)
                 else:
-                    os.write(1, "".join(line + "\n" for line in self._progress.heartbeat(now)).encode())
+                    os.write(2, "".join(line + "\n" for line in self._progress.heartbeat(now)).encode())
 
     def _is_quiet(self) -> bool:
         return int(self._display.verbosity) < 1
@@ -111,7 +112,7 @@ class CallbackModule(DefaultCallback):
             super().v2_playbook_on_start(playbook)
             return
         self._begun = True
-        TERMINAL.clear = CLEAR if self._is_terminal else ""
+        TERMINAL.clear = CLEAR if self._is_terminal and sys.stdout.isatty() else ""
         # Ansible removes its own folder at the end of the run.
         TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
         TERMINAL.agents = TERMINAL.folder + "-agents"
@@ -174,7 +175,8 @@ class CallbackModule(DefaultCallback):
     def _show(self, facts: Dict[str, Any]) -> None:
         message = facts.get("msg", "")
         lines = message if isinstance(message, list) else str(message).split("\n")
-        self._print(self._progress.end(time.monotonic()) + [str(line) for line in lines])
+        self._print(self._progress.end(time.monotonic()))
+        self._print([str(line) for line in lines], result=True)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         if self._is_quiet():
@@ -283,6 +285,6 @@ def _counted(path: Path) -> Tuple[int, int]:
 def _columns() -> int:
     try:
         # A terminal that does not know its size has none.
-        return os.get_terminal_size(1).columns or 80
+        return os.get_terminal_size(2).columns or 80
     except OSError:
         return 80

@@ -75,8 +75,6 @@ class FilterModule:
 
     def filters(self) -> Dict[str, Callable[..., Any]]:
         return {
-            "session_summary": views.summary,
-            "session_end": views.termination_summary,
             "sessions_table": tables.sessions_table,
             "names_matching": views.names_matching,
             "match_summary": views.match_summary,

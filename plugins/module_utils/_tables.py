@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, List, Mapping, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
@@ -52,6 +53,8 @@ def remarks(session: Json) -> List[str]:
     """What a running session lacks, which apps have failed, how its command ended, and when it ends by itself."""
     if session["state"] != "RUNNING":
         return []
+    if limit_reached(session.get("containers") or ()):
+        return ["ended"]
     found = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
     apps = [name for name in session.get("unhealthy") or () if name != "command"]
     found += ["unhealthy: %s" % ", ".join(apps)] if apps else []

@@ -92,7 +92,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     """The report of a launch, as lines. ``scheduled`` is the result of the module ``schedule``."""
     session, outcome = scheduled["session"], scheduled["outcome"]
     if outcome == "pending":
-        return ["Session %s is PENDING: %s." % (session["name"], scheduled["reason"])]
+        does = "would wait" if check_mode else "is PENDING"
+        return ["Session %s %s: %s." % (session["name"], does, scheduled["reason"])]
     plan = arrival.outline(scheduled["plan"], "the head")
     kind = "compute session" if plan.session.size == 1 else "cluster session, %s" % plan.session.mode
     resources = plan.main.resources
@@ -105,6 +106,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
     if plan.session.size > 16:
         lines.append("  … and %d more" % (plan.session.size - 16))
+    if outcome == "placed" and not plan.session.mounts:
+        lines.append("No data folder: the files of this session are removed with it")
     for port in plan.main.ports[1:]:
         lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
     lines += _gpu_warning(plan)
@@ -160,23 +163,33 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
 
 
 def _state(scheduled: Json, check_mode: bool) -> str:
-    if scheduled["outcome"] == "running" and scheduled.get("has_next_command"):
-        return "RUNNING, another command %s" % ("would run" if check_mode else "runs now")
-    apps = ", ".join("app %s" % name for name in scheduled.get("failed_apps") or ())
-    if scheduled["outcome"] == "running" and apps:
-        return "RUNNING, %s %s" % (apps, "would be started again" if check_mode else "started again")
-    if scheduled["outcome"] == "running" and scheduled.get("restored_files"):
-        return "RUNNING, its files on this controller %s written again" % ("would be" if check_mode else "are")
-    if scheduled["outcome"] == "running":
-        return "RUNNING, nothing to do"
+    if scheduled["outcome"] == "placed":
+        return "would be launched" if check_mode else "RUNNING"
+    changes = _repairs(scheduled, check_mode) + _new_limits(scheduled, check_mode)
+    return "RUNNING, %s" % (", ".join(changes) or "nothing to do")
+
+
+def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
+    """What a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
         missing = ", ".join(scheduled["missing"])
-        return (
-            "RUNNING without %s, which would be brought back" % missing
-            if check_mode
-            else "RUNNING, %s brought back" % missing
-        )
-    return "would be launched" if check_mode else "RUNNING"
+        return ["%s %s" % (missing, "would be brought back" if check_mode else "brought back")]
+    if scheduled.get("has_next_command"):
+        return ["another command %s" % ("would run" if check_mode else "runs now")]
+    apps = ", ".join("app %s" % name for name in scheduled.get("failed_apps") or ())
+    if apps:
+        return ["%s %s" % (apps, "would be started again" if check_mode else "started again")]
+    if scheduled.get("restored_files"):
+        return ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
+    return []
+
+
+def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:
+    names = scheduled.get("new_limits") or ()
+    session = Plan.from_json(scheduled["plan"]).session
+    values = ((name, getattr(session, name)) for name in names)
+    shown = ["%s %s" % (name.replace("_", " "), show_seconds(value) if value else "none") for name, value in values]
+    return ["limit %s: %s" % ("would change" if check_mode else "changed", ", ".join(shown))] if names else []
 
 
 def _amounts(resources: Resources) -> Tuple[str, str, str]:
@@ -209,6 +222,8 @@ def show_seconds(seconds: float) -> str:
 
 def what_happened(session: Json) -> str:
     """The reason of a session's state. For a running session: how its command, apps and containers ended, if they did."""
+    if session["state"] == "RUNNING" and limit_reached(session["containers"]):
+        return limit_reached(session["containers"])
     ends = [
         describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
     ]
@@ -221,11 +236,13 @@ def what_happened(session: Json) -> str:
     return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
 
 
-def termination_summary(result: Json, name: str) -> str:
-    """The report of a termination. ``result`` is the last result of the module ``session``."""
-    session = result.get("session") or {}
+def termination_summary(session: Json, name: str, check_mode: bool = False) -> str:
+    """The report of a termination. ``session`` is its row in the store, empty if no live session has the name."""
     if not session:
         return "There is no live session %s: nothing to end." % name
+    if check_mode:
+        does = "cancelled" if session["state"] == "CANCELLED" else "terminated"
+        return "Session %s would be %s." % (session["name"], does)
     return "Session %s: %s (%s)" % (session["name"], session["state"], session["reason"])
 
 

@@ -149,9 +149,10 @@ network_patience:
   description: Seconds that the removal of a network may wait for its endpoints.
   type: int
   returned: success
-has_new_limits:
-  description: Whether the request has another lifetime or idle timeout than the running session.
-  type: bool
+new_limits:
+  description: Those of V(lifetime) and V(idle_timeout) that the request has with another value than the running session.
+  type: list
+  elements: str
   returned: success
 has_next_command:
   description: Whether the request has another batch command, which replaces that of the running session.
@@ -306,7 +307,7 @@ def _shown(decision: Decision) -> Json:
         "plan": decision.plan.to_short_json() if decision.plan else None,
         "reason": decision.reason,
         "expected_start": decision.expected_start,
-        "has_new_limits": decision.has_new_limits,
+        "new_limits": list(decision.new_limits),
         "has_next_command": decision.has_next_command,
         "missing": list(decision.missing),
         "failed_apps": list(decision.failed_apps),

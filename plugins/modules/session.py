@@ -190,6 +190,11 @@ retried:
   description: The launch that failed if the session waits for another one, else empty.
   type: str
   returned: with O(state=failed)
+summary:
+  description: What happened to the session, for people.
+  type: str
+  returned: with O(state=terminating) and O(state=terminated)
+  sample: "Session train: TERMINATED (every container is removed)"
 is_terminating:
   description: Whether this call began the termination of the session.
   type: bool

@@ -70,8 +70,8 @@ def test_sessions_end_by_themselves_without_controller_and_head(agents: Agents, 
 def check_lists(agents: Agents) -> None:
     """The lists show the reasons, and the next pass removes the rest."""
     shown = agents.play("sessions").check().text
-    assert "ended because the lifetime of the session is over" in shown
-    assert "ended because the session was idle for session_idle_timeout" in shown
+    assert "ended: its lifetime is over" in shown
+    assert "ended: it was idle for session_idle_timeout" in shown
     agents.play("schedule").check()
     ended = {row["name"]: (row["state"], row["result"]) for row in agents.sessions()}
     assert ended == {"aged": ("TERMINATED", ""), "busy": ("TERMINATED", "FAILURE")}

@@ -13,8 +13,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 # The exit code of a command that exceeded its timeout, as of timeout(1).
 TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
-LIMITS = {80: "the lifetime of the session is over", 81: "the session was idle for session_idle_timeout"}
-NO_SECRETS = {82: "no secrets came after its start; run cluster_session.yml again to repair the session"}
+LIMITS = {80: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
+NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
 _BY_ITSELF = {**LIMITS, **NO_SECRETS}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
@@ -44,7 +44,7 @@ def describe_container_exit(container: Json) -> str:
     if container["state"] in _UNSEEN:
         return "%s is %s" % (where, _UNSEEN[container["state"]])
     if container.get("exit_code") in _BY_ITSELF and not container.get("oom_killed"):
-        return "%s ended because %s" % (where, _BY_ITSELF[container["exit_code"]])
+        return "%s %s" % (where, _BY_ITSELF[container["exit_code"]])
     memory = ", out of memory" if container.get("oom_killed") else ""
     return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
 

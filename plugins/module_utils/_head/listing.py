@@ -11,7 +11,7 @@ from typing import Iterable, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps, limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import details
@@ -36,7 +36,9 @@ def list_agents(held: Holdings, agents: Sequence[Agent]) -> List[Json]:
 
 def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequence[Agent]) -> Json:
     containers = _containers(row, observed, agents)
-    lacking = [container["hostname"] for container in containers if container["state"] != "running"]
+    # A session that has ended by itself lacks nothing.
+    is_over = bool(limit_reached(containers))
+    lacking = [one["hostname"] for one in containers if one["state"] != "running" and not is_over]
     shape = _shape(row, observed)
     command = next((container["batch"] for container in containers if "batch" in container), None)
     return {

@@ -54,6 +54,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_group
 
+# What may change while a session runs.
+LIMITS = ("lifetime", "idle_timeout")
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -61,8 +64,8 @@ class Decision:
 
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
-    hold something. ``has_new_limits``: the request has another lifetime or idle timeout than the running session,
-    ``has_next_command``: another batch command, which is run now.
+    hold something. ``new_limits``: those of lifetime and idle timeout that the request has with another
+    value than the running session, ``has_next_command``: another batch command, which is run now.
     ``expected_start`` is when a session that waits will probably start.
     """
 
@@ -73,7 +76,7 @@ class Decision:
     missing: Tuple[str, ...] = ()
     remove: Tuple[str, ...] = ()
     is_new: bool = False
-    has_new_limits: bool = False
+    new_limits: Tuple[str, ...] = ()
     has_next_command: bool = False
     failed_apps: Tuple[str, ...] = ()
     expected_start: float | None = None
@@ -128,7 +131,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
         "running",
         row,
         plan,
-        has_new_limits=limited != launched,
+        new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
         has_next_command=plan != limited,
         failed_apps=_failed_apps(plan, [container for _agent, container in observed]),
     )
@@ -173,7 +176,7 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
 
 def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: SitePolicy) -> Plan:
     """The plan with the limits of the request, which may differ from those that the session was launched with."""
-    limits = {name: getattr(request, name) for name in ("lifetime", "idle_timeout")}
+    limits = {name: getattr(request, name) for name in LIMITS}
     limited = replace(plan, session=replace(plan.session, **limits))
     if limited != plan and row.request is not None:
         check_policy(site, request)

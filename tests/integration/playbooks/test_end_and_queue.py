@@ -60,7 +60,8 @@ def test_the_name_is_free_again(controller: Controller) -> None:
     """A termination in check mode changes nothing, and a second termination has nothing to do."""
     controller.launched("ends")
     before = controller.everything()
-    controller.terminate("ends", "--check", "--diff").check()
+    checked = controller.terminate("ends", "--check", "--diff").check()
+    assert "Session ends would be terminated." in checked.text
     assert controller.everything() == before
     controller.terminate("ends").check()
     assert [row[1] for row in controller.rows() if row[0] == "ends"] == ["TERMINATED", "TERMINATED"]

@@ -57,12 +57,12 @@ def is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_launch_prints_at_most_fifteen_lines(controller: Controller) -> None:
+def test_a_launch_prints_at_most_sixteen_lines(controller: Controller) -> None:
     variables = {"session_name": "seen", "session_cluster_size": 3, "session_explain": True, **SMALL}
     done = play(controller, "cluster_session", **variables).check()
     # On a busy machine, a phase may also show that it goes on.
     lines = [line for line in done.text.splitlines() if not line.startswith("  … ")]
-    assert len(lines) <= 15, done.text
+    assert len(lines) <= 16, done.text
     assert any(re.fullmatch(r"Creating 3 containers +\d+\.\d s", line) for line in lines), done.text
     assert "Session seen: RUNNING (cluster session, single-node)" in lines
     explained = r"\d+\.\d s: .*\d\.\d s starting 3 containers on \S+, .*\d\.\d s outside of these tasks\."
@@ -78,6 +78,23 @@ def test_a_table_is_a_table(controller: Controller) -> None:
     header = next(line for line in lines if line.startswith("SESSION "))
     row = next(line for line in lines if line.startswith("seen "))
     assert header.index("STATE") == row.index("RUNNING")
+
+
+@pytest.mark.parametrize(
+    ("playbook", "variables", "kind"),
+    [
+        ("sessions", {"sessions_format": "json"}, dict),
+        ("policy", {"policy_format": "json"}, dict),
+        ("usage", {"usage_format": "json"}, list),
+    ],
+)
+def test_json_on_the_standard_output_is_json_alone(
+    controller: Controller, playbook: str, variables: dict[str, str], kind: type
+) -> None:
+    command = controller.command(playbook, **variables)
+    done = subprocess.run(command, cwd=ROOT, env=environment(controller), capture_output=True, text=True, check=True)
+    assert isinstance(json.loads(done.stdout), kind)
+    assert ("Checking the request" in done.stderr) == (playbook == "sessions")
 
 
 def test_a_failure_is_one_sentence_once(controller: Controller) -> None:

@@ -53,7 +53,7 @@ def test_dead_and_removed(controller: Controller, session: Session) -> None:
     listed = controller.play("sessions").check()
     assert "RUNNING (degraded: sub1, sub2)" in listed.text
 
-    assert "RUNNING without sub1, sub2, which would be brought back" in again(controller, "--check").check().text
+    assert "RUNNING, sub1, sub2 would be brought back" in again(controller, "--check").check().text
     assert session.containers()["sub1"]["State"]["Running"] is False
 
     assert "Session mends: RUNNING, sub1, sub2 brought back" in again(controller).check().text

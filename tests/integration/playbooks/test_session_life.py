@@ -62,13 +62,15 @@ def test_a_lifetime_is_raised_ends_the_session_and_the_next_run_removes_it(contr
     assert controller.launch("brief", session_cluster_size=2, session_lifetime=9000).check().changed == 0
     # The lifetime counts from the placement: this one is over a moment after it is written.
     limits = {"session_cluster_size": 2, "session_lifetime": 1}
-    assert controller.launch("brief", **limits).check().changed == 1
+    changed = controller.launch("brief", **limits).check()
+    assert (changed.changed, "Session brief: RUNNING, limit changed: lifetime 1 s" in changed.text) == (1, True)
     until(lambda: states(controller, "brief") == ["exited"] * 2, "both containers have ended")
     table = controller.play("sessions", session_name="brief").check().text
-    assert "main1 on localhost ended because the lifetime of the session is over" in table
+    assert "RUNNING (ended)" in table
+    assert "ended: its lifetime is over" in table
     controller.launched("next")
     [ended] = [row for row in controller.sessions(session_name="brief") if row["state"] == "TERMINATED"]
-    assert ended["reason"] == "the lifetime of the session is over"
+    assert ended["reason"] == "ended: its lifetime is over"
     assert controller.engine("brief") == {}
     # The controller has neither its secret nor its names for ssh any more.
     assert not (controller.artifacts / "brief").exists()

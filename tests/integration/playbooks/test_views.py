@@ -103,7 +103,8 @@ def test_the_page_is_written_to_the_working_directory(controller: Controller, sh
     variables = {"sessions_format": "html", "sessions_page": "page.html"}
     command = controller.command("sessions", **variables)
     command[1] = str(ROOT / command[1])
-    run(command, cwd=tmp_path, env={**controller.environment, "PWD": str(tmp_path)}).check()
+    done = run(command, cwd=tmp_path, env={**controller.environment, "PWD": str(tmp_path)}).check()
+    assert f"The page is in {tmp_path}/page.html." in done.text
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "<b>shown</b>" in page

@@ -97,7 +97,7 @@ def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
         ("running", [], False, "RUNNING, nothing to do"),
         ("running", [], True, "RUNNING, nothing to do"),
         ("repair", ["sub1", "sub2"], False, "RUNNING, sub1, sub2 brought back"),
-        ("repair", ["sub1"], True, "RUNNING without sub1, which would be brought back"),
+        ("repair", ["sub1"], True, "RUNNING, sub1 would be brought back"),
     ],
 )
 def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check: bool, expected: str) -> None:
@@ -105,6 +105,31 @@ def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check
     assert lines[0] == "Session train: %s (cluster session, multi-node)" % expected
     enter = "Enter it: ssh -F /home/alice/.cluster-compute/train/ssh_config main1"
     assert (lines[-1] == enter) == (not check)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "names", "check", "expected"),
+    [
+        ("running", ["lifetime"], False, "RUNNING, limit changed: lifetime 2 h"),
+        ("running", ["lifetime"], True, "RUNNING, limit would change: lifetime 2 h"),
+        ("running", ["lifetime", "idle_timeout"], False, "RUNNING, limit changed: lifetime 2 h, idle timeout none"),
+        ("repair", ["lifetime"], False, "RUNNING, sub1 brought back, limit changed: lifetime 2 h"),
+    ],
+)
+def test_a_summary_names_the_limits_that_change(outcome: str, names: list[str], check: bool, expected: str) -> None:
+    limited = replace(THREE, session=replace(THREE.session, lifetime=7200))
+    lines = summary(scheduled(outcome, limited, new_limits=names, missing=["sub1"]), "/tmp", check)
+    assert lines[0] == f"Session train: {expected} (cluster session, multi-node)"
+
+
+def test_only_a_launch_without_a_data_folder_says_that_its_files_are_removed() -> None:
+    line = "No data folder: the files of this session are removed with it"
+    mount = {"source": "/srv/data", "target": "/data"}
+    mounted = plan(request(mounts=[mount]))
+    assert line in summary(scheduled("placed"), "/tmp")
+    assert line in summary(scheduled("placed"), "/tmp", check_mode=True)
+    assert line not in summary(scheduled("placed", mounted), "/tmp")
+    assert line not in summary(scheduled("running"), "/tmp")
 
 
 @pytest.mark.parametrize(("check", "verb"), [(False, "are"), (True, "would be")])
@@ -122,6 +147,7 @@ def test_a_whole_summary() -> None:
         "  main1      a      10.201.0.2",
         "  sub1       a      10.201.0.3",
         "  sub2       b      10.201.0.4",
+        "No data folder: the files of this session are removed with it",
         "App web: port 8080 of a",
         "App board: port 30001 of a",
         "Enter it: ssh -F /tmp/x/train/ssh_config main1",
@@ -148,7 +174,7 @@ def test_a_summary_of_one_and_of_many() -> None:
     assert summary(scheduled("placed", plan(request())), "/x")[0] == "Session train: RUNNING (compute session)"
     many = summary(scheduled("placed", plan(request(cluster_size=20))), "/x")
     assert "  … and 4 more" in many
-    assert len(many) == 22
+    assert len(many) == 23
 
 
 @pytest.mark.parametrize(
@@ -174,9 +200,10 @@ def test_a_summary_warns_of_gpus_that_nvlink_does_not_connect(
     assert [line for line in lines if line.startswith("Warning")] == ([warning % agents] if agents else [])
 
 
-def test_a_waiting_session_says_why() -> None:
-    lines = summary({"session": ROW, "outcome": "pending", "reason": "a: needs 4 CPUs, 1 free", "plan": None}, "/x")
-    assert lines == ["Session train is PENDING: a: needs 4 CPUs, 1 free."]
+@pytest.mark.parametrize(("check", "verb"), [(False, "is PENDING"), (True, "would wait")])
+def test_a_waiting_session_says_why(check: bool, verb: str) -> None:
+    waits = {"session": ROW, "outcome": "pending", "reason": "a: needs 4 CPUs, 1 free", "plan": None}
+    assert summary(waits, "/x", check) == [f"Session train {verb}: a: needs 4 CPUs, 1 free."]
 
 
 @given(st.lists(st.tuples(st.text("ab ", max_size=6), st.integers(0, 10**6)), max_size=5))
@@ -188,15 +215,17 @@ def test_columns_of_a_table_stand_under_each_other(rows: list[tuple[str, int]]) 
 
 
 @pytest.mark.parametrize(
-    ("ended", "expected"),
+    ("state", "check", "expected"),
     [
-        ({"session": {**ROW, "state": "TERMINATED", "reason": "gone"}}, "Session train: TERMINATED (gone)"),
-        ({"session": {}}, "There is no live session train: nothing to end."),
-        ({}, "There is no live session train: nothing to end."),
+        ("TERMINATED", False, "Session train: TERMINATED (x)"),
+        ("TERMINATING", True, "Session train would be terminated."),
+        ("CANCELLED", False, "Session train: CANCELLED (x)"),
+        ("CANCELLED", True, "Session train would be cancelled."),
     ],
 )
-def test_the_report_of_a_termination(ended: Json, expected: str) -> None:
-    assert termination_summary(ended, "train") == expected
+def test_the_report_of_a_termination(state: str, check: bool, expected: str) -> None:
+    assert termination_summary({**ROW, "state": state}, "train", check) == expected
+    assert termination_summary({}, "train", check) == "There is no live session train: nothing to end."
 
 
 def test_logs_come_in_rank_order() -> None:

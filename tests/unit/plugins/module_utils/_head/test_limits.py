@@ -17,8 +17,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._tables import remarks
+from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
 
 A = agent("a")
+OVER, IDLE = "ended: its lifetime is over", "ended: it was idle for session_idle_timeout"
 LIMITED = request(cluster_size=2, lifetime=3600)
 
 
@@ -49,21 +52,21 @@ def test_another_limit_is_no_other_session(store: Store) -> None:
     plan = running(store)
     raised = replace(LIMITED, lifetime=7200, idle_timeout=600)
     decision = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
-    assert (decision.verdict, decision.has_new_limits) == ("running", True)
+    assert (decision.verdict, decision.new_limits) == ("running", ("lifetime", "idle_timeout"))
     [row] = store.live()
     assert row.request == raised
     assert row.plan
     assert (row.plan.session.lifetime, row.plan.session.idle_timeout) == (7200, 600)
     assert [one.labels for one in row.plan.containers] == [one.labels for one in plan.containers]
     again = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
-    assert (again.verdict, again.has_new_limits) == ("running", False)
+    assert (again.verdict, again.new_limits) == ("running", ())
 
 
 @pytest.mark.parametrize(
     ("codes", "reason"),
     [
-        ((80, 80), "the lifetime of the session is over"),
-        ((81,), "the session was idle for session_idle_timeout"),
+        ((80, 80), OVER),
+        ((81,), IDLE),
     ],
 )
 def test_the_next_launch_of_any_session_removes_one_that_has_ended_by_itself(
@@ -131,5 +134,21 @@ def test_its_own_end_keeps_the_reason_for_which_it_has_ended(store: Store, reach
             holder={"user": "root"},
         )
         CHANGES[state](store, own)
-    assert store.need(plan.session.id).reason == "the lifetime of the session is over" + note
+    assert store.need(plan.session.id).reason == OVER + note
     assert [entry["reason"] for entry in store.history(plan.session.id) if "ended by" in entry["reason"]] == []
+
+
+@pytest.mark.parametrize(("code", "reason"), [(80, OVER), (81, IDLE)])
+def test_a_session_that_has_ended_by_itself_is_listed_with_that_reason_before_and_after_its_removal(
+    store: Store, code: int, reason: str
+) -> None:
+    plan = running(store)
+    agents = (ended(plan, code, code),)
+    [before] = list_sessions(store.live(), agents)
+    assert (before["degraded"], remarks(before), what_happened(before)) == ([], ["ended"], reason)
+    own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
+    CHANGES["terminating"](store, own)
+    CHANGES["terminated"](store, own)
+    [after] = list_sessions(store.select(None, None, ended=True), ())
+    assert (after["state"], what_happened(after)) == (states.TERMINATED, reason)
+    assert "ended by root" not in [entry["reason"] for entry in after["history"]]

@@ -50,7 +50,7 @@ def reasons(store: Store, plan: Plan) -> list[str]:
 def test_a_command_that_has_ended_is_replaced_and_the_containers_stay(store: Store, batch: dict[str, Any]) -> None:
     plan = running(store)
     decision = launch(store, NEXT, context(reported(plan, batch)))
-    assert (decision.verdict, decision.has_next_command, decision.has_new_limits) == ("running", True, False)
+    assert (decision.verdict, decision.has_next_command, decision.new_limits) == ("running", True, ())
     assert decision.plan
     session = decision.plan.session
     assert (session.command, session.command_timeout) == ("exit 0", 60)
