@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.module_utils._tables import WIDTH, list_lines
 from ansible_collections.cluster.compute.plugins.module_utils._views import healing_sessions
 from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
@@ -21,6 +23,7 @@ class ActionModule(ComputeAction):
     """The module reads the store; this action adds the controller's user and the results of the play."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
+        columns = args.pop("columns", None)
         newest, containers = bool(args.pop("newest", False)), list(args.pop("containers", None) or [])
         given_owner = args.pop("owner", None)
         owner = given_owner or login()
@@ -34,10 +37,19 @@ class ActionModule(ComputeAction):
         for name, sessions in (("queue", result["queue"]), ("healing", healing_sessions(own))):
             result[name], refused = checked_sessions(sessions, head)
             result["warnings"] = [*(result.get("warnings") or ()), *refused]
+        if columns is not None:
+            name = str(args.get("name") or "")
+            result["lines"] = list_lines(result, name, columns, _width())
         if newest:
             result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
             check_containers(result["session"], containers)
         return result
+
+
+def _width() -> int:
+    """The columns of the terminal if the environment names them."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) else WIDTH
 
 
 def newest_session(sessions: List[Json], name: str, owner: object) -> Json:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils import _tables as tables
 from ansible_collections.cluster.compute.plugins.module_utils import _views as views
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
@@ -75,15 +74,12 @@ class FilterModule:
 
     def filters(self) -> Dict[str, Callable[..., Any]]:
         return {
-            "sessions_table": tables.sessions_table,
             "names_matching": views.names_matching,
             "match_summary": views.match_summary,
             "what_happened": views.what_happened,
             "show_time": views.show_time,
             "sessions_to_end": views.finished_sessions,
             "logs_view": views.logs_view,
-            "agents_table": tables.agents_table,
-            "owners_table": tables.owners_table,
             "sessions_page": sessions_page,
             "avoided_agents": avoided_agents,
             "needed_environment": environment_to_build,

@@ -2,17 +2,19 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of sessions.yml: sessions, owners and agents."""
+"""The tables of sessions.yml: sessions, owners, resource groups and agents."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import ENDED
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
+from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import ALL_COLUMNS, COLUMNS
 from ansible_collections.cluster.compute.plugins.module_utils._views import (
     show_seconds,
     show_time,
@@ -24,50 +26,99 @@ from ansible_collections.cluster.compute.plugins.module_utils._views import (
 NO_FOLDER = "none"
 
 
-def sessions_table(sessions: Sequence[Json]) -> List[str]:
-    """A line for every session."""
-    header = ("session", "owner", "state", "kind", "size", "mode", "each", "in use", "image", "started", "agents")
-    rows = [
-        (
-            session["name"],
-            session["owner"],
-            session["state"] + "".join(" (%s)" % text for text in remarks(session)),
-            session["kind"],
-            session["size"],
-            session["mode"],
-            resources_of(session),
-            in_use(session["measured"]) or "-",
-            session["image"] or "-",
-            show_time(session["started"]) if session["started"] else "-",
-            ", ".join(session["agents"]) or "-",
-            folders_of(session),
-            ", ".join("%s %s" % (app["name"], address_of(app)) for app in session["apps"]) or "-",
-            what_happened(session),
-        )
-        for session in sessions
+# Columns of a table, unless the environment names another number.
+WIDTH = 120
+# The usual columns; those that are empty in every line are left out.
+USUAL = ("session", "owner", "state", "turn", "priority", "size", "each", "started", "end", "result", "reason")
+
+
+def list_lines(listed: Json, name: str, columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
+    """A list as tables: sessions, owners, resource groups and agents. ``name`` is that of the only session to show."""
+    if name and not listed["sessions"]:
+        return ["No session matches session_name %s." % name]
+    tables = (
+        sessions_table(listed["sessions"], columns, width),
+        owners_table(listed["owners"]),
+        groups_table(listed["groups"]),
+        agents_table(listed["agents"], width),
+    )
+    return [line for lines in tables for line in (*lines, "")][:-1]
+
+
+def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
+    """A line for every session: those that run, those that wait in the order of the queue, and those that have ended."""
+    chosen = COLUMNS if ALL_COLUMNS in columns else tuple(columns) or USUAL
+    rows = [[SHOWN[name](session) or "-" for name in chosen] for session in sorted(sessions, key=_place)]
+    shown = [
+        place
+        for place, name in enumerate(chosen)
+        if columns or name in ("session", "state") or any(row[place] != "-" for row in rows)
     ]
-    return table((*header, "folders", "apps", "reason"), rows)
+    return table([chosen[place] for place in shown], [[row[place] for place in shown] for row in rows], width)
+
+
+def _place(session: Json) -> Tuple[int, float]:
+    """What runs by age, then what waits by turn, then what has ended by its end."""
+    if session["state"] in ENDED:
+        return 2, session["changed"]
+    return (1, session["turn"]) if session["turn"] else (0, session["created"])
+
+
+def _apps_of(session: Json) -> str:
+    return ", ".join("%s %s" % (app["name"], address_of(app)) for app in session["apps"])
+
+
+def _time(seconds: float | None) -> str:
+    return show_time(seconds)[len("2026-") :] if seconds else ""
+
+
+def _reason(session: Json) -> str:
+    return "; ".join(filter(None, (what_happened(session), *limits_of(session))))
+
+
+def _size(session: Json) -> str:
+    return "%d %s" % (session["size"], session["mode"]) if session["size"] > 1 else str(session["size"])
+
+
+def state_of(session: Json) -> str:
+    """The state, with a word for the first thing that is wrong; the reason has the others.
+
+    >>> state_of({"state": "RUNNING", "degraded": ["sub1"], "containers": []})
+    'RUNNING (degraded)'
+    """
+    words = [remark.partition(":")[0] for remark in remarks(session)]
+    return "%s (%s)" % (session["state"], words[0]) if words else str(session["state"])
 
 
 def remarks(session: Json) -> List[str]:
-    """What a running session lacks, which apps have failed, how its command ended, and when it ends by itself."""
+    """What a running session lacks, which apps have failed, and how its command ended."""
     if session["state"] != "RUNNING":
         return []
     if limit_reached(session.get("containers") or ()):
         return ["ended"]
     found = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
-    apps = [name for name in session.get("unhealthy") or () if name != "command"]
+    apps = failed_apps_of(session)
     found += ["unhealthy: %s" % ", ".join(apps)] if apps else []
     command = session.get("command")
     if command and command["exit_code"] is not None:
         found.append("command failed" if command["exit_code"] else "command succeeded")
     elif command and not command.get("begun", True):
         found.append("command does not run")
-    if session.get("ends"):
-        found.append("%s left" % show_seconds(max(0.0, session["ends"] - time.time())))
-    if session.get("idle_timeout"):
-        found.append("ends when idle for %s" % show_seconds(session["idle_timeout"]))
     return found
+
+
+def failed_apps_of(session: Json) -> List[str]:
+    """What has failed besides the command: a command that has failed is a result."""
+    return [name for name in session.get("unhealthy") or () if name != "command"]
+
+
+def limits_of(session: Json) -> List[str]:
+    """When a running session ends by itself."""
+    if session["state"] != "RUNNING" or limit_reached(session["containers"]):
+        return []
+    left = "%s left" % show_seconds(max(0.0, session["ends"] - time.time())) if session.get("ends") else ""
+    idle = session.get("idle_timeout")
+    return list(filter(None, (left, "ends when idle for %s" % show_seconds(idle) if idle else "")))
 
 
 def resources_of(session: Json) -> str:
@@ -102,20 +153,22 @@ def folders_of(session: Json) -> str:
 
 
 def address_of(app: Json) -> str:
-    """Address and port of an app. A loopback address is one of its agent.
+    """Address and port of an app. A loopback address is one of its agent; an app without a port is reached by SSH.
 
     >>> address_of({"address": "2001:db8::7", "port": 30001, "agent": "node1"})
     '[2001:db8::7]:30001'
     >>> address_of({"address": "127.0.0.1", "port": 30001, "agent": "node1"})
     '127.0.0.1:30001 on node1'
     """
+    if not app["port"]:
+        return "by SSH tunnel"
     host = "[%s]" % app["address"] if ":" in app["address"] else app["address"]
     where = " on %s" % app["agent"] if host.startswith("127.") else ""
     return "%s:%d%s" % (host, app["port"], where)
 
 
 def owners_table(owners: Sequence[Json]) -> List[str]:
-    """A line for every owner of a live session: what its sessions hold, and how much a policy allows."""
+    """A line for every owner: what the owner's sessions hold, how much a policy allows, and what is left."""
     rows = [
         (
             owner["owner"],
@@ -125,10 +178,29 @@ def owners_table(owners: Sequence[Json]) -> List[str]:
             _of(owner, "millicpus", owner["used"]["millicpus"], show_cpus),
             _of(owner, "memory", owner["used"]["memory"], show_bytes),
             _of(owner, "gpus", owner["used"]["gpus"], "{:g}".format),
+            show_amounts(owner["available"]),
         )
         for owner in owners
     ]
-    return table(("owner", "sessions", "waiting", "containers", "cpus", "memory", "gpus"), rows)
+    header = ("owner", "sessions", "waiting", "containers", "cpus", "memory", "gpus", "may still have")
+    return table(header, rows)
+
+
+def groups_table(groups: Sequence[Json]) -> List[str]:
+    """A line for every resource group: what is allocated of its capacity, and the owner's part of that."""
+    shown = (("millicpus", show_cpus), ("memory", show_bytes), ("gpus", "{:g}".format))
+    rows = [(one["group"], one["agents"], *(share_of(one, name, show) for name, show in shown)) for one in groups]
+    return table(("group", "agents", "cpus", "memory", "gpus"), rows)
+
+
+def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
+    """What is allocated of a resource, and the owner's part.
+
+    >>> share_of({"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}, "gpus", str)
+    '2 of 8, 1 own'
+    """
+    own = ", %s own" % show(group["own"][name]) if group["own"] else ""
+    return "%s of %s%s" % (show(group["used"][name]), show(group["capacity"][name]), own)
 
 
 def _of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
@@ -137,21 +209,21 @@ def _of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
     return show(used) if allowed is None else "%s of %s" % (show(used), show(allowed))
 
 
-def agents_table(agents: Sequence[Json]) -> List[str]:
+def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
     """A line for every agent: how much of its capacity is allocated, and how much of that is in use."""
     rows = [
         (
             agent["name"],
             agent["group"],
-            agent_state(agent),
             "%s of %s" % (show_cpus(agent["used"]["millicpus"]), show_cpus(agent["capacity"]["millicpus"])),
             "%s of %s" % (show_bytes(agent["used"]["memory"]), show_bytes(agent["capacity"]["memory"])),
             "%g of %d" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
             in_use(agent["measured"]) or "-",
+            agent_state(agent),
         )
         for agent in agents
     ]
-    return table(("agent", "group", "state", "cpus", "memory", "gpus", "in use"), rows)
+    return table(("agent", "group", "cpus", "memory", "gpus", "in use", "state"), rows, width)
 
 
 def agent_state(agent: Json) -> str:
@@ -159,3 +231,26 @@ def agent_state(agent: Json) -> str:
     if not agent["reachable"]:
         return "lost: %s" % agent["reason"]
     return "up" if agent["schedulable"] else "up, takes no new sessions"
+
+
+# What each column shows of a session; an empty text for nothing.
+SHOWN: Dict[str, Callable[[Json], str]] = {
+    "session": lambda session: str(session["name"]),
+    "owner": lambda session: str(session["owner"]),
+    "state": state_of,
+    "turn": lambda session: str(session["turn"] or ""),
+    "priority": lambda session: str(session["priority"]),
+    "group": lambda session: str(session["group"]),
+    "kind": lambda session: str(session["kind"]),
+    "size": _size,
+    "each": resources_of,
+    "in use": lambda session: in_use(session["measured"]),
+    "image": lambda session: str(session["image"]),
+    "started": lambda session: _time(session["started"]),
+    "end": lambda session: _time(session["changed"]) if session["state"] in ENDED else "",
+    "result": lambda session: str(session["result"]),
+    "agents": lambda session: ", ".join(session["agents"]),
+    "folders": folders_of,
+    "apps": _apps_of,
+    "reason": _reason,
+}

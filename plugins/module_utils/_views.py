@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
@@ -27,6 +28,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.units import
 
 # Waiting sessions that a pass shows.
 _SHOWN_WAITING = 20
+# The least width of a last column beside the others; without it, its indentation.
+_NARROWEST, _INDENT = 24, "    "
 # A restart of main1 ends its command.
 _NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
 
@@ -151,15 +154,29 @@ def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     return lines
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
-    """Columns as wide as their widest cell.
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]], width: int = 0) -> List[str]:
+    """Columns as wide as their widest cell. With a ``width``, a last column that is too wide goes on in the next line.
+
+    If the others leave it too little, it is in lines of its own.
 
     >>> table(("a", "b"), [("long", 1)])
     ['A     B', 'long  1']
     """
     cells = [[name.upper() for name in header]] + [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+    starts = ["".join("%s  " % cell.ljust(column) for cell, column in zip(row[:-1], widths)) for row in cells]
+    room = width - len(starts[0])
+    if not width or widths[-1] <= room:
+        return [(start + row[-1]).rstrip() for start, row in zip(starts, cells)]
+    lines = []
+    for start, row in zip(starts, cells):
+        if room < _NARROWEST:
+            parts = textwrap.wrap(row[-1], width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+            lines += [start.rstrip(), *parts]
+        else:
+            parts = textwrap.wrap(row[-1], room) or [""]
+            lines += [((" " * len(start) if number else start) + part).rstrip() for number, part in enumerate(parts)]
+    return lines
 
 
 def _state(scheduled: Json, check_mode: bool) -> str:
@@ -186,7 +203,7 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
 
 def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:
     names = scheduled.get("new_limits") or ()
-    session = Plan.from_json(scheduled["plan"]).session
+    session = arrival.outline(scheduled["plan"], "the head").session
     values = ((name, getattr(session, name)) for name in names)
     shown = ["%s %s" % (name.replace("_", " "), show_seconds(value) if value else "none") for name, value in values]
     return ["limit %s: %s" % ("would change" if check_mode else "changed", ", ".join(shown))] if names else []

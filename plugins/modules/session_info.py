@@ -64,6 +64,11 @@ options:
       - Whether to return the newest of the sessions as RV(session), and to fail if there is none.
     type: bool
     default: false
+  columns:
+    description:
+      - Return RV(lines) with these columns in the table of sessions; an empty list for the usual columns, V([all]) for all.
+    type: list
+    elements: str
   containers:
     description:
       - Hostnames that the session must have, with O(newest=true).
@@ -109,6 +114,7 @@ sessions:
       kind: cluster
       size: 4
       started: 1795280000.0
+      turn:
       time_left: 3600.0
       measured: {millicpus: 1500, memory: 734003200, gpus: []}
       apps: [{name: jupyterlab, address: 192.0.2.7, port: 30001}]
@@ -139,8 +145,24 @@ agents:
   type: list
   elements: dict
   returned: success
+groups:
+  description:
+    - The resource groups, with the capacity of their agents, what is allocated of it, and C(own), the part of the owner; without
+      an owner, C(own) is null.
+  type: list
+  elements: dict
+  returned: success
+  sample:
+    - group: default
+      agents: 2
+      capacity: {millicpus: 16000, memory: 68719476736, gpus: 0}
+      used: {millicpus: 5000, memory: 5368709120, gpus: 0}
+      own: {millicpus: 5000, memory: 5368709120, gpus: 0}
 owners:
-  description: The owners of live sessions, with what their sessions hold.
+  description:
+    - The owners of live sessions, and the owner who is asked for, with what their sessions hold.
+    - C(available) is what the owner may still have now. It is what is free in the permitted resource groups, at most what the
+      quotas leave.
   type: list
   elements: dict
   returned: success
@@ -150,7 +172,13 @@ owners:
       waiting: 1
       containers: 5
       used: {millicpus: 5000, memory: 5368709120, gpus: 0}
-      allowed:
+      allowed: {}
+      available: {millicpus: 11000, memory: 63350767616, gpus: 0}
+lines:
+  description: The list as tables, for people.
+  type: list
+  elements: str
+  returned: with O(columns)
 samples:
   description: Capacity, allocation and measured use over time, oldest first, as each pass over the queue has recorded them.
   type: list
@@ -175,13 +203,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.details impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
 from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
+from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, holdings, list_owners
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import allowed
 
 ARGUMENT_SPEC = {
@@ -195,6 +226,7 @@ ARGUMENT_SPEC = {
     "viewer": {"type": "str", "default": ""},
     "logs": {"type": "bool", "default": False},
     "newest": {"type": "bool", "default": False},
+    "columns": {"type": "list", "elements": "str"},
     "containers": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),
@@ -213,25 +245,28 @@ def work(params: Json, check_mode: bool) -> Json:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):
             adopt(store, agents, now=0.0)
-            sessions = _sessions(store, params, agents, now)
+            held, site = holdings(store, agents), read_policy(folder)
+            order = turns(store, agents, site.queue, now)
+            sessions = _sessions(store, params, agents, order, now)
             if params["logs"] and sessions:
                 sessions[-1]["logs"] = kept_logs(folder, sessions[-1]["id"])
-            held, live, site = holdings(store, agents), store.live(), read_policy(folder)
-            limits = {row.owner: allowed(site, row.owner) for row in live}
+            agent_rows = list_agents(held, agents)
             return {
                 "changed": False,
                 "time": now,
                 "sessions": sessions,
-                "queue": _queue(sessions, turns(store, agents, site.queue, now)),
-                "agents": list_agents(held, agents),
-                "owners": list_owners(live, held, limits),
+                "queue": _queue(sessions, order),
+                "agents": agent_rows,
+                "groups": list_groups(agent_rows, params["owner"]),
+                "owners": _owners(store, agents, agent_rows, held, site, params["owner"]),
                 "samples": samples(store, now - params["samples"]) if params["samples"] else [],
             }
     finally:
         store.close()
 
 
-def _sessions(store: Store, params: Json, agents: Sequence[Agent], now: float) -> List[Json]:
+def _sessions(store: Store, params: Json, agents: Sequence[Agent], order: Sequence[str], now: float) -> List[Json]:
+    turn = {identity: number for number, identity in enumerate(order, start=1)}
     only = SHOWN[params["state"]] if params["state"] else ()
     rows = store.select(params["name"], params["owner"], params["ended"], only, params["limit"])
     sessions = [
@@ -239,6 +274,7 @@ def _sessions(store: Store, params: Json, agents: Sequence[Agent], now: float) -
             **session,
             "logs": [],
             "time_left": time_left(session, now),
+            "turn": turn.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
         }
         for session in list_sessions(rows, agents)
@@ -252,6 +288,17 @@ def _is_requested_here(store: Store, session: str) -> bool:
     """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
     requester = store.requester(session)
     return requester is None or requester.uid == os.geteuid()
+
+
+def _owners(
+    store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
+) -> List[Json]:
+    """The owners, each with what a policy allows and what the owner may still have."""
+    use = use_by_owner(store, agents)
+    return [
+        {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
+        for one in list_owners(store.live(), held, asked)
+    ]
 
 
 def _queue(sessions: Sequence[Json], order: Sequence[str]) -> List[Json]:

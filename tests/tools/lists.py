@@ -21,10 +21,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.details impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.samples import sample
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules, SitePolicy
 
 NOW = 1795280000.0
+RULES = QueueRules()
 OWNERS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy")
 NAMES = ("train", "sweep", "notebook", "evaluate", "preprocess")
 _AMOUNTS = ("millicpus", "memory", "gpus")
@@ -82,10 +86,19 @@ def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, 
 
 def _document(store: Store, agents: Sequence[Agent]) -> Json:
     rows = store.select(None, None, ended=True)
-    sessions = [{**one, "time_left": time_left(one, NOW), "logs": []} for one in list_sessions(rows, agents)]
+    turn = {identity: number for number, identity in enumerate(turns(store, agents, RULES, NOW), start=1)}
+    sessions = [
+        {**one, "time_left": time_left(one, NOW), "turn": turn.get(one["id"]), "logs": []}
+        for one in list_sessions(rows, agents)
+    ]
     held = holdings(store, agents)
     owners, agent_rows = list_owners(store.live(), held), list_agents(held, agents)
-    return {"time": NOW, "sessions": sessions, "agents": agent_rows, "owners": owners, "samples": history(agent_rows)}
+    for owner in owners:
+        left = available(SitePolicy(), {}, agent_rows, owner["owner"])
+        owner.update(allowed=None, available=left)
+    groups = list_groups(agent_rows, None)
+    listed = {"sessions": sessions, "agents": agent_rows, "owners": owners, "groups": groups}
+    return {"time": NOW, "samples": history(agent_rows), **listed}
 
 
 def history(agents: Sequence[Json]) -> list[Json]:

@@ -44,6 +44,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     is_member,
     network_entry,
     published,
+    relays_by_session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 
@@ -162,7 +163,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "networks": [network_entry(network) for network in engine.networks(everyone=True)],
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
-        "containers": observed(engine, ours, options["measure"], silent),
+        "containers": _with_relays(observed(engine, ours, options["measure"], silent), everyone),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
         "overlay_guard": overlay_guard() if joined else "",
@@ -187,6 +188,13 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
         return with_apps(engine, with_batch(engine, entry), has_time)
 
     return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
+
+
+def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json]:
+    """The entries, of which each main1 with relays has them."""
+    relays = relays_by_session(everyone)
+    has_relays = [entry["id"] == entry["session"] and entry["session"] in relays for entry in entries]
+    return [{**one, "relays": relays[one["session"]]} if has else one for one, has in zip(entries, has_relays)]
 
 
 def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
@@ -232,8 +240,9 @@ def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
     except UnreachableError:
         raise
     except EngineError:
-        found = []
-    return {**entry, "apps": [one.to_json() for one in found]} if found else entry
+        return entry
+    # An app of the launch that is not among them was removed.
+    return {**entry, "apps": [one.to_json() for one in found]} if found or has_apps(entry["labels"]) else entry
 
 
 def _cluster(info: Json) -> str:

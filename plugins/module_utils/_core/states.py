@@ -33,6 +33,8 @@ FOLLOWS: Dict[str, FrozenSet[str]] = {
     ERROR: frozenset(),
     CANCELLED: frozenset(),
 }
+# The reason of a session that runs, and of which nothing else is known.
+VERIFIED = "every container is verified"
 ENDED = frozenset(state for state, after in FOLLOWS.items() if not after)
 LIVE = frozenset(FOLLOWS) - ENDED - {""}
 # What a list may be about.

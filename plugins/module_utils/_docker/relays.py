@@ -39,6 +39,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     engine_name,
     is_relay,
     published,
+    relays_by_session,
 )
 
 # The port at which a relay listens. Its user is not root.
@@ -60,15 +61,8 @@ class Relays:
 
     def published(self) -> List[Json]:
         """The relays that run: ``name`` of the app, ``host_ip`` and ``port``."""
-        found = []
-        for relay in self._relays():
-            bound = [port for port in relay.get("Ports") or [] if port.get("PublicPort")]
-            if relay["State"] == "running" and bound:
-                name = relay["Labels"][LABEL_RELAY]
-                found.append(
-                    {"name": name, "host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
-                )
-        return found
+        session = self.main["Labels"][LABEL_SESSION]
+        return relays_by_session(self.engine.containers(session)).get(session, [])
 
     def change(self, apps: Sequence[App], unwanted: Sequence[str]) -> bool:
         """Create the relays of these apps, unless they run, and remove others. Returns whether anything changes."""

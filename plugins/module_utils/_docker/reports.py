@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, List, Set
+from typing import Any, Dict, Iterable, List, Set
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
+    LABEL_RELAY,
     LABEL_SESSION,
     RELAY_ROLE,
 )
@@ -40,6 +41,18 @@ def is_member(listed: Json) -> bool:
 
 def is_relay(listed: Json) -> bool:
     return bool(listed["Labels"].get(LABEL_CONTAINER + ".role") == RELAY_ROLE)
+
+
+def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
+    """The relays that run, by the ID of their session: ``name`` of the app, ``host_ip`` and ``port``."""
+    found: Dict[str, List[Json]] = {}
+    for relay in everyone:
+        bound = [port for port in relay.get("Ports") or () if port.get("PublicPort")]
+        if is_ours(relay) and is_relay(relay) and relay.get("State") == "running" and bound:
+            place = {"host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
+            entry = {"name": relay["Labels"].get(LABEL_RELAY, ""), **place}
+            found.setdefault(relay["Labels"][LABEL_SESSION], []).append(entry)
+    return found
 
 
 def claims(listed: Json) -> bool:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from typing import Iterable, List, Mapping, Sequence
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
@@ -57,7 +57,10 @@ def without_private(session: Json, viewer: str) -> Json:
 
 
 def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
-    """The published ports of main1, each with the address at which a user reaches it."""
+    """The apps of main1 that run now, each with the address at which a user reaches it.
+
+    A port without a program of PID 1 counts as an app. While main1 does not run, the apps are those of the launch.
+    """
     if row.state in states.ENDED:
         return []
     main = _main(row, agents)
@@ -66,20 +69,34 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     address = {agent.name: agent.address for agent in agents}.get(where) or where
     return [
         {
-            "name": port.name,
-            "address": port.host_ip if port.host_ip.startswith("127.") else address,
-            "port": port.host_port,
+            "name": name,
+            "address": host_ip if host_ip.startswith("127.") or not port else address,
+            "port": port,
             "agent": where,
         }
-        for port in ports
-        if port.name != "ssh"
+        for name, (host_ip, port) in _published(row, ports, main).items()
     ]
 
 
+def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:
+    """The apps by name, each with the address and the port that are published for it; an empty text and 0 for none."""
+    found = {port.name: (port.host_ip, port.host_port) for port in ports if port.name != "ssh"}
+    kept = main.data.get("apps") if main is not None and main.state == "running" else None
+    if main is None or kept is None:
+        return found
+    running = {app["name"] for app in kept if app["state"] != "ended"}
+    removed = {app["name"] for app in kept} - running
+    if row.plan:
+        removed |= {app.name for app in row.plan.session.apps if app.command} - running
+    relays = {relay["name"]: (relay["host_ip"], relay["port"]) for relay in main.data.get("relays") or ()}
+    staying = {name: place for name, place in found.items() if name not in removed}
+    return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
+
+
 def _main(row: Row, agents: Iterable[Agent]) -> ObservedContainer | None:
-    """main1 of a session without a plan, as its engine reports it."""
+    """main1 of a session as its engine reports it."""
     mine = (container for agent in agents for container in agent.containers if container.session == row.id)
-    return None if row.plan else next((container for container in mine if container.hostname == "main1"), None)
+    return next((container for container in mine if container.hostname == "main1"), None)
 
 
 def _agent_of(wanted: ObservedContainer | None, agents: Iterable[Agent]) -> str:

@@ -64,7 +64,7 @@ def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
         row.holder, row.lease = None, 0.0
         store.save(row)
     else:
-        store.change(row, states.RUNNING, change.now, change.reason or "every container is verified")
+        store.change(row, states.RUNNING, change.now, change.reason or states.VERIFIED)
     return before, row
 
 

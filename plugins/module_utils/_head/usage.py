@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
@@ -51,9 +51,10 @@ def amounts(booked: Iterable[Resources]) -> Json:
     }
 
 
-def list_owners(rows: Sequence[Row], held: Holdings, allowed: Mapping[str, Json] | None = None) -> List[Json]:
-    """Every owner of a live session, by name: sessions, containers, resources, and what a policy allows the owner."""
+def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:
+    """Every owner of a live session, and the one that is asked for, by name: sessions, containers and resources."""
     owners = {row.owner for row in rows} | {owner for booked in held.values() for owner in booked}
+    owners |= {asked} if asked else set()
     waiting = Counter(row.owner for row in rows if row.state == states.PENDING)
     placed = Counter(row.owner for row in rows if row.state != states.PENDING)
     listed = []
@@ -66,7 +67,6 @@ def list_owners(rows: Sequence[Row], held: Holdings, allowed: Mapping[str, Json]
                 "waiting": waiting[owner],
                 "containers": len(mine),
                 "used": amounts(mine),
-                "allowed": (allowed or {}).get(owner),
             }
         )
     return listed

@@ -14,7 +14,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._page.bars import Colours, amount_bar
 from ansible_collections.cluster.compute.plugins.module_utils._page.markup import Html, element, joined
-from ansible_collections.cluster.compute.plugins.module_utils._tables import agent_state
+from ansible_collections.cluster.compute.plugins.module_utils._tables import (
+    agent_state,
+    failed_apps_of,
+    share_of,
+    show_amounts,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def tiles(agents: Sequence[Json], sessions: Sequence[Json], owners: Sequence[Jso
     degraded = sum(bool(session["degraded"]) for session in sessions)
     notes = ["%d waiting" % waiting, "%d containers" % sum(owner["containers"] for owner in owners)]
     notes += ["%d degraded" % degraded] if degraded else []
-    unhealthy = sum(bool(session["unhealthy"]) for session in sessions)
+    unhealthy = sum(bool(failed_apps_of(session)) for session in sessions)
     notes += ["%d unhealthy" % unhealthy] if unhealthy else []
     count = element("p", element("b", running), " session" if running == 1 else " sessions", class_="big")
     shown.append(element("div", element("h3", "Sessions"), count, element("p", ", ".join(notes)), class_="tile"))
@@ -89,15 +94,26 @@ def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
 
 
 def owner_rows(owners: Sequence[Json], colours: Colours, with_gpus: bool) -> Html:
-    """A table of who has how much, with the colours of the bars."""
+    """A table of who has how much, and may still have, with the colours of the bars."""
     if not owners:
         return element("p", "No session uses the agents.", class_="empty")
     by_name = {owner["owner"]: owner for owner in owners}
-    resources = [resource for resource in RESOURCES if with_gpus or resource.key != "gpus"]
-    names = ("Owner", "Sessions", "Waiting", "Containers", *(resource.name for resource in resources))
+    resources = _resources(with_gpus)
+    names = ("Owner", "Sessions", "Waiting", "Containers", *(resource.name for resource in resources), "May still have")
+    return _table(names, [_owner_row(by_name[name], colours, resources) for name in colours.order], "owners")
+
+
+def _resources(with_gpus: bool) -> Sequence[Resource]:
+    return [resource for resource in RESOURCES if with_gpus or resource.key != "gpus"]
+
+
+def _table(names: Sequence[str], rows: Sequence[Html], style: str) -> Html:
     head = element("tr", joined(*(element("th", name, scope="col") for name in names)))
-    rows = [_owner_row(by_name[name], colours, resources) for name in colours.order]
-    return element("table", element("thead", head), element("tbody", joined(*rows)), class_="owners")
+    return element("table", element("thead", head), element("tbody", joined(*rows)), class_=style)
+
+
+def _row(name: Html, cells: Sequence[object]) -> Html:
+    return element("tr", name, joined(*(element("td", cell, class_="number") for cell in cells)))
 
 
 def _owner_row(owner: Json, colours: Colours, resources: Sequence[Resource]) -> Html:
@@ -110,8 +126,20 @@ def _owner_row(owner: Json, colours: Colours, resources: Sequence[Resource]) -> 
     cells: List[object] = [of("sessions", owner["sessions"], str), owner["waiting"]]
     cells.append(of("containers", owner["containers"], str))
     cells += [of(resource.key, owner["used"][resource.key], resource.show) for resource in resources]
-    name = element("th", swatch, owner["owner"], scope="row")
-    return element("tr", name, joined(*(element("td", cell, class_="number") for cell in cells)))
+    return _row(element("th", swatch, owner["owner"], scope="row"), [*cells, show_amounts(owner["available"])])
+
+
+def group_rows(groups: Sequence[Json], with_gpus: bool) -> Html:
+    """A table of the resource groups: what is allocated of each, and the owner's part."""
+    resources = _resources(with_gpus)
+    rows = [
+        _row(
+            element("th", group["group"], scope="row"),
+            [group["agents"], *(share_of(group, resource.key, resource.show) for resource in resources)],
+        )
+        for group in groups
+    ]
+    return _table(("Group", "Agents", *(resource.name for resource in resources)), rows, "groups")
 
 
 def agent_cards(agents: Sequence[Json], colours: Colours) -> Html:

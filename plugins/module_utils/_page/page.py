@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._page.bars import 
 from ansible_collections.cluster.compute.plugins.module_utils._page.glance import (
     agent_cards,
     capacity_of,
+    group_rows,
     owner_rows,
     tiles,
 )
@@ -88,11 +89,19 @@ def _sections(listed: Json) -> Sequence[Html]:
     return (
         _section("What is free, and who has it", tiles(agents, sessions, owners, colours), "free"),
         _section("Owners", owner_rows(owners, colours, bool(capacity["gpus"])), "owners"),
-        _section("Use over time", _plots(listed["samples"], now), "use"),
+        *_groups(listed["groups"], bool(capacity["gpus"])),
         _section("Waiting sessions", waiting_rows(sessions), "waiting", waiting),
         _section("Sessions", session_rows(sessions), "sessions", len(sessions) - waiting),
+        _section("Use over time", _plots(listed["samples"], now), "use"),
         _section("Agents", agent_cards(agents, colours), "agents", len(agents)),
     )
+
+
+def _groups(groups: Sequence[Json], with_gpus: bool) -> Sequence[Html]:
+    """A section with the resource groups, unless it would repeat what is free in all of them."""
+    if len(groups) < 2 and not any(group["own"] for group in groups):
+        return ()
+    return (_section("Resource groups", group_rows(groups, with_gpus), "groups", len(groups)),)
 
 
 def _plots(samples: Sequence[Json], now: float) -> Html:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import List, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import ENDED, VERIFIED
 from ansible_collections.cluster.compute.plugins.module_utils._page.drawing import drawing
 from ansible_collections.cluster.compute.plugins.module_utils._page.markup import Html, element, joined
 from ansible_collections.cluster.compute.plugins.module_utils._tables import (
     address_of,
+    failed_apps_of,
     folders_of,
     in_use,
+    limits_of,
     remarks,
     resources_of,
 )
@@ -37,16 +40,16 @@ def moment(seconds: float | None, left: bool = False) -> Html:
 
 def session_rows(sessions: Sequence[Json]) -> Html:
     """A table of the sessions that do not wait, the newest first."""
-    names = ("Session", "State", "Containers", "Resources", "Time", "Access", "Details")
+    names = ("Session", "State", "Containers", "Resources", "Started", "Apps", "Details")
     rows = [_session(session) for session in reversed(sessions) if session["state"] != "PENDING"]
     return _table(names, rows, "No sessions.", "sessions")
 
 
 def waiting_rows(sessions: Sequence[Json]) -> Html:
-    """A table of the sessions that wait, in the order of their turns."""
+    """A table of the sessions that wait, in the order of their turns in the queue of all owners."""
     waiting = [session for session in sessions if session["state"] == "PENDING"]
-    waiting.sort(key=lambda session: (-session["priority"], session["created"]))
-    rows = [_waiting(number, session) for number, session in enumerate(waiting, start=1)]
+    waiting.sort(key=lambda session: session["turn"])
+    rows = [_waiting(session) for session in waiting]
     return _table(
         ("Turn", "Session", "Asks for", "Waits since", "Starts by", "Reason"), rows, "No session waits.", "waiting"
     )
@@ -75,8 +78,8 @@ def _session(session: Json) -> Html:
         _cell("State", _state(session)),
         _cell("Containers", drawing(session["containers"]) or "–"),
         _cell("Resources", *_resources(session)),
-        _cell("Time", *_times(session)),
-        _cell("Access", *_access(session)),
+        _cell("Started", *_times(session)),
+        _cell("Apps", *_apps(session)),
         _cell("Details", _details(session)),
         data_row=True,
         data_state=_filter_of(session["state"]),
@@ -84,12 +87,12 @@ def _session(session: Json) -> Html:
     )
 
 
-def _waiting(number: int, session: Json) -> Html:
+def _waiting(session: Json) -> Html:
     reason, _marker, start = session["reason"].partition(_STARTS)
     size = "%d × " % session["size"] if session["size"] != 1 else ""
     return element(
         "tr",
-        _cell("Turn", number, style="number"),
+        _cell("Turn", session["turn"], style="number"),
         _name(session),
         _cell("Asks for", size, resources_of(session), element("small", "priority %d" % session["priority"])),
         _cell("Waits since", moment(session["created"])),
@@ -115,9 +118,11 @@ def _filter_of(state: str) -> str:
 
 
 def _state(session: Json) -> Html:
-    kind = "warn" if session["degraded"] or session["unhealthy"] else _KINDS.get(session["state"], "warn")
+    kind = "warn" if session["degraded"] or failed_apps_of(session) else _KINDS.get(session["state"], "warn")
     result = " (%s)" % session["result"] if session["result"] else ""
-    notes = [element("small", remark, class_="remark") for remark in remarks(session) if not remark.endswith(" left")]
+    # The time that is left has a cell of its own.
+    texts = [*remarks(session), *(text for text in limits_of(session) if not text.endswith(" left"))]
+    notes = [element("small", text, class_="remark") for text in texts]
     return joined(element("span", session["state"], result, class_="state %s" % kind), *notes)
 
 
@@ -125,31 +130,47 @@ def _resources(session: Json) -> List[Html]:
     size = "%d × " % session["size"] if session["size"] != 1 else ""
     use = in_use(session["measured"])
     lines = [element("span", size, resources_of(session))]
-    return lines + ([element("small", "in use: ", use)] if use else [])
+    return lines + ([element("small", "uses ", use)] if use else [])
 
 
 def _times(session: Json) -> List[Html]:
-    lines = [element("span", "started ", moment(session["started"])) if session["started"] else Html("–")]
+    lines = [element("span", moment(session["started"]))]
     if session["state"] == "RUNNING" and session["ends"]:
         lines.append(element("small", "ends ", moment(session["ends"], left=True)))
-    if session["state"] in ("TERMINATED", "ERROR", "CANCELLED"):
+    if session["state"] in ENDED:
         lines.append(element("small", "ended ", moment(session["changed"])))
     return lines
 
 
-def _access(session: Json) -> List[Html]:
-    apps = [element("span", app["name"], " ", element("code", address_of(app))) for app in session["apps"]]
-    folders = "data folders: %s" % folders_of(session)
-    return [*apps, element("small", folders)]
+def _apps(session: Json) -> List[Html]:
+    """The apps with their ports; the details have their addresses."""
+    ports = [(app, ":%d" % app["port"] if app["port"] else "") for app in session["apps"]]
+    shown = [element("span", app["name"], port, title=address_of(app)) for app, port in ports]
+    return shown or [Html("–")]
 
 
 def _details(session: Json) -> Html:
     kind = "compute session" if session["kind"] == "compute" else "cluster session, %s" % session["mode"]
-    facts = (("Kind", kind), ("Image", session["image"] or "–"), ("Group", session["group"]), ("ID", session["id"]))
+    apps = ", ".join("%s %s" % (app["name"], address_of(app)) for app in session["apps"])
+    facts = (
+        ("Kind", kind),
+        ("Image", session["image"] or "–"),
+        ("Group", session["group"]),
+        ("Priority", session["priority"]),
+        ("Apps", apps or "–"),
+        ("Data folders", folders_of(session)),
+        ("ID", session["id"]),
+    )
     entries = [element("dt", name) + element("dd", text) for name, text in facts]
     changes = [
         element("li", show_time(entry["time"]), " ", element("b", entry["after"]), " ", entry["reason"])
         for entry in session["history"]
     ]
     lists = joined(element("dl", Html("".join(entries))), element("ol", joined(*changes)))
-    return element("details", element("summary", what_happened(session) or kind), lists)
+    return element("details", element("summary", _headline(session, kind)), lists)
+
+
+def _headline(session: Json, kind: str) -> str:
+    """Why a session is as it is; for one that only runs, its image."""
+    reason = what_happened(session)
+    return session["image"] or kind if reason in ("", VERIFIED) else reason

@@ -31,6 +31,22 @@ _MOST = 2**31 - 1
 _SHOWN = 200
 
 
+# The columns of the table of sessions.
+COLUMNS = (
+    *("session", "owner", "state", "turn", "priority", "group", "kind", "size", "each", "in use", "image"),
+    *("started", "end", "result", "agents", "folders", "apps", "reason"),
+)
+ALL_COLUMNS = "all"
+
+
+def _check_columns(variable: str, value: Any) -> Any:
+    columns = rules.check_names(variable, value)
+    for column in columns:
+        if column not in (*COLUMNS, ALL_COLUMNS):
+            raise InputError(variable, column, "must be all, or a list of %s" % ", ".join(COLUMNS))
+    return columns
+
+
 def _check_limit(variable: str, value: Any) -> int | None:
     return None if value is None else value_rules.check_whole(variable, value, 0, _MOST)
 
@@ -56,6 +72,16 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         "format",
         ("table", "json", "html"),
         "V(table), V(json) for programs, or V(html) for a page.",
+        prefix="sessions_",
+        read_by=(LIST,),
+    ),
+    Variable(
+        "columns",
+        "list",
+        [],
+        "Columns of the table of sessions, or V([all]). If empty, the usual ones.",
+        _check_columns,
+        elements="str",
         prefix="sessions_",
         read_by=(LIST,),
     ),

@@ -95,10 +95,7 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
     """Why a request must wait for the end of other sessions, by the use of every owner; empty if it need not."""
     asked = Use.of_request(request)
     for whose, quota in _quotas(policy, request.owner):
-        members = policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (request.owner,)
-        has = Use()
-        for owner in members:
-            has = has.plus(use.get(owner, Use()))
+        has = _use_of(policy, use, whose, request.owner)
         for name in QUOTAS:
             limit = quota[name]
             if limit is not None and getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
@@ -119,6 +116,19 @@ def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
     return {"millicpus" if name == "cpus" else name: limit for name, limit in limits.items() if limit is not None}
 
 
+def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[str, Any]:
+    """What the quotas leave to an owner, by the use of every owner; without the amounts that have no limit."""
+    left: Dict[str, Any] = {}
+    for whose, quota in _quotas(policy, owner):
+        has = _use_of(policy, use, whose, owner)
+        for name in QUOTAS:
+            if quota[name] is not None:
+                key = "millicpus" if name == "cpus" else name
+                rest = max(0, quota[name] - getattr(has, name))
+                left[key] = min(rest, left.get(key, rest))
+    return left
+
+
 _GROUP = "group "
 
 
@@ -127,6 +137,15 @@ def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, 
     own = {name: policy.quota(owner, name) for name in QUOTAS}
     groups = policy.groups_of(owner).items()
     return [(owner, own)] + [(_GROUP + name, {q: getattr(one.limits, q) for q in QUOTAS}) for name, one in groups]
+
+
+def _use_of(policy: SitePolicy, use: Mapping[str, Use], whose: str, owner: str) -> Use:
+    """The use that counts against a quota: of the owner alone, or of all members of a group."""
+    members = policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (owner,)
+    has = Use()
+    for member in members:
+        has = has.plus(use.get(member, Use()))
+    return has
 
 
 def _asked_for(request: Request, name: str) -> object:

@@ -151,7 +151,7 @@ def test_schedule_terminates_finished_sessions(controller: Controller) -> None:
     """The next pass over the queue terminates the sessions that request it, and no others."""
     common = {**SMALL, "session_command": "exit 3"}
     got = controller.folder / "notifications"
-    notify = {"session_notify": f"cat >>{got}; echo >>{got}"}
+    notify = {"session_notify": f"cat >>{got}"}
     controller.launched("goes", session_terminate_when_done=True, **common, **notify)
     controller.launched("fails", session_on_failure="terminate", **common)
     controller.launched("stays", **common)

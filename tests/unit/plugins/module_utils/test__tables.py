@@ -13,8 +13,14 @@ from samples import GIB
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._tables import (
+    COLUMNS,
+    SHOWN,
     agents_table,
+    failed_apps_of,
+    groups_table,
     in_use,
+    limits_of,
+    list_lines,
     owners_table,
     remarks,
     sessions_table,
@@ -36,12 +42,18 @@ ROW: Json = {
     "folders": [{"source": "/srv/data", "target": "/data", "mode": "rw"}],
     "apps": [{"name": "lab", "address": "192.0.2.7", "port": 30001, "agent": "a"}],
     "degraded": ["sub2"],
+    "turn": None,
+    "priority": 10,
+    "group": "default",
+    "result": "",
+    "created": 5.0,
     "containers": [{"hostname": "sub2", "agent": "b", "state": "missing"}],
     "reason": "x",
 }
 WAITING: Json = {
     **ROW,
     "name": "wait",
+    "turn": 4,
     "state": "PENDING",
     "kind": "compute",
     "size": 1,
@@ -58,18 +70,69 @@ WAITING: Json = {
 
 
 def test_the_table_of_sessions() -> None:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(100))
-    header, train, wait = sessions_table([ROW, WAITING])
-    assert header.split("  ")[0] == "SESSION"
-    assert _cells(header)[-6:] == ["IMAGE", "STARTED", "AGENTS", "FOLDERS", "APPS", "REASON"]
+    when = time.strftime("%m-%d %H:%M", time.localtime(100))
+    header, train, wait, *more = sessions_table([WAITING, ROW], width=400)
+    assert _cells(header) == [
+        *("SESSION", "OWNER", "STATE", "TURN", "PRIORITY", "SIZE", "EACH", "STARTED", "REASON"),
+    ]
     assert _cells(train) == [
-        *("train", "alice", "RUNNING (degraded: sub2)", "cluster", "3", "multi-node", "0.5 CPUs, 1g", "0.7 CPUs, 300m"),
-        *("env:1", when, "a, b", "/data", "lab 192.0.2.7:30001", "sub2 on b is gone"),
+        *("train", "alice", "RUNNING (degraded)", "-", "10", "3 multi-node", "0.5 CPUs, 1g", when, "sub2 on b is gone"),
     ]
     assert _cells(wait) == [
-        *("wait", "alice", "PENDING", "compute", "1", "multi-node", "0.5 CPUs, 1g, 2 GPUs", "-", "env:1", "-", "-"),
-        *("none", "-", "a: needs 3 CPUs, 1 free"),
+        *("wait", "alice", "PENDING", "4", "10", "1", "0.5 CPUs, 1g, 2 GPUs", "-", "a: needs 3 CPUs, 1 free"),
     ]
+    assert more == []
+
+
+def test_sessions_come_in_the_order_of_the_queue_and_of_their_ends() -> None:
+    """Those that run are first, the oldest one above; those that have ended are last."""
+    waiting = [{**WAITING, "name": f"turn-{turn}", "turn": turn, "priority": turn} for turn in (3, 1, 2)]
+    ended = [
+        {**ROW, "name": name, "state": "TERMINATED", "changed": when} for name, when in (("new", 9.0), ("old", 8.0))
+    ]
+    lines = sessions_table([*ended, *waiting, {**ROW, "created": 7.0, "name": "young"}, ROW])[1:]
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == ["train", "young", "turn-1", "turn-2", "turn-3", "old", "new"]
+
+
+def test_an_ended_session_has_its_end_and_its_result() -> None:
+    ended = {**ROW, "state": "TERMINATED", "changed": 3700.0, "result": "SUCCESS", "containers": [], "degraded": []}
+    header, line = sessions_table([ended], width=400)
+    cells = dict(zip(_cells(header), _cells(line), strict=True))
+    assert (cells["RESULT"], cells["END"]) == ("SUCCESS", time.strftime("%m-%d %H:%M", time.localtime(3700)))
+
+
+def test_the_table_fits_120_columns_and_loses_nothing() -> None:
+    reason = "; ".join(f"node{number}: needs 24 CPUs, 2 free" for number in range(8))
+    long = {**WAITING, "name": "evaluate-the-model-01", "owner": "alexandra", "reason": reason}
+    degraded = {**ROW, "ends": time.time() + 99999, "idle_timeout": 600, "command": {"exit_code": 3, "reason": ""}}
+    degraded["command"]["oom_killed"] = False
+    lines = sessions_table([long, degraded])
+    assert max(map(len, lines)) <= 120
+    assert (
+        " ".join(line.strip() for line in lines[lines.index(next(one for one in lines if "PENDING" in one)) + 1 :])
+        == reason
+    )
+    alone = sessions_table([{**long, "name": "x"}])
+    assert max(map(len, alone)) <= 120
+    assert " ".join(line[alone[0].index("REASON") :] for line in alone[1:]) == reason
+    assert len(sessions_table([long, degraded], width=400)) == 3
+
+
+def test_columns_are_chosen() -> None:
+    assert sessions_table([ROW], ["session", "apps", "in use"]) == [
+        "SESSION  APPS                 IN USE",
+        "train    lab 192.0.2.7:30001  0.7 CPUs, 300m",
+    ]
+    every = sessions_table([ROW], ["all"], width=400)[0]
+    assert {"KIND", "IMAGE", "FOLDERS", "AGENTS", "RESULT"} <= set(every.split())
+    assert tuple(SHOWN) == COLUMNS
+
+
+def test_a_name_that_matches_nothing_is_named() -> None:
+    nothing: Json = {"sessions": [], "owners": [], "groups": [], "agents": []}
+    assert list_lines(nothing, "nosuch") == ["No session matches session_name nosuch."]
+    assert list_lines(nothing, "")[0].startswith("SESSION ")
 
 
 def _cells(line: str) -> list[str]:
@@ -81,7 +144,7 @@ def _cells(line: str) -> list[str]:
     [(None, "?"), ([], "none"), ([{"target": "/data"}, {"target": "/scratch"}], "/data, /scratch")],
 )
 def test_a_session_without_a_data_folder_says_so(folders: list[Json] | None, shown: str) -> None:
-    assert f"  {shown}  " in sessions_table([{**ROW, "folders": folders}])[1]
+    assert sessions_table([{**ROW, "folders": folders}], ["folders"])[1] == shown
 
 
 def test_the_table_of_agents() -> None:
@@ -93,21 +156,34 @@ def test_the_table_of_agents() -> None:
     closed = {**up, "name": "c", "schedulable": False, "measured": measured}
     lost = {**up, "name": "b", "reachable": False, "reason": "timed out"}
     assert agents_table([up, lost, closed]) == [
-        "AGENT  GROUP    STATE                      CPUS      MEMORY    GPUS      IN USE",
-        "a      default  up                         1.5 of 4  0b of 1g  0.5 of 1  -",
-        "b      default  lost: timed out            1.5 of 4  0b of 1g  0.5 of 1  -",
-        "c      default  up, takes no new sessions  1.5 of 4  0b of 1g  0.5 of 1  1.2 CPUs, 5m, GPUs 60%",
+        "AGENT  GROUP    CPUS      MEMORY    GPUS      IN USE                  STATE",
+        "a      default  1.5 of 4  0b of 1g  0.5 of 1  -                       up",
+        "b      default  1.5 of 4  0b of 1g  0.5 of 1  -                       lost: timed out",
+        "c      default  1.5 of 4  0b of 1g  0.5 of 1  1.2 CPUs, 5m, GPUs 60%  up, takes no new sessions",
+    ]
+
+
+def test_the_table_of_resource_groups() -> None:
+    used, capacity = {"millicpus": 1500, "memory": GIB, "gpus": 0.5}, {"millicpus": 4000, "memory": 8 * GIB, "gpus": 2}
+    own = {"millicpus": 500, "memory": 0, "gpus": 0.5}
+    group: Json = {"group": "gpu", "agents": 2, "capacity": capacity, "used": used, "own": own}
+    assert groups_table([group, {**group, "group": "old", "own": None}]) == [
+        "GROUP  AGENTS  CPUS               MEMORY            GPUS",
+        "gpu    2       1.5 of 4, 0.5 own  1g of 8g, 0b own  0.5 of 2, 0.5 own",
+        "old    2       1.5 of 4           1g of 8g          0.5 of 2",
     ]
 
 
 def test_owners_have_what_they_use_of_what_is_allowed() -> None:
     used = {"millicpus": 4500, "memory": 3 * GIB, "gpus": 1.5}
+    left = {"millicpus": 3500, "memory": 5 * GIB, "gpus": 0}
     free: Json = {"owner": "alice", "sessions": 2, "waiting": 1, "containers": 5, "used": used, "allowed": None}
+    free["available"] = left
     limited = {**free, "owner": "bob", "allowed": {"sessions": 4, "millicpus": 8000, "memory": 8 * GIB}}
     assert owners_table([free, limited]) == [
-        "OWNER  SESSIONS  WAITING  CONTAINERS  CPUS      MEMORY    GPUS",
-        "alice  2         1        5           4.5       3g        1.5",
-        "bob    2 of 4    1        5           4.5 of 8  3g of 8g  1.5",
+        "OWNER  SESSIONS  WAITING  CONTAINERS  CPUS      MEMORY    GPUS  MAY STILL HAVE",
+        "alice  2         1        5           4.5       3g        1.5   3.5 CPUs, 5g",
+        "bob    2 of 4    1        5           4.5 of 8  3g of 8g  1.5   3.5 CPUs, 5g",
     ]
 
 
@@ -138,14 +214,14 @@ def test_the_list_shows_what_became_of_the_command(exit_code: int | str | None, 
     row["command"] = {"exit_code": exit_code, "oom_killed": False, "reason": ""}
     if exit_code == "none yet":
         row["command"].update(exit_code=None, begun=False)
-    line = sessions_table([row])[1]
-    assert f"  {state}  " in line
-    assert line.endswith("  " + reason)
+    assert sessions_table([row], ["state", "reason"], width=400)[1] == f"{state}  {reason}"
 
 
-def test_the_time_that_is_left_is_beside_the_state() -> None:
-    session = {"state": "RUNNING", "degraded": ["sub1"], "ends": time.time() + 7290, "idle_timeout": 600}
-    assert remarks(session) == ["degraded: sub1", "2 h 1 min left", "ends when idle for 10 min"]
-    assert remarks({**session, "state": "TERMINATED", "degraded": []}) == []
+def test_the_time_that_is_left_is_beside_the_reason() -> None:
+    limits = {"ends": time.time() + 7290, "idle_timeout": 600}
+    [line] = sessions_table([{**ROW, **limits}], ["reason"], width=200)[1:]
+    assert line == "sub2 on b is gone; 2 h 1 min left; ends when idle for 10 min"
+    assert limits_of({**ROW, **limits, "state": "TERMINATED"}) == []
     failed = {"state": "RUNNING", "unhealthy": ["app web", "command"], "command": {"exit_code": 1}}
     assert remarks(failed) == ["unhealthy: app web", "command failed"]
+    assert failed_apps_of(failed) == ["app web"]

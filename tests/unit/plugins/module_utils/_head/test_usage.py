@@ -34,18 +34,19 @@ def test_owners_are_listed_with_what_their_sessions_hold(store: Store) -> None:
     launch(store, request(name="next", owner="bob", memory="2g"), context(*there))
     launch(store, request(name="wide", owner="bob", cpus=64), context(*there))
     held = holdings(store, there)
-    alice, bob = list_owners(store.live(), held, {"bob": {"sessions": 2}})
+    alice, bob = list_owners(store.live(), held)
     assert alice == {
         "owner": "alice",
         "sessions": 1,
         "waiting": 0,
         "containers": 3,
         "used": {"millicpus": 3000, "memory": 3 * GIB, "gpus": 0},
-        "allowed": None,
     }
     # A launch holds what it was placed on, before any engine shows it.
-    assert (bob["sessions"], bob["waiting"], bob["containers"], bob["allowed"]) == (1, 1, 1, {"sessions": 2})
+    assert (bob["sessions"], bob["waiting"], bob["containers"]) == (1, 1, 1)
     assert bob["used"]["memory"] == 2 * GIB
+    asked = list_owners(store.live(), held, "carol")[-1]
+    assert (asked["owner"], asked["sessions"], asked["used"]["millicpus"]) == ("carol", 0, 0)
     first = list_agents(held, there)[0]
     assert first["owners"] == {"alice": alice["used"], "bob": bob["used"]}
     assert first["used"]["millicpus"] == 4000

@@ -65,8 +65,9 @@ def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
     assert "CPUs11 free" in text
     assert "21 of 40 allocated, 7 in use, at most 7 free on one agent" in text
     assert "3 sessions1 waiting, 9 containers" in text
+    left = "11 CPUs, 86g, 2 GPUs"
     for row in ("alice10612" + "24g6", "bob1011" + "2g0", "carol1028" + "16g0", "dave0100" + "00"):
-        assert row in text
+        assert row + left in text
     assert "node3 defaultup, takes no new sessions" in text
 
 
@@ -80,7 +81,7 @@ def test_a_waiting_session_has_its_turn_and_its_reason(few: Json) -> None:
 
 
 def test_the_page_of_nothing() -> None:
-    nothing: Json = {"time": lists.NOW, "sessions": [], "agents": [], "owners": [], "samples": []}
+    nothing: Json = {"time": lists.NOW, "sessions": [], "agents": [], "owners": [], "groups": [], "samples": []}
     text = _Reader(sessions_page(nothing, "", "")).text
     assert "0 sessions" in text
     for sentence in (

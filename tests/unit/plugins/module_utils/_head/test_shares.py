@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each resource group has, what an owner may still have, and whose turn it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from samples import GIB, agent, context, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
+from ansible_collections.cluster.compute.plugins.modules.session_info import work
+
+
+def listed_agent(name: str, group: str, **changes: object) -> Json:
+    """An agent of a list, on which alice has one of four CPUs, and bob another one."""
+    one = {"millicpus": 1000, "memory": GIB, "gpus": 0}
+    used = {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
+    capacity = {"millicpus": 4000, "memory": 8 * GIB, "gpus": 1}
+    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used}
+    return {"name": name, "group": group, **shared, "owners": {"alice": one, "bob": one}, **changes}
+
+
+AGENTS = [
+    listed_agent("a", "default"),
+    listed_agent("b", "default,gpu"),
+    listed_agent("c", "gpu", schedulable=False),
+    listed_agent("d", "gpu", reachable=False),
+]
+
+
+def test_groups_have_what_an_owner_and_all_have_of_the_whole() -> None:
+    default, gpu = list_groups(AGENTS, "alice")
+    assert (default["group"], default["agents"], gpu["group"], gpu["agents"]) == ("default", 2, "gpu", 3)
+    assert default["capacity"] == {"millicpus": 8000, "memory": 16 * GIB, "gpus": 2}
+    assert default["used"]["millicpus"] == 4000
+    assert default["own"] == {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
+    # The lost agent adds nothing.
+    assert gpu["capacity"]["millicpus"] == 8000
+    assert list_groups(AGENTS, None)[0]["own"] is None
+
+
+USE = {"alice": Use(1, 2, 2000, 2 * GIB, 0), "bob": Use(1, 2, 2000, 2 * GIB, 0)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        ({}, (4000, 12 * GIB, 2)),
+        ({"default": {"resource_groups": ["gpu"]}}, (2000, 6 * GIB, 1)),
+        ({"default": {"cpus": 3, "gpus": 0.5}}, (1000, 12 * GIB, 0.5)),
+        ({"groups": {"both": {"owners": ["alice", "bob"], "cpus": 4.5}}}, (500, 12 * GIB, 2)),
+        ({"owners": {"alice": {"cpus": 1}}}, (0, 12 * GIB, 2)),
+        ({"owners": {"alice": {"sessions": 1}}}, (0, 0, 0)),
+        ({"owners": {"alice": {"sessions": 2, "containers": 3}}}, (4000, 12 * GIB, 2)),
+    ],
+)
+def test_an_owner_may_still_have_what_is_free_and_what_the_quotas_leave(policy: Json, left: tuple[float, ...]) -> None:
+    assert tuple(available(parse_policy(policy), USE, AGENTS, "alice").values()) == left
+
+
+REPORT = {"name": "a", "capacity": {"millicpus": 4000, "memory": 16 * GIB}}
+
+
+def listed(folder: Path, owner: str | None) -> Json:
+    usual = {
+        "name": None,
+        "ended": False,
+        "state": None,
+        "limit": 0,
+        "whole_requests": False,
+        "samples": 0,
+        "viewer": "",
+    }
+    return work({**usual, "owner": owner, "logs": False, "agents": [REPORT], "state_dir": str(folder)}, False)
+
+
+def test_turns_are_those_of_the_queue_of_all_owners(tmp_path: Path) -> None:
+    """The site puts large sessions first: not the order of priority and age."""
+    folder = tmp_path / "state"
+    store = Store(str(folder))
+    with store.transaction():
+        for name, owner, cpus in (("small", "alice", 8), ("large", "bob", 64)):
+            launch(store, request(name=name, owner=owner, cpus=cpus), context(agent("a")))
+    store.close()
+    policy = folder / "policy.json"
+    policy.write_text(json.dumps({"queue": {"size_weight": 2000}}))
+    policy.chmod(0o644)
+    assert os.stat(policy).st_uid == os.stat(folder).st_uid
+    assert {row["name"]: row["turn"] for row in listed(folder, None)["sessions"]} == {"small": 2, "large": 1}
+    [own] = listed(folder, "alice")["sessions"]
+    assert (own["name"], own["turn"]) == ("small", 2)
+    assert [owner["owner"] for owner in listed(folder, "carol")["owners"]] == ["alice", "bob", "carol"]
