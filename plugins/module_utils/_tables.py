@@ -73,7 +73,8 @@ def _time(seconds: float | None) -> str:
 
 
 def _reason(session: Json) -> str:
-    return "; ".join(filter(None, (what_happened(session), *limits_of(session))))
+    gpus = gpu_use(session["measured"])
+    return "; ".join(filter(None, (what_happened(session), *limits_of(session), gpus and "%s in use" % gpus)))
 
 
 def _size(session: Json) -> str:
@@ -140,9 +141,18 @@ def in_use(measured: Json | None) -> str:
     """What was measured; empty if nothing was."""
     if not measured:
         return ""
-    percents = [gpu["percent"] for gpu in measured.get("gpus") or () if gpu["percent"] is not None]
-    gpus = ", GPUs %d%%" % round(sum(percents) / len(percents)) if percents else ""
-    return "%s CPUs, %s%s" % (show_cpus(round(measured["millicpus"], -2)), show_bytes(measured["memory"]), gpus)
+    amounts = "%s CPUs, %s" % (show_cpus(round(measured["millicpus"], -2)), show_bytes(measured["memory"]))
+    return ", ".join(filter(None, (amounts, gpu_use(measured))))
+
+
+def gpu_use(measured: Json | None) -> str:
+    """The mean utilization of GPUs; empty if none was measured.
+
+    >>> gpu_use({"gpus": [{"percent": 0}, {"percent": 50}, {"percent": None}]})
+    'GPUs 25%'
+    """
+    percents = [gpu["percent"] for gpu in (measured or {}).get("gpus") or () if gpu["percent"] is not None]
+    return "GPUs %d%%" % round(sum(percents) / len(percents)) if percents else ""
 
 
 def folders_of(session: Json) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from controller import ROOT, SMALL, Controller, Session, run
 
+from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import COLUMNS
+
 IMAGE = "cluster-compute/reference:1"
 
 
@@ -24,11 +26,21 @@ def shown(controller: Controller) -> Session:
 
 
 def test_the_table(controller: Controller, shown: Session) -> None:
-    started = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.document["session"]["running"]))
+    started = time.strftime("%m-%d %H:%M", time.localtime(shown.document["session"]["running"]))
     output = controller.play("sessions").check().text
-    row = rf"shown +{controller.owner} +RUNNING +cluster +2 +single-node +0.2 CPUs, 64m +([\d.]+) CPUs, [\d.]+[mk] "
-    assert re.search(rf"{row} +{IMAGE} +{started} +localhost +none +- ", output), output
-    assert re.search(rf"^ *{controller.owner} +\d+ +\d+ +\d+ +[\d.]+ +\S+ +0$", output, re.MULTILINE), output
+    row = (
+        rf"shown +{controller.owner} +RUNNING +10 +2 single-node +0.2 CPUs, 64m +{started} +every container is verified"
+    )
+    assert re.search(row, output), output
+    own = rf"{controller.owner} +\d+ +\d+ +\d+ +[\d.]+ +\S+ +0 +[\d.]+ CPUs, \S+"
+    assert re.search(rf"^ *{own}$", output, re.MULTILINE), output
+    assert re.search(r"default +1 +[\d.]+ of 64, [\d.]+ own ", output), output
+    every = controller.play("sessions", sessions_columns="all").check().text
+    assert re.search(rf"0.2 CPUs, 64m +[\d.]+ CPUs, [\d.]+[mk] +{IMAGE} +{started} +- +- +localhost +none ", every), (
+        every
+    )
+    nothing = controller.play("sessions", session_name="no-such").check().text
+    assert "No session matches session_name no-such." in nothing
 
 
 @pytest.mark.parametrize(
@@ -40,6 +52,7 @@ def test_the_table(controller: Controller, shown: Session) -> None:
             "sessions_state",
             "must be running, finished or other; leave it empty for all that have not ended",
         ),
+        ("sessions", "sessions_columns", "must be all, or a list of " + ", ".join(COLUMNS)),
         ("policy", "policy_format", "must be one of: table, json"),
         ("usage", "usage_format", "must be one of: table, csv, json"),
         ("check_agents", "check_format", "must be one of: table, json"),

@@ -89,8 +89,9 @@ def test_turns_are_those_of_the_queue_of_all_owners(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     store = Store(str(folder))
     with store.transaction():
-        for name, owner, cpus in (("small", "alice", 8), ("large", "bob", 64)):
-            launch(store, request(name=name, owner=owner, cpus=cpus), context(agent("a")))
+        for name, owner, cpus in (("small", "alice", 1), ("large", "bob", 3)):
+            closed = context(agent("a", schedulable=False))
+            launch(store, request(name=name, owner=owner, cpus=cpus), closed)
     store.close()
     policy = folder / "policy.json"
     policy.write_text(json.dumps({"queue": {"size_weight": 2000}}))
