@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._page.page import 
 
 FILES = Path(__file__).parents[2] / "roles/session/files"
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=2</script><style>*{display:none}</style>"
-SIZES = {"desktop": (1400, 1000), "phone": (390, 844)}
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 WAITING = ("giant", "dave", 20, 4, "8g", 0)
 
 
@@ -71,6 +71,29 @@ def test_the_page_fits_the_window(page: Any, documents: dict[int, str], tmp_path
     assert shown == (4 if count == 3 else count)
     assert page.find_element("css selector", ".made").text.startswith("as of ")
     assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def heights(page: Any, selector: str) -> list[float]:
+    """The heights of elements, in lines of text of their own size."""
+    script = """return [...document.querySelectorAll(arguments[0])].map((part) =>
+        part.getBoundingClientRect().height / parseFloat(getComputedStyle(part).lineHeight))"""
+    measured: list[float] = page.execute_script(script, selector)
+    return measured
+
+
+def test_a_session_has_one_line_on_a_desktop_and_no_vertical_name_on_a_phone(
+    page: Any, documents: dict[int, str], tmp_path: Path
+) -> None:
+    document = json.loads(documents[3])
+    long = "evaluation-of-the-large-model-on-validation"
+    app = {"name": "jupyterlab", "address": "192.0.2.11", "port": 30001, "agent": "node1"}
+    for session in document["sessions"]:
+        session.update(name=long, owner="alexandra", apps=[app], reason="the command ended with exit code 0")
+    show(page, tmp_path, document)
+    assert max(heights(page, ".sessions th b, .sessions td > span, .sessions summary")) < 1.6
+    assert max(heights(page, ".sessions tbody tr")) < 2.5
+    show(page, tmp_path, document, "phone")
+    assert max(heights(page, ".sessions th small, .waiting th small")) < 1.6
 
 
 def test_a_search_and_the_filters_choose_sessions_and_survive_a_reload(
