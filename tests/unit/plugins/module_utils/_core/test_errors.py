@@ -30,6 +30,6 @@ def test_a_missing_library_names_the_python_and_the_command() -> None:
 
 def test_a_container_without_its_secrets_says_so() -> None:
     container = {"hostname": "sub1", "agent": "node1", "state": "exited", "exit_code": 82}
-    text = "sub1 on node1 ended because no secrets came after its start; run cluster_session.yml again to repair the session"
+    text = "sub1 on node1 ended: no secrets came after its start; run cluster_session.yml again to repair the session"
     assert describe_container_exit(container) == text
     assert limit_reached([{**container, "hostname": "main1"}]) == ""
