@@ -207,7 +207,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.quotas impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
 from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, holdings, list_owners
@@ -237,10 +237,16 @@ RULES = {"supports_check_mode": True}
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, limit=0, samples=0)
+    folder = state_dir(params["state_dir"])
+    try:
+        return _listed(Store(folder, read_only=True), folder, params)
+    except FullStoreError:
+        return _listed(Store.copy(folder), folder, params)
+
+
+def _listed(store: Store, folder: str, params: Json) -> Json:
     now = time.time()
     agents = tuple(Agent.from_json(report) for report in params["agents"])
-    folder = state_dir(params["state_dir"])
-    store = Store(folder, read_only=True)
     try:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):

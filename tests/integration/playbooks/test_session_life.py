@@ -135,6 +135,8 @@ def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Contro
         with suppress(OSError):
             filler.write_bytes(b"0" * (1 << 20))
         assert not shutil.disk_usage(disk).free
+        [listed] = controller.sessions(session_name="squeezed", **store)
+        assert listed["state"] == "RUNNING"
         ended = controller.play("terminate", session_name="squeezed", **store).check()
         assert "the end of the session is not recorded; free some space on the head" in " ".join(ended.text.split())
         assert controller.engine("squeezed") == {}

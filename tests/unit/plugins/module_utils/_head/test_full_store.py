@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
+from ansible_collections.cluster.compute.plugins.modules import session_info
 from ansible_collections.cluster.compute.plugins.modules.session import work
 
 LONG = "x" * 100000
@@ -99,6 +100,20 @@ def test_a_session_ends_although_its_end_cannot_be_recorded(folder: str) -> None
 
 
 @pytest.mark.usefixtures("full")
-def test_everything_but_an_end_needs_the_store(folder: str) -> None:
+def test_a_list_needs_no_room(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of a lost store are recorded while a list is made; that is undone afterwards."""
+
+    def grow(store: Store, _agents: object, now: float) -> None:
+        store.note(store.need(SESSION), now, LONG)
+
+    monkeypatch.setattr(session_info, "adopt", grow)
+    usual = {"name": None, "owner": None, "ended": False, "state": None, "limit": 0, "whole_requests": False}
+    asked = {**usual, "samples": 0, "viewer": "", "logs": False, "agents": [], "state_dir": folder}
+    assert [session["name"] for session in session_info.work(asked, False)["sessions"]] == ["train"]
+    assert listed(folder) == [("train", states.RUNNING)]
+
+
+@pytest.mark.usefixtures("full")
+def test_everything_but_an_end_and_a_list_needs_the_store(folder: str) -> None:
     with pytest.raises(FullStoreError):
         work({**OPTIONS, "state": "running", "result": "SUCCESS", "id": SESSION, "state_dir": folder}, False)
