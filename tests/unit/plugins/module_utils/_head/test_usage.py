@@ -76,8 +76,8 @@ def test_what_containers_use_is_summed_for_sessions_and_agents(tmp_path: Path) -
     assert [gpu["percent"] for gpu in gpus] == [40] * len({gpu["id"] for gpu in gpus}) != []
     assert train["containers"][0]["measured"]["millicpus"] == 666
     assert train["containers"][0]["measured"]["gpus"] == gpus[: len(gpus) // 6]
-    [row] = [line for line in sessions_table(document["sessions"]) if line.split()[0] == "train"]
-    assert ", GPUs 40%" in row
+    [row] = [line for line in sessions_table(document["sessions"], width=400) if line.split()[0] == "train"]
+    assert row.endswith("; GPUs 40% in use")
     assert ", GPUs 40%</small>" in sessions_page(document, "", "")
     first, second, third = document["agents"]
     assert first["measured"]["millicpus"] == 6 * 666
