@@ -94,7 +94,7 @@ options:
     type: path
   folders:
     description:
-      - The sessions to which folders in O(artifacts) belong.
+      - The sessions to which files in O(artifacts) belong.
       - If not set, they are read from these folders. The folder of a session that has ended is removed.
     type: list
     elements: str

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The directories of sessions that have ended without this controller: by themselves, or by the command of another controller."""
+"""The files of sessions that have ended without this controller: by themselves, or by the command of another controller."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,20 +10,25 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Dict
+from typing import Dict, FrozenSet
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 
 
 @dataclass(frozen=True)
 class EndedFolders:
-    """The directories of the controller by the ID of their session. The store knows which of these have ended."""
+    """The directories of the controller by the ID of their session, and the sessions whose requests it keeps.
+
+    The store knows which of these sessions have ended.
+    """
 
     base: str
     names: Dict[str, str] = field(default_factory=dict)
+    requests: FrozenSet[str] = frozenset()
 
     @classmethod
     def of(cls, base: object, *, check: bool) -> EndedFolders:
@@ -36,15 +41,19 @@ class EndedFolders:
             with suppress(ComputeError):  # another user's, none of a session, or damaged
                 session = Artifacts(path, name).session
                 found.update({session: name} if session else {})
-        return cls(path, found)
+        return cls(path, found, frozenset(KeptRequests(path).sessions()))
 
     def option(self) -> Json:
         """The option of the modules that read the store."""
-        return {"folders": list(self.names)} if self.names else {}
+        known = sorted({*self.names, *self.requests})
+        return {"folders": known} if known else {}
 
     def remove(self, result: Json) -> None:
-        """Remove the directories that the result names, and their names for ssh; a problem becomes a warning of the result."""
-        ended = [session for session in result.pop("ended_folders", None) or () if session in self.names]
+        """Remove what belongs to the sessions that the result names, also for ssh; a problem becomes a warning of the result."""
+        known = result.pop("ended_folders", None) or ()
+        for session in self.requests.intersection(known):
+            KeptRequests(self.base).forget(session)
+        ended = [session for session in known if session in self.names]
         warnings = []
         for session in ended:
             try:

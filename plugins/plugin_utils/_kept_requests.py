@@ -52,6 +52,10 @@ class KeptRequests(Artifacts):
         """Keep the request of a session, and the path of each secret that is a file."""
         self.write_json(arrival.session_id(session, "the head"), {"request": request.to_json(), "files": dict(files)})
 
+    def sessions(self) -> List[str]:
+        """The IDs of the sessions whose requests are kept."""
+        return os.listdir(self.folder) if os.path.isdir(self.folder) else []
+
     def forget(self, session: object) -> None:
         """Remove the request of a session that needs it no more."""
         with suppress(FileNotFoundError), self._opened(create=False) as folder:

@@ -18,9 +18,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.modules import session as session_module
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
+GONE = "1d5f2c9e-7c1b-4a53-8c76-2f6a1c0b9e11"
 COMMANDS = {
     "an end": (session.ActionModule, {"state": "terminating", "name": "other"}, {"session": {}, "remove": []}),
     "a pass": (session_upkeep.ActionModule, {"owner": "alice"}, {}),
@@ -45,12 +47,15 @@ def test_each_command_removes_the_folders_of_ended_sessions(
         Artifacts(str(tmp_path), name).write("ssh_config", b"Host main1\n")
         Artifacts(str(tmp_path), name).write("session.json", b"{}")
     shared_config.update(str(tmp_path))
+    kept = KeptRequests(str(tmp_path))
+    kept.keep(GONE, request(name="train"), {})
     kind, args, result = COMMANDS[command]
     monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
-    action = played(kind, {**result, "ended_folders": ended}, check=check)
+    action = played(kind, {**result, "ended_folders": [*ended, GONE] if ended else []}, check=check)
     done = action.act({**args, "agents": [], "artifacts": str(tmp_path)}, {})
     assert not done.get("failed")
-    assert sorted(action.asked[0].get("folders", [])) == ([] if check else ["live", "over"])
+    assert sorted(action.asked[0].get("folders", [])) == ([] if check else [GONE, "live", "over"])
+    assert (GONE in kept.sessions()) == is_left
     names = (tmp_path / "ssh_config").read_text()
     assert ((tmp_path / "train").exists(), "Host train.main1" in names) == (is_left, is_left)
     assert ((tmp_path / "runs").exists(), "Host runs.main1" in names) == (True, True)
