@@ -155,6 +155,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import checked_folders
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._views import waiting_summary
 
 ARGUMENT_SPEC = {
@@ -221,7 +222,7 @@ def _decided(store: Store, folder: str, params: Json) -> Json:
     found = queue_pass.decide(store, params["owner"], params["tried"], context)
     ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
     return {
-        "fitting": [_session(row) for row in found.fitting],
+        "fitting": [_session(row, row.request) for row in found.fitting if row.request],
         "tried": params["tried"] + [row.id for row in found.fitting],
         "is_last": found.is_last,
         "remove": list(removable(store, context.agents)),
@@ -238,15 +239,14 @@ def _ended(store: Store, _folder: str, params: Json) -> Json:
 _STEPS = {"begun": _begun, "decided": _decided, "ended": _ended}
 
 
-def _session(row: Row) -> Json:
+def _session(row: Row, request: Request) -> Json:
     """A session for the tasks that launch it."""
-    assert row.request
     return {
         "id": row.id,
         "name": row.name,
         "state": row.state,
-        "request": row.request.to_json(),
-        "paths": checked_folders(row.request),
+        "request": request.to_json(),
+        "paths": checked_folders(request),
     }
 
 

@@ -124,6 +124,6 @@ def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> 
 
 
 def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Difference]:
-    if not found.items() <= wanted.items():
-        name = next(name for name, text in found.items() if wanted.get(name) != text)
+    different = [name for name, text in found.items() if wanted.get(name) != text]
+    for name in different[:1]:
         yield "%s.%s" % (place, name), found[name], wanted.get(name)
