@@ -37,8 +37,8 @@ ANY, PLAIN, NONE = "any", "plain", "none"
 class Limits:
     """What one owner, or all owners of a group together, may have. None means no limit.
 
-    The first five are amounts at a time. ``mounts`` are folders of the agents; an entry that ends with a slash permits what is
-    below it, too.
+    The first five are amounts at a time; ``pids``, ``logs`` and ``disk`` are amounts of each container. ``mounts`` are folders of
+    the agents; an entry that ends with a slash permits what is below it, too.
     """
 
     sessions: int | None = None
@@ -55,6 +55,10 @@ class Limits:
     lifetime: int | None = None
     idle_timeout: int | None = None
     priority: int | None = None
+    pids: int | None = None
+    logs: int | None = None
+    disk: int | None = None
+    rdma: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,10 @@ _LIMITS: Dict[str, Any] = {
     "lifetime": _whole(1, _YEAR),
     "idle_timeout": _whole(1, _MONTH),
     "priority": _whole(0, 100),
+    "pids": _whole(64),
+    "logs": lambda variable, value: parse_bytes(value, variable),
+    "disk": lambda variable, value: parse_bytes(value, variable),
+    "rdma": check_boolean,
 }
 _QUEUE: Dict[str, Any] = {
     "policy": one_of("backfill", "strict"),

@@ -250,6 +250,27 @@ def _check_priority(request: Request, highest: int) -> None:
         _refuse("priority", request.priority, "must be at most %d" % highest)
 
 
+def _check_pids(request: Request, most: int) -> None:
+    if request.pids > most:
+        _refuse("pids", request.pids, "must be at most %d" % most)
+
+
+def _check_logs(request: Request, most: int) -> None:
+    if request.log_size * request.log_files > most:
+        rule = "must, times session_log_files, be at most %s" % show_bytes(most)
+        _refuse("log_size", show_bytes(request.log_size), rule)
+
+
+def _check_disk(request: Request, most: int) -> None:
+    if not 0 < request.disk <= most:
+        _refuse("disk", show_bytes(request.disk), "must be set, to at most %s" % show_bytes(most))
+
+
+def _check_rdma(request: Request, permitted: bool) -> None:
+    if request.rdma and not permitted:
+        _refuse("rdma", request.rdma, "must be false")
+
+
 _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "resource_groups": _check_group,
     "images": _check_image,
@@ -260,4 +281,8 @@ _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "lifetime": _check_lifetime,
     "idle_timeout": _check_idle_timeout,
     "priority": _check_priority,
+    "pids": _check_pids,
+    "logs": _check_logs,
+    "disk": _check_disk,
+    "rdma": _check_rdma,
 }

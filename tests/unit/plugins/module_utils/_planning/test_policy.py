@@ -89,6 +89,15 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
             "session_idle_timeout: 3601: must be from 1 to 3600 seconds %s.",
         ),
         ({"priority": 20}, {"priority": 21}, "session_priority: 21: must be at most 20 %s."),
+        ({"pids": 4096}, {"pids": 4097}, "session_pids: 4097: must be at most 4096 %s."),
+        (
+            {"logs": "100m"},
+            {"log_size": "60m", "log_files": 2},
+            "session_log_size: '60m': must, times session_log_files, be at most 100m %s.",
+        ),
+        ({"disk": "10g"}, {}, "session_disk: '0b': must be set, to at most 10g %s."),
+        ({"disk": "10g"}, {"disk": "11g"}, "session_disk: '11g': must be set, to at most 10g %s."),
+        ({"rdma": False}, {"rdma": True}, "session_rdma: True: must be false %s."),
     ],
 )
 def test_a_rule_refuses_a_request(limits: dict[str, Any], asked: dict[str, Any], message: str | None) -> None:
