@@ -16,6 +16,7 @@ import os
 import pwd
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -138,8 +139,20 @@ def play(config: dict[str, str], playbook: str, variables: dict[str, object]) ->
         # The last file has precedence.
         command = [config["ansible_playbook"], "-i", config["inventory"], path, *own, "-e", "@" + file.name]
         folder = Path(config["playbooks"]).parent
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, cwd=folder, env=environment(config), check=False)
-    return done.returncode
+        return run_apart(command, folder, environment(config))
+
+
+def run_apart(command: list[str], folder: Path, variables: dict[str, str]) -> int:
+    """Run a program that the terminal of the caller cannot stop: it can hold locks that other callers wait for.
+
+    Ctrl-C is passed on once, so that the program can undo what it has begun.
+    """
+    program = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, env=variables, start_new_session=True)
+    try:
+        return program.wait()
+    except KeyboardInterrupt:
+        os.killpg(program.pid, signal.SIGINT)
+        return program.wait()
 
 
 def environment(config: dict[str, str]) -> dict[str, str]:

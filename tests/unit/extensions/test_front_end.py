@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -130,3 +134,31 @@ def test_values_arrive_as_they_were_written(
         "session_cpus": "0.5",
         "session_wait": "9",
     }
+
+
+def test_the_terminal_of_the_caller_stops_no_program_of_the_service_account(tmp_path: Path) -> None:
+    """Ctrl-Z stops the process group of the front end, and Ctrl-C reaches the program through the front end."""
+    child = (
+        "import signal, sys; print('begun', flush=True); signal.sigwait([signal.SIGINT]); print('undone', flush=True)"
+    )
+    parent = f"""
+import importlib.util, os, pathlib, sys
+specification = importlib.util.spec_from_file_location("front_end", {str(PROGRAM)!r})
+module = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(module)
+blocked = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); " + {child!r}
+sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp_path)!r}), dict(os.environ)))
+"""
+    front_end = subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert front_end.stdout
+    assert front_end.stdout.readline() == "begun\n"
+    os.killpg(front_end.pid, signal.SIGSTOP)
+    [program] = (int(pid) for pid in Path(f"/proc/{front_end.pid}/task/{front_end.pid}/children").read_text().split())
+    state = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0]
+    os.killpg(front_end.pid, signal.SIGCONT)
+    assert state == "S"
+    os.killpg(front_end.pid, signal.SIGINT)
+    assert front_end.communicate(timeout=30)[0] == "undone\n"
+    assert front_end.returncode == 0
