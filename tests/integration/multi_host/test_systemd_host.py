@@ -83,7 +83,7 @@ def test_a_session_of_before_a_reboot_is_repaired(agents: Agents, host: SystemdH
         "active",
     ]
     assert host.says(RULES) == rules
-    assert "degraded: main1, sub1" in agents.play("sessions").check().text
+    assert "RUNNING (degraded)" in agents.play("sessions").check().text
     assert "RUNNING, main1, sub1 brought back" in agents.launch("train", **wanted).check().text
     assert (train.id, train.addresses) == before
     assert train.say("main1", "ssh sub1 hostname") == "sub1"
