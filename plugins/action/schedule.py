@@ -96,7 +96,7 @@ class ActionModule(ComputeAction):
     def _asked(
         self, args: Json, kept: KeptRequests, queued: str, head: str, task_vars: Json
     ) -> Tuple[Request, Mapping[str, str]]:
-        """The request, and the paths of its secrets: those that are kept of a session of the queue, else those of the variable.
+        """The request, and the paths of its secrets: from the kept request if the session was queued, else from the variable.
 
         Every secret is read before anything is placed: a session without its secrets would fail at its start.
         """

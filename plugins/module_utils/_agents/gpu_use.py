@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the GPUs of a host do now: those of NVIDIA as C(nvidia-smi) reports it, those of AMD as the kernel shows it."""
+"""What the GPUs of a host do now: NVIDIA as C(nvidia-smi) reports it, AMD as the kernel shows it."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations

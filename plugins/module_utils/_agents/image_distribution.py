@@ -40,7 +40,7 @@ class Copies:
 
 
 def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
-    """The agents that pull, and the image that they must get: that of the first agent in rank order that has it.
+    """The agents that pull, and the image that they must get: the first in rank order that an agent has.
 
     An image by digest is the same wherever it is: no agent decides for another one which image that is.
     """

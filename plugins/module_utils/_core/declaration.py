@@ -30,7 +30,7 @@ def declared(
     """A field of a dataclass that declares its variable. Its default is the normal form of the variable's.
 
     ``variable`` names the variable if the field has another name. A field that is ``required`` has no default. One that is
-    ``kept`` counts in no digest. The other attributes are those of ``Variable`` in ``_planning/variable.py``.
+    ``kept`` counts in no digest. ``Variable`` in ``_planning/variable.py`` has the other attributes, too.
     """
     rule = plain_value.checked(check)
     attributes: Dict[str, Any] = {
