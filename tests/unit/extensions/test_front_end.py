@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -154,12 +155,17 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
     )
     assert front_end.stdout
     assert front_end.stdout.readline() == "begun\n"
-    os.killpg(front_end.pid, signal.SIGSTOP)
-    os.waitpid(front_end.pid, os.WUNTRACED)
     [program] = (int(pid) for pid in Path(f"/proc/{front_end.pid}/task/{front_end.pid}/children").read_text().split())
-    state = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0]
-    os.killpg(front_end.pid, signal.SIGCONT)
-    assert state != "T"
-    os.killpg(front_end.pid, signal.SIGINT)
-    assert front_end.communicate(timeout=30)[0] == "undone\n"
-    assert front_end.returncode == 0
+    try:
+        os.killpg(front_end.pid, signal.SIGSTOP)
+        os.waitpid(front_end.pid, os.WUNTRACED)
+        state = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0]
+        os.killpg(front_end.pid, signal.SIGCONT)
+        assert state != "T"
+        os.killpg(front_end.pid, signal.SIGINT)
+        assert front_end.communicate(timeout=30)[0] == "undone\n"
+        assert front_end.returncode == 0
+    finally:
+        for pid in (program, front_end.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
