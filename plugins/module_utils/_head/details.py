@@ -59,7 +59,7 @@ def without_private(session: Json, viewer: str) -> Json:
 def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     """The apps of main1 that run now, each with the address at which a user reaches it.
 
-    A port without a program of PID 1 counts as an app. While main1 does not run, the apps are those of the launch.
+    A port without a program of PID 1 counts as an app. While main1 does not run, its apps are listed as they were launched.
     """
     if row.state in states.ENDED:
         return []

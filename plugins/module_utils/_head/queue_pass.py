@@ -102,7 +102,7 @@ def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:
 def _split(
     turns: Turns, owner: str, tried: Collection[str], others: Mapping[str, str]
 ) -> Tuple[List[Row], List[Tuple[Row, str]]]:
-    """The sessions of an owner that fit, and those that wait, with their reasons. ``others`` are those of other logins."""
+    """The sessions of an owner that fit, and those that wait, with their reasons. ``others`` were requested by other logins."""
     fitting: List[Row] = []
     reasons: Dict[str, str] = {}
     for entry, outcome in turns.now():

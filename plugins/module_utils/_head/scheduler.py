@@ -64,7 +64,7 @@ class Decision:
 
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
-    hold something. ``new_limits``: those of lifetime and idle timeout that the request has with another
+    hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
     ``expected_start`` is when a session that waits will probably start.
     """

@@ -256,7 +256,7 @@ class Store:
         return found
 
     def ended(self, session_ids: Iterable[str]) -> List[str]:
-        """Those of these sessions that have ended."""
+        """The IDs of the sessions among these that have ended."""
         known = self.states() if session_ids else {}
         return [session_id for session_id in session_ids if known.get(session_id) in ENDED]
 

@@ -80,7 +80,7 @@ class Turns:
         return found
 
     def _placed_without(self, ended: Collection[str], now: float, wanted: Set[str]) -> Iterator[str]:
-        """Those of the wanted sessions that fit once others have ended."""
+        """The wanted sessions that fit once others have ended."""
         plans = [plan for plan in self._plans if plan.session.id not in ended]
         agents = tuple(_without(agent, ended) for agent in self._context.agents)
         left = len(wanted)

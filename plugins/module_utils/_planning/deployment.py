@@ -184,7 +184,7 @@ def lost_agents(statuses: Iterable[AgentStatus], failed_removals: Iterable[str] 
 
 
 def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
-    """Seconds that the removal of a network may wait for its endpoints. Those of a lost agent stay."""
+    """Seconds that the removal of a network may wait for its endpoints. The endpoints of a lost agent stay."""
     return NETWORK_PATIENCE_WITHOUT_AGENT if lost or has_waited else NETWORK_PATIENCE
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Names of variables that look like those of this collection and are none: refused, with the nearest name."""
+"""Refuse names that look like variables of this collection and are none, with the nearest name."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_SHOWN = 3
 
 
 def suspects(names: Iterable[str], known: AbstractSet[str]) -> List[str]:
-    """The names that begin like those of the collection and are not known."""
+    """The names that begin like variables of the collection and are not known."""
     return sorted(name for name in names if name.startswith(PREFIXES) and name not in known)
 
 

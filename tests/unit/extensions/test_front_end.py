@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import os
@@ -166,6 +165,6 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
         assert front_end.communicate(timeout=30)[0] == "undone\n"
         assert front_end.returncode == 0
     finally:
-        for pid in (program, front_end.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        if front_end.poll() is None:
+            os.kill(program, signal.SIGKILL)
+            front_end.kill()
