@@ -19,13 +19,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import I
 def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
     """The keys and texts for these containers that only the controller can generate."""
     cluster = identity.cluster
+    keys = (cluster.public, identity.user.public, *plan.session.authorized_keys)
     return Bundle(
         authority=identity.authority,
         known_hosts=config_files.authority_line(plan, identity.authority),
         pinned=config_files.pinned_lines(
             plan, identity.host_keys([container.hostname for container in plan.containers])
         ),
-        authorized_keys="%s\n%s\n" % (cluster.public, identity.user.public),
+        authorized_keys="".join("%s\n" % key for key in keys),
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
         client_config=config_files.client_config(plan),

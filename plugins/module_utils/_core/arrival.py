@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.declaration 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner, check_session_name
+from ansible_collections.cluster.compute.plugins.module_utils._core.public_keys import check_public_key
 from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import outline_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
 from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
@@ -295,6 +296,7 @@ _SESSION = {
         }
     ],
     "secrets": [{"name": _WORD, "environment": _VARIABLE}],
+    "authorized_keys": [_by(check_public_key, "authorized_keys")],
 }
 _REQUEST = {
     **{name: rule for name, rule in _SESSION.items() if name not in ("id", "launch", "request", "began")},

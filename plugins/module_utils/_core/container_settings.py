@@ -12,9 +12,11 @@ reads them from the plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared, declared_flag
+from ansible_collections.cluster.compute.plugins.module_utils._core.public_keys import check_public_keys
 from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
     check_disk,
     check_log_size,
@@ -90,3 +92,11 @@ class ContainerSettings:
         "session goes to agents that have an active InfiniBand port. RoCE does not work in containers.",
     )
     bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)
+    authorized_keys: Tuple[str, ...] = declared(
+        "list",
+        [],
+        "Public SSH keys that may log in to every container as the user C(work), beside the key of the session: at most 100, "
+        "each on one line and without options.",
+        check_public_keys,
+        elements="str",
+    )

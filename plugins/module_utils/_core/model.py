@@ -169,12 +169,14 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
-        parts = ("user", "mounts", "secrets", "apps")
+        parts = ("user", "mounts", "secrets", "apps", "authorized_keys")
         values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
         mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
         secrets = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
         apps = tuple(App.from_json(app) for app in data.get("apps") or ())
-        return cls(user=User.from_json(data.get("user") or {}), mounts=mounts, secrets=secrets, apps=apps, **values)
+        keys = tuple(data.get("authorized_keys") or ())
+        user = User.from_json(data.get("user") or {})
+        return cls(user=user, mounts=mounts, secrets=secrets, apps=apps, authorized_keys=keys, **values)
 
 
 @dataclass(frozen=True)

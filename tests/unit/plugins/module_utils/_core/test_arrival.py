@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import SESSION, plan, request
+from samples import PUBLIC_KEY, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 
-PLAN = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab").to_json()
+PLAN = plan(request(cluster_size=3, cluster_mode="multi-node", authorized_keys=[PUBLIC_KEY]), "aab").to_json()
 REPORT = {
     "name": "agent1",
     "reachable": True,
@@ -42,6 +42,7 @@ PLACES_OF_PLAN = [
     ("session", "on_failure"),
     ("session", "user", "name"),
     ("session", "user", "home"),
+    ("session", "authorized_keys", 0),
     ("network", "name"),
     ("network", "subnet"),
     ("network", "gateway"),

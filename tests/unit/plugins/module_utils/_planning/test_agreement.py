@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import plan, request
+from samples import PUBLIC_KEY, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port, Secret, User
@@ -57,6 +57,7 @@ def test_a_plan_of_a_release_that_knew_fewer_variables_agrees() -> None:
         ("secrets", (Secret("token"), Secret("key"))),
         ("user", User(uid=0)),
         ("rdma", True),
+        ("authorized_keys", (PUBLIC_KEY,)),
         ("lifetime", 1),
         ("size", 2),
         ("group", "other"),
