@@ -6,6 +6,9 @@
 
 sudo or a forced command of SSH starts it as the service account (docs/policy.md). The caller chooses a command, a name and the
 values of some variables. The owner, the inventory and all other variables are fixed. Nothing that the caller writes is a template.
+
+What reaches into a session is ssh with the keys of that session, which the caller owns. No path of the caller is opened here: files
+are archives on standard input and output, packed and unpacked by the caller and in the container.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import posixpath
 import pwd
 import re
 import shlex
@@ -21,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 CONFIG = Path(__file__).resolve().parent / "front_end.json"
 NAME = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -29,13 +33,31 @@ OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 # The variables of a launch that a caller may set, without their prefix. The policy of the site limits their values.
 VARIABLES = frozenset(
     (
-        "agents agents_policy apps bootstrap cluster_mode cluster_size command command_timeout cpu_pinning cpus "
+        "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout cpu_pinning cpus "
         "environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges on_failure pids preset "
         "priority read_only_root resource_group shm strategy terminate_when_done torchrun torchrun_nodes torchrun_restarts wait"
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 PLAYBOOKS = {"launch": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
+COMMANDS = {
+    "launch": "launch a session, or repair it: launch NAME [VARIABLE=VALUE …]",
+    "list": "list the sessions of the caller",
+    "logs": "show the logs of a session",
+    "end": "end a session",
+    "enter": "log in to main1 of a session, or run a command there: enter NAME [COMMAND …]",
+    "exec": "run a command in containers: exec NAME [--on main1,sub1 | --all] -- COMMAND …",
+    "copy-to": "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] FOLDER",
+    "copy-from": "write a file or folder of a container to standard output as a tar archive: copy-from NAME [--on sub1] PATH",
+    "apps": "show the apps of a session, and how to open them",
+    "connect": "connect standard input and output to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]",
+    "ssh-config": "print a configuration with which ssh logs in with a key of the caller",
+    "known-hosts": "print the line that proves the host keys of a session to ssh",
+}
+HOST = re.compile(r"main1|sub[1-9][0-9]{0,2}")
+# ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
+OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
+RUNTIME = "/opt/cluster-compute/bin/"
 
 
 def refuse(message: str) -> NoReturn:
@@ -48,8 +70,8 @@ def main(arguments: list[str]) -> int:
     asked = parsed(words)
     config = json.loads(CONFIG.read_text(encoding="utf-8"))
     artifacts = Path(config["artifacts"]) / owner
-    if asked.action == "enter":
-        return enter(artifacts / asked.name, asked.words)
+    if asked.action not in PLAYBOOKS:
+        return reach(artifacts / asked.name, asked, config)
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
     if asked.action == "launch":
         fixed.update(chosen(asked.words))
@@ -77,27 +99,44 @@ def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str])
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="cluster-session", allow_abbrev=False)
-    actions = parser.add_subparsers(dest="action", required=True)
-    helps = {
-        "launch": "launch a session, or repair it: launch NAME [VARIABLE=VALUE …]",
-        "list": "list the sessions of the caller",
-        "logs": "show the logs of a session",
-        "enter": "log in to main1 of a session, or run a command there",
-        "end": "end a session",
-    }
-    for action, text in helps.items():
+    command: list[str] = []
+    if words[:1] == ["exec"] and "--" in words:
+        cut = words.index("--")
+        words, command = words[:cut], words[cut + 1 :]
+    defaults = {"name": "", "words": command, "on": "main1", "all": False}
+    asked = argparse.Namespace(**{**defaults, **vars(parser().parse_args(words))})
+    if asked.action != "exec":
+        asked.words = [word for place, word in enumerate(asked.words) if place or word != "--"]
+    elif not command:
+        refuse("exec needs a command after --")
+    if asked.name and not NAME.fullmatch(asked.name):
+        refuse("%r is no name of a session: 4 to 64 letters, digits, '-', '_' or '.'" % asked.name)
+    asked.hosts = list(dict.fromkeys(asked.on.split(","))) if asked.action == "exec" else [asked.on]
+    for host in asked.hosts:
+        if not HOST.fullmatch(host):
+            refuse("%r is no name of a container, such as main1 or sub1" % host)
+    return asked
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(prog="cluster-session", allow_abbrev=False)
+    actions = whole.add_subparsers(dest="action", required=True)
+    for action, text in COMMANDS.items():
         sub = actions.add_parser(action, help=text, description=text, allow_abbrev=False)
         if action != "list":
             sub.add_argument("name")
         if action in ("launch", "enter"):
             sub.add_argument("words", nargs=argparse.REMAINDER)
-    asked = parser.parse_args(words)
-    asked.name = getattr(asked, "name", "")
-    asked.words = [word for place, word in enumerate(getattr(asked, "words", ())) if place or word != "--"]
-    if asked.name and not NAME.fullmatch(asked.name):
-        refuse("%r is no name of a session: 4 to 64 letters, digits, '-', '_' or '.'" % asked.name)
-    return asked
+        if action in ("exec", "copy-to", "copy-from"):
+            where = sub.add_mutually_exclusive_group()
+            where.add_argument("--on", default="main1")
+        if action == "exec":
+            where.add_argument("--all", action="store_true")
+        if action in ("copy-to", "copy-from"):
+            sub.add_argument("path")
+        if action == "connect":
+            sub.add_argument("on", nargs="?", default="main1", metavar="host")
+    return whole
 
 
 def chosen(words: list[str]) -> dict[str, object]:
@@ -163,20 +202,108 @@ def environment(config: dict[str, str]) -> dict[str, str]:
     return {**own, "PATH": path, **dict(pair.split("=", 1) for pair in config.get("environment", "").split())}
 
 
-def enter(folder: Path, words: list[str]) -> int:
-    """SSH to main1 of the session. The client takes no commands of its own from the caller, and forwards nothing."""
-    config = folder / "ssh_config"
-    if not config.is_file():
+def reach(folder: Path, asked: argparse.Namespace, config: dict[str, str]) -> int:
+    """Everything that concerns a running session of the caller: a text, or ssh in place of this program."""
+    try:
+        document = json.loads((folder / "session.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         refuse("you have no session %s" % folder.name)
-    options = ["-e", "none", "-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "PermitLocalCommand=no"]
-    terminal = ["-t"] if sys.stdin.isatty() and not words else []
-    command = ["ssh", "-F", str(config), *options, *terminal, "--", "main1", *([shlex.join(words)] if words else [])]
-    own = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": pwd.getpwuid(os.geteuid()).pw_dir,
-        "TERM": os.environ.get("TERM", "dumb"),
-    }
-    return subprocess.run(command, env=own, check=False).returncode
+    known = [container["hostname"] for container in document["containers"]]
+    unknown = [host for host in asked.hosts if host not in known]
+    if unknown:
+        refuse("session %s has no container %s: it has %s" % (folder.name, unknown[0], ", ".join(known)))
+    if asked.action == "apps":
+        print(shown_apps(folder, document))
+    elif asked.action == "known-hosts":
+        print((folder / "known_hosts").read_text(encoding="utf-8"), end="")
+    elif asked.action == "ssh-config":
+        print(client_config(folder.name, known, document["session"]["user"]["name"], way_here(config)))
+    else:
+        ssh(folder, arguments(asked, known))
+    return 0
+
+
+def arguments(asked: argparse.Namespace, known: list[str]) -> list[str]:
+    """The arguments of ssh for what is asked in a session with these containers."""
+    hosts = known if asked.all else asked.hosts
+    if asked.action == "connect":
+        return ["-W", "%s:22" % hosts[0], "--", "main1"]
+    if asked.action == "enter" and not asked.words:
+        return [*(["-t"] if sys.stdin.isatty() else []), "--", "main1"]
+    if asked.action == "exec" and (asked.all or len(hosts) > 1):
+        program = ["env", "BACKENDAI_CLUSTER_HOSTS=" + ",".join(hosts), RUNTIME + "everywhere"]
+        return ["-T", "--", "main1", shlex.join([*program, *asked.words])]
+    if asked.action in ("enter", "exec"):
+        # As with ssh and `everywhere`: a single word is a script, and several are passed on unchanged.
+        return ["-T", "--", hosts[0], asked.words[0] if len(asked.words) == 1 else shlex.join(asked.words)]
+    return ["-T", "--", hosts[0], archiver(asked.action, asked.path)]
+
+
+def archiver(action: str, path: str) -> str:
+    """The script of a copy, which runs in the container: there alone the path of the caller is opened."""
+    place = path if path.startswith("/") else "./" + path
+    box = RUNTIME + "busybox"
+    if action == "copy-to":
+        if sys.stdin.isatty():
+            refuse("standard input must be a tar archive: tar -c FILES | … copy-to NAME FOLDER")
+        folder = shlex.quote(place)
+        return "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -" % (box, folder, folder, box)
+    folder, name = posixpath.split(place.rstrip("/"))
+    if name in ("", ".", ".."):
+        refuse("%r must end in the name of a file or folder" % path)
+    if sys.stdout.isatty():
+        refuse("standard output would be a tar archive: … copy-from NAME PATH | tar -x")
+    return "cd %s && exec %s tar -c -f - %s" % (shlex.quote(folder or "/"), box, shlex.quote("./" + name))
+
+
+def ssh(folder: Path, words: list[str]) -> NoReturn:
+    """ssh with the session's own keys and nothing of the caller's environment. It takes the place of this program."""
+    account = pwd.getpwuid(os.geteuid())
+    own = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": account.pw_dir, "TERM": os.environ.get("TERM", "dumb")}
+    # Python ignores it, and ssh would inherit that.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.execvpe("ssh", ["ssh", "-F", str(folder / "ssh_config"), *OPTIONS, *words], own)
+
+
+def shown_apps(folder: Path, document: dict[str, Any]) -> str:
+    """A line for each app with its URL, and the command that connects its port to the same port of the caller's machine."""
+    file = folder / "apps"
+    urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
+    lines = []
+    for app in document["apps"]:
+        url = urls.get(app["name"], "")
+        ports = re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
+        if app["name"] != "ssh":
+            lines.append(("%s %s" % (app["name"], url)).rstrip())
+        if ports and (not url or "://127." in url):
+            lines.append("  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (ports.group(1), folder.name))
+    return "\n".join(lines or ["The session has no app."])
+
+
+def client_config(name: str, hosts: list[str], user: str, way: str) -> str:
+    """For the caller's ~/.ssh: ssh reaches the containers as NAME.HOST through this program, with a key of the caller."""
+    lines = []
+    for host in hosts:
+        lines += ["Host %s.%s" % (name, host), "    HostName " + host]
+    return "\n".join(
+        [
+            *lines,
+            "Host " + " ".join("%s.%s" % (name, host) for host in hosts),
+            "    User " + user,
+            "    StrictHostKeyChecking yes",
+            "    UserKnownHostsFile ~/.ssh/%s.known_hosts" % name,
+            "    GlobalKnownHostsFile /dev/null",
+            "    ProxyCommand %s connect %s %%h" % (way, name),
+        ]
+    )
+
+
+def way_here(config: dict[str, str]) -> str:
+    """The command with which the caller starts this program."""
+    account = pwd.getpwuid(os.geteuid()).pw_name
+    if os.environ.get("SUDO_USER"):
+        return shlex.join(["sudo", "-u", account, sys.executable, "-I", sys.argv[0]])
+    return "ssh -T " + config.get("login", "%s@%s" % (account, os.uname().nodename))
 
 
 if __name__ == "__main__":

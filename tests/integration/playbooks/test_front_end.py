@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,6 +50,10 @@ class FrontEnd:
     def run_as(self, owner: OrdinaryUser, command: Sequence[str]) -> Done:
         return owner.run(owner.own_group, self.controller, command)
 
+    def script(self, owner: OrdinaryUser, text: str) -> Done:
+        """The end of a script of the account, which knows the head as ``controller``."""
+        return self.run_as(owner, ["sh", "-c", f"cd && {text}"])
+
     def let_in(self, *owners: OrdinaryUser) -> None:
         """The lines of docs/policy.md for each of these accounts."""
         command, service = " ".join(self.command), self.service.account
@@ -57,6 +64,20 @@ class FrontEnd:
         logins.authorize(service, keys)
         rules = [f"{owner.account.pw_name} ALL=({service.pw_name}) NOPASSWD: {command} *" for owner in owners]
         (self.service.folder / "sudoers").write_text("".join(f"{rule}\n" for rule in rules))
+        for owner in owners:
+            self._configure(owner)
+
+    def _configure(self, owner: OrdinaryUser) -> None:
+        """What the account has in its own home, which no other account can enter."""
+        lines = [
+            "Include *.conf",
+            "Host controller",
+            f"    HostName 127.0.0.1\n    Port {self.port}\n    User {self.service.account.pw_name}",
+            f"    UserKnownHostsFile {self.service.folder}/known_hosts",
+            f"Host *\n    IdentityFile {owner.home}/id\n    BatchMode yes\n    StrictHostKeyChecking yes\n",
+        ]
+        owner.home.chmod(0o700)
+        self.script(owner, f"umask 077 && mkdir .ssh && echo {shlex.quote(chr(10).join(lines))} >.ssh/config").check()
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +114,7 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host
         "inventory": str(service.folder / "checkout/playbooks/inventory/local.yml"),
         "artifacts": str(service.home / "sessions"),
         "variables_files": str(service.folder / "common.json"),
+        "login": "controller",
         "environment": f"LD_LIBRARY_PATH={service.folder}/python/lib ANSIBLE_STDOUT_CALLBACK=default DOCKER_HOST={host}",
     }
     path = service.folder / "checkout/extensions/front_end/front_end.json"
@@ -175,3 +197,100 @@ def _try_to_lift_limits(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryU
     reason = "has 2 of the 2 containers that the policy of this site permits, and it needs 1"
     assert reason in " ".join(waits.text.split())
     front_end.asked(alice, "end other").check()
+
+
+WEB = {
+    "name": "web",
+    "port": 8000,
+    "command": "echo the page of alice >index.html; exec python3 -m http.server $APP_PORT",
+    "ready": "/",
+}
+
+
+def test_an_account_works_in_its_containers_and_another_does_not(front_end: FrontEnd) -> None:
+    with second_user(front_end.service) as alice, second_user(front_end.service) as bob:
+        front_end.let_in(alice, bob)
+        asked = [f"apps={json.dumps([WEB])}", f"authorized_keys={(alice.home / 'id.pub').read_text()}"]
+        words = ["launch", "train", "lifetime=600", "cluster_size=2", *map(shlex.quote, asked), *ASKED]
+        try:
+            assert "Session train: RUNNING" in front_end.asked(alice, *words).check().text
+            _run_commands(front_end, alice)
+            _copy_files(front_end, alice)
+            _log_in_with_the_own_key(front_end, alice)
+            _open_the_app(front_end, alice)
+            _try_to_work_in_the_session_of_another(front_end, alice, bob)
+        finally:
+            front_end.asked(alice, "end train").check()
+
+
+def _run_commands(front_end: FrontEnd, alice: OrdinaryUser) -> None:
+    assert front_end.asked(alice, "exec train --on sub1 -- hostname").check().text == "sub1\n"
+    everywhere = front_end.asked(alice, "exec train --all --", "'echo rank $RANK'").check().text
+    assert sorted(everywhere.splitlines()) == ["main1: rank 0", "sub1: rank 1"]
+    assert front_end.asked(alice, "exec train --", "'exit 7'").code == 7
+    failed = front_end.asked(alice, "exec train --on main1,sub1 --", """'test "$HOSTNAME" = main1 || exit 9'""")
+    assert (failed.code, failed.text) == (9, "everywhere: failed in sub1 (9)\n")
+    assert front_end.asked_by_sudo(alice, "exec", "train", "--", "sh", "-c", "id -u; exit 5").code == 5
+    assert front_end.asked(alice, "exec train --on sub2 -- id").code == 2
+
+
+def _copy_files(front_end: FrontEnd, alice: OrdinaryUser) -> None:
+    """The service account cannot enter the home of the caller, and need not."""
+    front_end.script(
+        alice, "mkdir -p data/deep back && echo one >data/deep/one && tar -c data | ssh controller copy-to train inbox"
+    ).check()
+    assert front_end.asked(alice, "exec train -- cat inbox/data/deep/one").check().text == "one\n"
+    front_end.asked(alice, "exec train --on sub1 --", """'mkdir "a b" && echo two >"a b/two"'""").check()
+    front_end.script(alice, """ssh controller copy-from train --on sub1 "'a b'" | tar -x -C back""").check()
+    copied = alice.home / "back/a b/two"
+    assert copied.read_text() == "two\n"
+    assert copied.stat().st_uid == alice.account.pw_uid
+    assert "one\n" in front_end.asked_by_sudo(alice, "copy-from", "train", "inbox/data/deep/one").check().text
+    missing = front_end.asked(alice, "copy-from train /nowhere/x")
+    assert missing.code != 0
+    assert "/nowhere" in missing.text
+
+
+def _log_in_with_the_own_key(front_end: FrontEnd, alice: OrdinaryUser) -> None:
+    without = front_end.script(alice, "ssh controller ssh-config train >.ssh/train.conf && ssh train.main1 hostname")
+    assert "Host key verification failed" in without.text
+    front_end.script(alice, "ssh controller known-hosts train >.ssh/train.known_hosts").check()
+    for host in ("main1", "sub1"):
+        assert front_end.script(alice, f"ssh train.{host} hostname").check().text == f"{host}\n"
+    front_end.script(alice, "scp -q train.sub1:'a b/two' by_scp").check()
+    assert (alice.home / "by_scp").read_text() == "two\n"
+    assert "ProxyCommand sudo -u " in front_end.asked_by_sudo(alice, "ssh-config", "train").check().text
+
+
+def _open_the_app(front_end: FrontEnd, alice: OrdinaryUser) -> None:
+    shown = front_end.asked(alice, "apps train").check().text
+    found = re.fullmatch(
+        r"web http://127\.0\.0\.1:(\d+)(/\S*)\n  (ssh -N -o \S+) -L \1:main1:8000 train\.main1\n", shown
+    )
+    assert found, shown
+    # This machine is the agent, too, where the port of the URL is taken.
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+    tunnel = f"{found[3]} -f -M -S .ssh/tunnel -L {port}:main1:8000 train.main1"
+    read = f"import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:{port}{found[2]}').read())"
+    page = f"/usr/bin/python3 -I -c {shlex.quote(read)}; ssh -S .ssh/tunnel -O exit train.main1"
+    assert "the page of alice" in front_end.script(alice, f"{tunnel} && {page}").text
+
+
+def _try_to_work_in_the_session_of_another(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryUser) -> None:
+    """Neither the front end nor a key of bob leads into the session, also with the files of alice that are no secret."""
+    commands = ("exec train -- id", "copy-to train .", "copy-from train inbox", "connect train", "apps train")
+    for command in (*commands, "ssh-config train", "known-hosts train"):
+        refused = front_end.asked(bob, command)
+        assert refused.code == 2
+        assert "you have no session train" in refused.text
+    for name in ("train.conf", "train.known_hosts"):
+        shutil.copy(alice.home / ".ssh" / name, bob.home / ".ssh" / name)
+        os.chown(bob.home / ".ssh" / name, bob.account.pw_uid, bob.account.pw_gid)
+    assert "you have no session train" in front_end.script(bob, "ssh train.main1 id").text
+    artifacts = front_end.service.home / "sessions" / alice.account.pw_name / "train"
+    port = json.loads((artifacts / "session.json").read_text())["apps"][0]["port"]
+    direct = f"ssh -p {port} -o HostKeyAlias=main1 -o UserKnownHostsFile=.ssh/train.known_hosts work@127.0.0.1 hostname"
+    assert "Permission denied (publickey)" in front_end.script(bob, direct).text
+    assert front_end.script(alice, direct).check().text == "main1\n"

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -75,6 +77,26 @@ def test_without_a_caller_nothing_is_done(
         ["enter", "-oProxyCommand=id"],
         ["enter", "a/../b"],
         ["launch", "abc"],
+        ["exec", "train", "id"],
+        ["exec", "train", "--"],
+        ["exec", "train", "--on", "-oProxyCommand=id", "--", "id"],
+        ["exec", "train", "--on=main1,-oProxyCommand=id", "--", "id"],
+        ["exec", "train", "--on", "main1,", "--", "id"],
+        ["exec", "train", "--on", "sub1", "--all", "--", "id"],
+        ["exec", "train", "-W", "x:1", "--", "id"],
+        ["exec", "../bob/train", "--", "id"],
+        ["copy-to", "train", "--on", "main1,sub1", "data"],
+        ["copy-to", "train"],
+        ["copy-to", "train", "one", "two"],
+        ["copy-from", "train"],
+        ["copy-from", "-F/tmp/x", "results"],
+        ["connect", "train", "localhost"],
+        ["connect", "train", "10.0.0.1:22"],
+        ["connect", "train", "main1:2222"],
+        ["connect", "train", "sub1", "sub2"],
+        ["connect", "train", "-oProxyCommand=id"],
+        ["apps", "../bob/train"],
+        ["ssh-config", "train", "sub1"],
     ],
 )
 def test_other_commands_and_names_are_refused(front_end: ModuleType, words: list[str]) -> None:
@@ -85,6 +107,118 @@ def test_other_commands_and_names_are_refused(front_end: ModuleType, words: list
 def test_a_command_for_main1_keeps_its_options(front_end: ModuleType) -> None:
     assert front_end.parsed(["enter", "train", "--", "ls", "-l"]).words == ["ls", "-l"]
     assert front_end.parsed(["enter", "train", "ls", "--", "x"]).words == ["ls", "--", "x"]
+
+
+BUSYBOX = "/opt/cluster-compute/bin/busybox"
+UNPACK = "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["exec", "train", "--", "ls", "-l", "a b"], ["-T", "--", "main1", "ls -l 'a b'"]),
+        (["exec", "train", "--on", "sub1", "--", "echo $HOME; id"], ["-T", "--", "sub1", "echo $HOME; id"]),
+        (["exec", "train", "--", "x", "--", "--on"], ["-T", "--", "main1", "x -- --on"]),
+        (["enter", "train", "echo $HOME"], ["-T", "--", "main1", "echo $HOME"]),
+        (["connect", "train"], ["-W", "main1:22", "--", "main1"]),
+        (["connect", "train", "sub1"], ["-W", "sub1:22", "--", "main1"]),
+        (["copy-to", "train", "."], ["-T", "--", "main1", UNPACK % (BUSYBOX, "./.", "./.", BUSYBOX)]),
+        (
+            ["copy-to", "train", "--on", "sub1", "/data/a b"],
+            ["-T", "--", "sub1", UNPACK % (BUSYBOX, "'/data/a b'", "'/data/a b'", BUSYBOX)],
+        ),
+        (
+            ["copy-to", "train", "--", "-x;id"],
+            ["-T", "--", "main1", UNPACK % (BUSYBOX, "'./-x;id'", "'./-x;id'", BUSYBOX)],
+        ),
+        (
+            ["copy-from", "train", "out/my results/"],
+            ["-T", "--", "main1", f"cd ./out && exec {BUSYBOX} tar -c -f - './my results'"],
+        ),
+        (
+            ["copy-from", "train", "/data"],
+            ["-T", "--", "main1", f"cd / && exec {BUSYBOX} tar -c -f - ./data"],
+        ),
+    ],
+)
+def test_no_word_of_the_caller_is_an_option_of_ssh(
+    front_end: ModuleType, words: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert front_end.arguments(front_end.parsed(words), ["main1", "sub1"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "hosts"), [(["--all"], "main1,sub1,sub2"), (["--on", "sub2,main1,sub2"], "sub2,main1")]
+)
+def test_a_command_for_several_containers_runs_everywhere(front_end: ModuleType, where: list[str], hosts: str) -> None:
+    words = front_end.arguments(front_end.parsed(["exec", "train", *where, "--", "a b"]), ["main1", "sub1", "sub2"])
+    everywhere = "/opt/cluster-compute/bin/everywhere"
+    assert words == ["-T", "--", "main1", f"env BACKENDAI_CLUSTER_HOSTS={hosts} {everywhere} 'a b'"]
+
+
+@pytest.mark.parametrize("path", ["/", "..", "a/..", ".", "a/."])
+def test_a_copy_needs_the_name_of_a_file_or_folder(front_end: ModuleType, path: str) -> None:
+    with pytest.raises(SystemExit):
+        front_end.arguments(front_end.parsed(["copy-from", "train", path]), ["main1"])
+
+
+def folder_of_session(folder: Path) -> Path:
+    folder.mkdir()
+    apps = [
+        {"name": "ssh", "address": "127.0.0.1", "port": 30000},
+        {"name": "lab", "port": 30001, "tunnel": f"ssh -F {folder}/ssh_config -L 30001:main1:8888 main1"},
+        {"name": "open", "port": 30002, "tunnel": f"ssh -F {folder}/ssh_config -L 30002:main1:80 main1"},
+    ]
+    containers = [{"hostname": "main1"}, {"hostname": "sub1"}]
+    document = {"session": {"user": {"name": "work"}}, "containers": containers, "apps": apps}
+    (folder / "session.json").write_text(json.dumps(document))
+    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://10.0.0.1:30002/\n")
+    return folder
+
+
+def test_another_container_or_another_session_is_refused(
+    front_end: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder_of_session(tmp_path / "train")
+    for words, message in (
+        (["connect", "train", "sub2"], "session train has no container sub2: it has main1, sub1"),
+        (["exec", "other", "--", "id"], "you have no session other"),
+    ):
+        asked = front_end.parsed(words)
+        with pytest.raises(SystemExit):
+            front_end.reach(tmp_path / asked.name, asked, {})
+        assert message in capsys.readouterr().err
+
+
+def test_apps_are_shown_with_the_way_to_them(front_end: ModuleType, tmp_path: Path) -> None:
+    folder = folder_of_session(tmp_path / "train")
+    document = json.loads((folder / "session.json").read_text())
+    assert front_end.shown_apps(folder, document).splitlines() == [
+        "lab http://127.0.0.1:30001/lab?token=abc",
+        "  ssh -N -o ExitOnForwardFailure=yes -L 30001:main1:8888 train.main1",
+        "open http://10.0.0.1:30002/",
+    ]
+    assert front_end.shown_apps(folder, {"apps": []}) == "The session has no app."
+
+
+@pytest.mark.parametrize(("sudo", "way"), [("alice", "sudo -u {} {} -I {}"), ("", "ssh -T cluster@head")])
+def test_ssh_reads_the_configuration_that_is_printed(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str, way: str
+) -> None:
+    monkeypatch.setenv("SUDO_USER", sudo)
+    found = front_end.way_here({"login": "cluster@head"})
+    assert found == way.format(pwd.getpwuid(os.geteuid()).pw_name, sys.executable, sys.argv[0])
+    file = tmp_path / "train.conf"
+    file.write_text(front_end.client_config("train", ["main1", "sub1"], "work", found))
+    shown = subprocess.run(["ssh", "-G", "-F", str(file), "train.sub1"], capture_output=True, text=True, check=True)
+    lines = shown.stdout.splitlines()
+    for line in ("user work", "hostname sub1", "stricthostkeychecking true", f"proxycommand {found} connect train %h"):
+        assert line in lines
+    # Another session whose name begins in the same way keeps its own.
+    other = subprocess.run(["ssh", "-G", "-F", str(file), "train.x.main1"], capture_output=True, text=True, check=True)
+    assert "proxycommand" not in other.stdout
 
 
 @pytest.mark.parametrize(
