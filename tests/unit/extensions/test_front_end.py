@@ -275,8 +275,10 @@ def test_the_terminal_of_the_caller_stops_no_program_of_the_service_account(tmp_
     child = (
         "import signal, sys; print('begun', flush=True); signal.sigwait([signal.SIGINT]); print('undone', flush=True)"
     )
+    # A shell ignores the signal for programs that it runs in the background, and they pass that on.
     parent = f"""
-import importlib.util, os, pathlib, sys
+import importlib.util, os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 specification = importlib.util.spec_from_file_location("front_end", {str(PROGRAM)!r})
 module = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(module)
