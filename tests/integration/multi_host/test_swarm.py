@@ -17,11 +17,11 @@ GUARDED = "ls /usr/local/sbin/cluster-compute-overlay-guard || iptables -t mangl
 NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def joined(lab: Lab, agents: Agents) -> Iterator[Lab]:
-    """The lab; after the test, all three hosts are in the same Swarm as before."""
+    """The lab; after the tests, all three hosts are in the same Swarm as before."""
     yield lab
-    assert agents.play("provision_agents").check()
+    agents.play("provision_agents").check()
     assert nodes(lab) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
 
 
@@ -39,6 +39,14 @@ def test_a_second_run_changes_nothing_and_shows_no_token(lab: Lab, agents: Agent
     assert done.changed == 0
     assert len(tokens) == 2
     assert not any(token in done.text for token in tokens)
+
+
+def test_the_last_manager_of_a_swarm_is_not_removed(joined: Lab, agents: Agents) -> None:
+    done = agents.play("provision_agents", "--limit", "agent1", "-e", "agent_state=absent")
+    assert done.code != 0
+    assert "agent1 is the last manager of the Swarm of agent2, agent3" in done.text
+    assert nodes(joined) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
+    assert joined.shell(NAMES[0], PLACE).text.strip() == "active true"
 
 
 def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
@@ -78,11 +86,3 @@ def test_a_manager_joins_and_leaves_and_its_token_is_never_shown(joined: Lab, ag
     assert "SWMTKN" not in done.text
     assert "agent2 Ready Reachable" in nodes(joined)
     joined.shell("agent1", "docker node demote agent2").check()
-
-
-def test_the_last_manager_of_a_swarm_is_not_removed(joined: Lab, agents: Agents) -> None:
-    done = agents.play("provision_agents", "--limit", "agent1", "-e", "agent_state=absent")
-    assert done.code != 0
-    assert "agent1 is the last manager of the Swarm of agent2, agent3" in done.text
-    assert nodes(joined) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
-    assert joined.shell(NAMES[0], PLACE).text.strip() == "active true"

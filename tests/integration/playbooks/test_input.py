@@ -13,64 +13,20 @@ from typing import Any
 import pytest
 from controller import Controller, Done
 
-SIZE = "must be a whole number from 1 to 1000"
-NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
-VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
-TARGET = "must be an absolute path without '.' and '..' that the session does not use itself"
-AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
-
-# Variable, value and error: the variable, the value as it is shown, the rule.
+# Variable, value and error. Each is refused at another place; the rules have unit tests.
 CASES: list[tuple[str, Any, str]] = [
-    ("session_cluster_size", 0, f"session_cluster_size: '0': {SIZE}."),
-    ("session_cluster_size", -1, f"session_cluster_size: '-1': {SIZE}."),
-    ("session_cluster_size", "three", f"session_cluster_size: 'three': {SIZE}."),
-    ("session_cluster_size", 10**6, f"session_cluster_size: '1000000': {SIZE}."),
-    ("session_cluster_mode", "galaxy", "session_cluster_mode: 'galaxy': must be one of: single-node, multi-node."),
-    ("session_name", "abc", f"session_name: 'abc': {NAME}."),
-    ("session_name", "a" * 65, f"session_name: '{'a' * 65}': {NAME}."),
-    ("session_name", "two words", f"session_name: 'two words': {NAME}."),
-    ("session_name", "a/../b/c", f"session_name: 'a/../b/c': {NAME}."),
-    ("session_name", "-dash", f"session_name: '-dash': {NAME}."),
-    ("session_name", "line\nbreak", f"session_name: 'line\\nbreak': {NAME}."),
-    ("session_name", "break\n", f"session_name: 'break\\n': {NAME}."),
+    ("session_cluster_size", 0, "session_cluster_size: '0': must be a whole number from 1 to 1000."),
     (
         "session_mount",
         [{"source": "/tmp", "target": "/data"}],
         "session_mount (from -e): unknown; did you mean session_mounts?",
-    ),
-    ("session_shm", "2g", "session_shm: '2g': must be at most session_memory, which is 64m."),
-    ("session_memory", "1x", f"session_memory: '1x': {AMOUNT}."),
-    ("session_cpus", 0, "session_cpus: '0': must be at least 0.01."),
-    (
-        "session_environment",
-        {"BACKENDAI_ME": "1"},
-        "session_environment: 'BACKENDAI_ME': must not start with BACKENDAI_: the session sets these variables.",
-    ),
-    ("session_environment", {"A\nB": "1"}, f"session_environment: 'A\\nB': {VARIABLE}."),
-    ("session_environment", {"A=B": "1"}, f"session_environment: 'A=B': {VARIABLE}."),
-    (
-        "session_environment",
-        {"A": "1\n2"},
-        "session_environment: A: '1\\n2': must not contain newlines or control characters.",
     ),
     (
         "session_mounts",
         [{"source": "/nowhere/at/all", "target": "/data"}],
         "session_mounts: '/nowhere/at/all': must exist on every agent of the session; it does not exist or does not answer on localhost.",
     ),
-    ("session_mounts", [{"source": "/tmp", "target": "data"}], f"session_mounts: 'data': {TARGET}."),
-    (
-        "session_environment",
-        {"A": "<% rank %"},
-        "session_environment: A: '<% rank %': the text between <% and %> must be a valid expression over rank, local_rank, role, index, hostname, size, hosts, gpu_ids; the error is:",
-    ),
-    ("session_launch_timeout", 0, "session_launch_timeout: '0': must be a whole number from 1 to 2147483647."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': the text between"),
-    (
-        "session_environment",
-        {"A": "<% ''.__class__ %>"},
-        "session_environment: A: \"<% ''.__class__ %>\": the text between",
-    ),
 ]
 
 

@@ -61,23 +61,54 @@ def test_several_sessions_have_numbers() -> None:
     assert [one["name"] for one in launch(count=1)["requests"]] == ["train"]
 
 
-@pytest.mark.parametrize(
-    ("variables", "message"),
-    [
-        ({"cluster_size": 0}, r"^session_cluster_size: 0: "),
-        ({"cluster_size": "abc"}, r"^session_cluster_size: 'abc': "),
-        ({"name": "n" * 64, "count": 2}, r"^session_name: .*must have 4 to 64 letters"),
-        ({"count": 0}, r"^session_count: 0: "),
-        ({"wait": "soon"}, r"^session_wait: 'soon': "),
-        ({"queue_policy": "lifo"}, r"^session_queue_policy: 'lifo': "),
-        ({"launch_timeout": 0}, r"^session_launch_timeout: 0: "),
-        ({"wait_result": "perhaps"}, r"^session_wait_result: 'perhaps': "),
-        ({"environment": {"A": "<% nope %>"}}, r"^session_environment: A: .*'nope' is undefined"),
-    ],
-)
-def test_bad_input_is_refused_on_the_controller(variables: Json, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        launch(**variables)
+SIZE = "must be a whole number from 1 to 1000"
+NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
+VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
+EXPRESSION = "the text between <% and %> must be a valid expression over"
+
+# Variable, value and the beginning of the error: the variable, the value as it is shown, the rule.
+REFUSED: list[tuple[str, Any, str]] = [
+    ("cluster_size", 0, f"0: {SIZE}."),
+    ("cluster_size", "-1", f"'-1': {SIZE}."),
+    ("cluster_size", "three", f"'three': {SIZE}."),
+    ("cluster_size", "1000000", f"'1000000': {SIZE}."),
+    ("cluster_mode", "galaxy", "'galaxy': must be one of: single-node, multi-node."),
+    ("name", "abc", f"'abc': {NAME}."),
+    ("name", "a" * 65, f"'{'a' * 65}': {NAME}."),
+    ("name", "two words", f"'two words': {NAME}."),
+    ("name", "a/../b/c", f"'a/../b/c': {NAME}."),
+    ("name", "-dash", f"'-dash': {NAME}."),
+    ("name", "line\nbreak", f"'line\\nbreak': {NAME}."),
+    ("name", "break\n", f"'break\\n': {NAME}."),
+    ("shm", "2g", "'2g': must be at most session_memory, which is 1g."),
+    ("memory", "1x", "'1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g."),
+    ("cpus", "0", "'0': must be at least 0.01."),
+    ("environment", {"BACKENDAI_ME": "1"}, "'BACKENDAI_ME': must not start with BACKENDAI_: the session sets these"),
+    ("environment", {"A\nB": "1"}, f"'A\\nB': {VARIABLE}."),
+    ("environment", {"A=B": "1"}, f"'A=B': {VARIABLE}."),
+    ("environment", {"A": "1\n2"}, "A: '1\\n2': must not contain newlines or control characters."),
+    ("environment", {"A": "<% rank %"}, f"A: '<% rank %': {EXPRESSION}"),
+    ("environment", {"A": "<% ''.__class__ %>"}, "A: \"<% ''.__class__ %>\": the text between"),
+    ("environment", {"A": "<% nope %>"}, f"A: '<% nope %>': {EXPRESSION}"),
+    ("mounts", [{"source": "/tmp", "target": "data"}], "'data': must be an absolute path without '.' and '..'"),
+    ("count", 0, "0: "),
+    ("wait", "soon", "'soon': "),
+    ("queue_policy", "lifo", "'lifo': "),
+    ("launch_timeout", 0, "0: must be a whole number from 1 to 2147483647."),
+    ("wait_result", "perhaps", "'perhaps': "),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "message"), REFUSED)
+def test_bad_input_is_refused_on_the_controller(variable: str, value: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        launch(**{variable: value})
+    assert caught.value.message.startswith(f"session_{variable}: {message}")
+
+
+def test_the_numbers_of_several_sessions_count_in_the_length_of_a_name() -> None:
+    with pytest.raises(InputError, match=r"^session_name: .*must have 4 to 64 letters"):
+        launch(name="n" * 64, count=2)
 
 
 def test_a_designated_agent_must_exist() -> None:
