@@ -19,13 +19,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.guard impo
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
 from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, LABEL_SECRETS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
     InputError,
     LibraryError,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import WAITING
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
@@ -47,6 +48,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     relays_by_session,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import waits_for_secrets
 
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
 
@@ -185,7 +187,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
     def complete(entry: Json) -> Json:
         if waiting[entry["engine_id"]]:
             return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
-        return with_apps(engine, with_batch(engine, entry), has_time)
+        return with_apps(engine, with_batch(engine, with_wait(engine, entry)), has_time)
 
     return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
 
@@ -206,6 +208,19 @@ def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[
 
 def _with_gpus(measured: Json | None, entry: Json, gpus: Sequence[Json]) -> Json | None:
     return measured and {**measured, "gpus": use_of(entry["resources"].get("gpus") or (), gpus)}
+
+
+def with_wait(engine: Engine, entry: Json) -> Json:
+    """The entry with the state ``waiting`` if the container runs, and has no sshd before its secrets have come."""
+    if entry["state"] != "running" or not entry["labels"].get(LABEL_SECRETS):
+        return entry
+    try:
+        waits = waits_for_secrets(engine, entry["engine_id"], entry["id"], entry["hostname"])
+    except UnreachableError:
+        raise
+    except EngineError:
+        return entry
+    return {**entry, "state": WAITING} if waits else entry
 
 
 def with_batch(engine: Engine, entry: Json) -> Json:

@@ -18,6 +18,7 @@ LABEL_BEGAN = LABEL_SESSION + ".began"
 LABEL_LAUNCH = LABEL + "launch"
 LABEL_CONTAINER = LABEL + "container"
 LABEL_BATCH = LABEL_CONTAINER + ".batch"
+LABEL_SECRETS = LABEL_CONTAINER + ".secrets"
 # A relay is a container of a session that is no member of it: its role, and the label with its app.
 RELAY_ROLE = "relay"
 LABEL_RELAY = LABEL_CONTAINER + ".relay"

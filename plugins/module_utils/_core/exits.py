@@ -15,10 +15,16 @@ TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
 LIMITS = {80: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
 NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
+# The state of a container that runs, and has no sshd before its secrets have come.
+WAITING = "waiting"
 _BY_ITSELF = {**LIMITS, **NO_SECRETS}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
-_UNSEEN = {"missing": "gone", "unknown": "out of reach"}
+_NO_END = {
+    "missing": "is gone",
+    "unknown": "is out of reach",
+    WAITING: "waits for its secrets; run cluster_session.yml again to repair the session",
+}
 
 
 def describe_command_exit(command: Json) -> str:
@@ -36,13 +42,13 @@ def describe_command_exit(command: Json) -> str:
 
 
 def describe_container_exit(container: Json) -> str:
-    """How a container that does not run ended, without a full stop.
+    """How a container that does not run ended, or what it waits for, without a full stop.
 
     ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
     """
     where = "%s on %s" % (container["hostname"], container["agent"])
-    if container["state"] in _UNSEEN:
-        return "%s is %s" % (where, _UNSEEN[container["state"]])
+    if container["state"] in _NO_END:
+        return "%s %s" % (where, _NO_END[container["state"]])
     if container.get("exit_code") in _BY_ITSELF and not container.get("oom_killed"):
         return "%s %s" % (where, _BY_ITSELF[container["exit_code"]])
     memory = ", out of memory" if container.get("oom_killed") else ""

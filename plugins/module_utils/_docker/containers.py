@@ -53,7 +53,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.removal im
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     claims,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, waits_for_secrets
 from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import RUNNING, Starting
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
 
@@ -102,7 +102,7 @@ class AgentContainers:
     def started(self) -> ContainerChanges:
         """Start the containers that do not run, and check that they still run a moment later."""
         listed, outcome = self._look()
-        waiting = [container for container in self.mine if state_of(listed.get(container.id)) not in RUNNING]
+        waiting = [container for container in self.mine if self._must_start(container, listed.get(container.id))]
         for container in waiting:
             outcome.act(container.name, "started", "running")
         if waiting and self.plan.session.secrets and self.delivery is None and not self.check:
@@ -120,6 +120,13 @@ class AgentContainers:
             self._undo(error, lambda listed: listed["Labels"].get(LABEL_LAUNCH) != launch)
             raise
         return outcome
+
+    def _must_start(self, container: Container, listed: Json | None) -> bool:
+        """Whether a container does not run, or runs and waits for its secrets: the engine has restarted it."""
+        if listed is None or state_of(listed) not in RUNNING:
+            return True
+        is_kept = bool(self.plan.session.secrets)
+        return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)
 
     def stopped(self, grace: int | None) -> ContainerChanges:
         """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""

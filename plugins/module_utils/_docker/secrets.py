@@ -22,12 +22,19 @@ from typing import List, Mapping, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, SECRETS_FOLDER
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 # The seconds that PID 1 waits for them.
 PATIENCE = 60
 _BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 # Options of the tmpfs. Its size is a part of the container's memory.
 TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
+
+
+def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:
+    """Whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
+    return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 
 def unpack_command(size: int) -> Tuple[str, ...]:

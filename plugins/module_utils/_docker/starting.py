@@ -60,13 +60,13 @@ class Starting:
             self.engine.unpause(listed["Id"], container.hostname)
             return
         files = self.files.get(container.hostname)
-        if files is None:
-            self._power_on(container, listed)
-        else:
+        if files is not None:
             with self.engine.standard_input(listed["Id"], container.hostname) as send:
                 self._power_on(container, listed)
                 archive = files()
                 self._pass_on(pair, lambda: send(archive))
+        elif state_of(listed) not in RUNNING:
+            self._power_on(container, listed)
         if self.delivery is not None:
             secrets = self.delivery.archive(self.plan.session.user)
             command = unpack_command(len(secrets))

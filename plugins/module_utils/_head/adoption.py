@@ -37,7 +37,7 @@ _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.plac
 # Seconds since the epoch: later than any session.
 _LATEST = 1e11
 # A created container belongs to a launch in progress, which its own store knows.
-_HAS_RUN = ("running", "restarting", "paused", "exited", "dead")
+_HAS_RUN = ("running", "waiting", "restarting", "paused", "exited", "dead")
 
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._tables import in_
 # Boxes for each agent. Of more containers, those that do not run come first, and a number stands for the rest.
 _BOXES = 32
 _AGENTS = 12
+_MAY_RUN = ("unknown", "created", "paused", "restarting", "waiting")
 
 
 def drawing(containers: Sequence[Json]) -> Html | None:
@@ -43,7 +44,7 @@ def _row(agent: str, containers: Sequence[Json]) -> Html:
 
 def _box(container: Json) -> Html:
     state = container["state"]
-    kind = "ok" if state == "running" else "warn" if state in ("unknown", "created", "paused", "restarting") else "bad"
+    kind = "ok" if state == "running" else "warn" if state in _MAY_RUN else "bad"
     use = in_use(container.get("measured"))
     title = "%s: %s%s" % (container["hostname"], state, ", %s" % use if use else "")
     main = " main" if container["hostname"] == "main1" else ""

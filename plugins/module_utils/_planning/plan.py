@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_CONTAINER,
     LABEL_GRACE,
     LABEL_LAUNCH,
+    LABEL_SECRETS,
     LABEL_SESSION,
     LABEL_SPEC,
     MULTI_NODE,
@@ -209,6 +210,7 @@ def _container(
     is_main = member.rank == 0
     # Empty labels hide those of the image, which may have been made from the main1 of another session.
     own[LABEL_BATCH] = "true" if is_main and session.command else ""
+    own[LABEL_SECRETS] = "true" if session.secrets else ""
     ports = [asdict(port) for port in inputs.ports]
     own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
     container = Container(

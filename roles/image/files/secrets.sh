@@ -7,7 +7,7 @@
 # The controller sends them after each start, with .complete as the last file. /etc/cluster-compute/secrets has the seconds to
 # wait for them; it is empty in a session without secrets.
 #
-# shellcheck disable=SC2154 # init.sh and life.sh set config, runtime and clock
+# shellcheck disable=SC2154 # init.sh and life.sh set config, state, runtime and clock
 
 secrets=/run/secrets
 
@@ -16,6 +16,7 @@ await_secrets() { # returns when the secrets are there and their variables are s
     read -r seconds <"$config/secrets"
     read_clock
     limit=$((clock + seconds * 100))
+    : >"$state/.waits_for_secrets" # reports of the agent look for it
     while [ ! -f "$secrets/.complete" ]; do
         if [ "$clock" -ge "$limit" ]; then
             say "the session's secrets did not arrive within $seconds s; run cluster_session.yml again to repair the session"
@@ -24,6 +25,7 @@ await_secrets() { # returns when the secrets are there and their variables are s
         "$runtime/bin/sleep" 0.1
         read_clock
     done
+    rm -f "$state/.waits_for_secrets"
     # shellcheck disable=SC1091 # made by the controller
     . "$secrets/.environment"
 }

@@ -11,10 +11,36 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SECRETS
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 
 
 def entry(name: str, state: str, *gpus: str) -> dict[str, Any]:
     return {"engine_id": name, "state": state, "resources": {"gpus": [{"id": gpu, "shares": 1.0} for gpu in gpus]}}
+
+
+class Waiting(Engine):
+    """An engine whose containers wait for their secrets, if it answers."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    def has_path(self, _identity: str, path: str, _subject: str = "") -> bool:
+        assert path == "/etc/cluster-compute/run/c/.waits_for_secrets"
+        if self.error:
+            raise self.error
+        return True
+
+
+def test_a_container_that_waits_for_its_secrets_does_not_run_yet() -> None:
+    kept = {**entry("e", "running"), "id": "c", "hostname": "sub1", "labels": {LABEL_SECRETS: "true"}}
+    assert report.with_wait(Waiting(), kept) == {**kept, "state": "waiting"}
+    for other in ({**kept, "state": "exited"}, {**kept, "labels": {LABEL_SECRETS: ""}}, {**kept, "labels": {}}):
+        assert report.with_wait(Waiting(AssertionError("not asked")), other) == other
+    assert report.with_wait(Waiting(EngineError("it has just gone")), kept) == kept
+    with pytest.raises(UnreachableError):
+        report.with_wait(Waiting(UnreachableError("no engine")), kept)
 
 
 def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

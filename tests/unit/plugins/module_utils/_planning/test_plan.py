@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
+    LABEL_SECRETS,
     LABEL_SESSION,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
@@ -132,7 +133,7 @@ def test_the_labels_are_what_a_plan_can_be_made_from_again() -> None:
         assert Resources.from_json(json.loads(one.labels[LABEL_CONTAINER + ".resources"])) == one.resources
         # Empty, not left out: an image that was made of a session's main1 has that one's.
         assert (one.labels[LABEL_CONTAINER + ".ports"] == "") == (one.rank > 0)
-        assert one.labels[LABEL_BATCH] == ""
+        assert one.labels[LABEL_BATCH] == one.labels[LABEL_SECRETS] == ""
     ports = json.loads(made.main.labels[LABEL_CONTAINER + ".ports"])
     assert tuple(Port.from_json(port) for port in ports) == made.main.ports
     # The engine accepts only valid label names, with strings as values.
