@@ -21,6 +21,7 @@ RESULTS = frozenset(
     (
         "agent_checks",
         "session_apps_changed",
+        "session_drilled",
         "session_environments_listed",
         "session_environments_table",
         "session_executed",

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning import r
 from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
     CHECK,
     DRILL,
+    EVERY,
     LIST,
     POLICY,
     USAGE,
@@ -66,7 +67,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         "Names of variables of other software that look like a misspelled variable of this collection.",
         rules.check_names,
         elements="str",
-        read_by=(),
+        read_by=EVERY,
     ),
     choice(
         "format",

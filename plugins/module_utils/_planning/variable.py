@@ -15,9 +15,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.declaration 
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
-APPS, ENVIRONMENTS, POLICY, USAGE = "apps", "environments", "policy", "usage"
-# Playbooks without an entry point of the role.
-CHECK, DRILL = "check", "drill"
+APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, DRILL = "apps", "environments", "policy", "usage", "check", "drill"
+EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, DRILL)
 PREFIX = "session_"
 
 Documentation = Dict[str, Any]
@@ -37,7 +36,7 @@ class Variable:
         choices: the values that are allowed, if they are few.
         elements: the type of a list's elements.
         options: the suboptions of a dictionary, or of a list of dictionaries.
-        read_by: the entry points of the role, or the playbooks, that read it.
+        read_by: the entry points of the role that read it.
         notes: further sentences of single entry points.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.

@@ -29,6 +29,7 @@ DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Results that the role sets for its users.
 RESULTS = {
     "session_listed",
+    "session_drilled",
     "session_executed",
     "session_policy",
     "session_usage",
