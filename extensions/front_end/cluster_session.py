@@ -54,6 +54,9 @@ COMMANDS = {
     "ssh-config": "print a configuration with which ssh logs in with a key of the caller",
     "known-hosts": "print the line that proves the host keys of a session to ssh",
 }
+AFTER_LAUNCH = (
+    "The paths above are those of the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
+)
 HOST = re.compile(r"main1|sub[1-9][0-9]{0,2}")
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
 OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
@@ -78,7 +81,10 @@ def main(arguments: list[str]) -> int:
         fixed["session_user"] = numbers(owner)
     if asked.name:
         fixed["session_name"] = asked.name
-    return play(config, PLAYBOOKS[asked.action], fixed)
+    code = play(config, PLAYBOOKS[asked.action], fixed)
+    if asked.action == "launch" and not code:
+        print(AFTER_LAUNCH.format(asked.name))
+    return code
 
 
 def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str]) -> tuple[str, list[str]]:

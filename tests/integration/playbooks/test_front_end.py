@@ -213,7 +213,9 @@ def test_an_account_works_in_its_containers_and_another_does_not(front_end: Fron
         asked = [f"apps={json.dumps([WEB])}", f"authorized_keys={(alice.home / 'id.pub').read_text()}"]
         words = ["launch", "train", "lifetime=600", "cluster_size=2", *map(shlex.quote, asked), *ASKED]
         try:
-            assert "Session train: RUNNING" in front_end.asked(alice, *words).check().text
+            launched = front_end.asked(alice, *words).check().text
+            assert "Session train: RUNNING" in launched
+            assert "When the session runs: enter train, exec train -- COMMAND, apps train" in launched
             _run_commands(front_end, alice)
             _copy_files(front_end, alice)
             _log_in_with_the_own_key(front_end, alice)
@@ -260,6 +262,7 @@ def _log_in_with_the_own_key(front_end: FrontEnd, alice: OrdinaryUser) -> None:
     front_end.script(alice, "scp -q train.sub1:'a b/two' by_scp").check()
     assert (alice.home / "by_scp").read_text() == "two\n"
     assert "ProxyCommand sudo -u " in front_end.asked_by_sudo(alice, "ssh-config", "train").check().text
+    assert "SSH-2.0-" in front_end.asked_by_sudo(alice, "connect", "train", "sub1").text
 
 
 def _open_the_app(front_end: FrontEnd, alice: OrdinaryUser) -> None:
@@ -284,6 +287,7 @@ def _try_to_work_in_the_session_of_another(front_end: FrontEnd, alice: OrdinaryU
     for command in (*commands, "ssh-config train", "known-hosts train"):
         refused = front_end.asked(bob, command)
         assert refused.code == 2
+        assert front_end.asked_by_sudo(bob, *command.split(), SUDO_USER=alice.account.pw_name).code == 2
         assert "you have no session train" in refused.text
     for name in ("train.conf", "train.known_hosts"):
         shutil.copy(alice.home / ".ssh" / name, bob.home / ".ssh" / name)

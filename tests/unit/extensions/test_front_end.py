@@ -179,9 +179,11 @@ def folder_of_session(folder: Path) -> Path:
 
 
 def test_another_container_or_another_session_is_refused(
-    front_end: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    front_end: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder_of_session(tmp_path / "train")
+    # It would take the place of the tests.
+    monkeypatch.setattr(front_end, "ssh", lambda *_words: pytest.fail("ssh was called"))
     for words, message in (
         (["connect", "train", "sub2"], "session train has no container sub2: it has main1, sub1"),
         (["exec", "other", "--", "id"], "you have no session other"),

@@ -40,4 +40,5 @@ def test_the_keys_of_the_request_log_in_to_every_container_beside_those_of_the_s
 
 
 def test_a_session_without_keys_of_its_owner_has_the_digest_that_it_had() -> None:
+    assert request().differences(request(authorized_keys=[PUBLIC_KEY])) == ["authorized_keys"]
     assert request().digest == request(authorized_keys=[]).digest != request(authorized_keys=[PUBLIC_KEY]).digest
