@@ -30,3 +30,9 @@ lock requirements.lock requirements.txt
 lock requirements-dev.lock requirements.txt requirements-dev.txt
 lock tests/requirements/importer.lock tests/requirements/importer.txt
 lock tests/requirements/uv.lock tests/requirements/uv.txt
+environments=roles/image/files/environments
+lock $environments/lab/requirements.lock $environments/lab/requirements.txt
+for name in pytorch tensorflow; do
+    # Their images extend that of lab: what it has, too, has the same version.
+    lock $environments/$name/requirements.lock $environments/$name/requirements.txt --constraint $environments/lab/requirements.txt
+done

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `make test` installs has a known content: each package has one version and the digests of its files."""
+"""What `make test` and the images of environments install has a known content: each package has one version and digests of its files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ENVIRONMENTS = "roles/image/files/environments"
+NAMES = ("lab", "pytorch", "tensorflow")
 # Each lock with the files that it was made from.
 LOCKS = {
     "requirements.lock": ["requirements.txt"],
     "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt"],
     "tests/requirements/importer.lock": ["tests/requirements/importer.txt"],
     "tests/requirements/uv.lock": ["tests/requirements/uv.txt"],
+    **{f"{ENVIRONMENTS}/{name}/requirements.lock": [f"{ENVIRONMENTS}/{name}/requirements.txt"] for name in NAMES},
 }
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MACHINES = ("x86_64", "aarch64")
@@ -66,6 +69,25 @@ def test_a_lock_has_what_its_requirements_ask_for(lock: str, python: str, checko
                 wanted = Requirement(line)
                 found = versions.get(canonicalize_name(wanted.name), "")
                 assert wanted.specifier.contains(found, prereleases=True), f"{source}: {line}: {found}; run make lock"
+
+
+def test_every_environment_with_packages_installs_them_by_digest(checkout: Path) -> None:
+    files = sorted((checkout / ENVIRONMENTS).glob("*/Dockerfile"))
+    assert [file.parent.name for file in files if "pip install" in file.read_text(encoding="utf-8")] == list(NAMES)
+    for name in NAMES:
+        text = (checkout / ENVIRONMENTS / name / "Dockerfile").read_text(encoding="utf-8")
+        assert "ARG REQUIREMENTS=requirements.lock\n" in text
+        assert re.findall(r" -r (\S+)", text) == ['"$REQUIREMENTS"']
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_an_environment_has_the_versions_of_the_environment_that_it_extends(name: str, checkout: Path) -> None:
+    for python in PYTHONS:
+        lab, own = (
+            installed(checkout / ENVIRONMENTS / each / "requirements.lock", python, MACHINES[0])
+            for each in ("lab", name)
+        )
+        assert {one: own[one] for one in lab.keys() & own.keys()} == {one: lab[one] for one in lab.keys() & own.keys()}
 
 
 def test_make_installs_its_own_environment_by_digest(checkout: Path) -> None:

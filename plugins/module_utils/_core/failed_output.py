@@ -18,6 +18,8 @@ LONGEST_LINE = 300
 
 # As apt, pip, compilers and shells begin the line of a failure. Lines of programs that report the failure of another one follow.
 _ERROR = re.compile(r"E: |error\b|fatal\b|.*: (?:fatal )?error: ", re.IGNORECASE)
+# As pip names a file after a longer text: its package, its address, and lines with the two digests.
+_OTHER_CONTENT = re.compile(r"(\S+==\S+) from (\S+)(?: \(from .*\))?: Expected sha256 ")
 
 
 class Output:
@@ -41,5 +43,8 @@ class Output:
         'E: Unable to locate package x'
         """
         lines = [" ".join(line.split()) for line in visible(self._end).split("\n") if line.strip()][-MOST_LINES:]
+        replaced = _OTHER_CONTENT.search(" ".join(lines))
+        if replaced:
+            lines = ["ERROR: %s at %s does not have the digest that the requirements name" % replaced.groups()]
         found = next((line for line in lines if _ERROR.match(line)), lines[-1] if lines else "")
         return found if len(found) <= LONGEST_LINE else found[: LONGEST_LINE - 1] + "…"

@@ -26,6 +26,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.failed_outpu
             "ERROR: No matching distribution found for x\n\nnotice: update pip\n",
             "ERROR: No matching distribution found for x",
         ),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated\n"
+            "    x==1.0 from https://p.example.org/x-1.0.whl (from -r requirements.lock (line 1)):\n"
+            "        Expected sha256 00\n             Got        11\n\n",
+            "ERROR: x==1.0 at https://p.example.org/x-1.0.whl does not have the digest that the requirements name",
+        ),
         ("a.c:3:1: error: expected ;\nmake: *** [all] Error 1\n", "a.c:3:1: error: expected ;"),
         ("error: long ago\n" + "line\n" * 30, "line"),
         ("\x1b[31mred\x1b[0m \x1b]0;title\x07", "red \\x1b]0;title\\x07"),
