@@ -43,7 +43,9 @@ class ActionModule(ComputeAction):
         findings = diagnose(reports, probes, required, options["overlay"])
         result = {"changed": False, **summarize(findings, hosts), "overlay": matrix(probes)}
         if not self._task.check_mode:
-            warning = last_check.write(options["artifacts"] or "", addresses(task_vars), result["unfit"])
+            warning = last_check.write(
+                options["artifacts"] or "", addresses(task_vars), result["unfit"], result["unguarded"]
+            )
             result["warnings"] = [warning] if warning else []
         return result
 

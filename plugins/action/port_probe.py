@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import data_path_port
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
 
@@ -18,7 +19,9 @@ class ActionModule(ComputeAction):
         if variable:
             examined = self.results_of_hosts(variable, task_vars).values()
             reports = [result.get("report") or {} for result in examined]
-            args["agents"] = [_agent(report) for report in reports if report.get("reachable")]
+            reports = [report for report in reports if report.get("reachable")]
+            args["agents"] = [_agent(report) for report in reports]
+            args["vxlan_port"] = data_path_port(report["swarm"] for report in reports)
         result = self.module_or_failure("port_probe", args, task_vars)
         if result.get("failed"):
             return {"changed": False, "probe": {"reason": failure_reason(result)}}

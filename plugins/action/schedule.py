@@ -12,7 +12,7 @@ from typing import List, Mapping, Tuple
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import MISSING
+from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import unguarded
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
@@ -228,11 +228,9 @@ def _unguarded(plan: Plan, result: Json, agents: List[Json]) -> List[str]:
     """A warning if other containers on an agent of a new session could send frames into its network."""
     if result["outcome"] != "placed" or plan.network.driver != "overlay":
         return []
-    lacking = [
-        agent["name"] for agent in agents if agent["name"] in plan.agents and agent.get("overlay_guard") == MISSING
-    ]
+    lacking = unguarded(agents, plan.agents)
     message = (
-        "%s: the rules are missing that keep containers from sending frames into overlay networks: run provision_agents.yml, which "
-        "installs them."
+        "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
+        "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
     )
     return [message % ", ".join(lacking)] if lacking else []

@@ -140,6 +140,12 @@ unfit:
   returned: success
   type: dict
   sample: {agent3: "udp 4789 on agent1 -> agent3: does not arrive at 192.0.2.13"}
+unguarded:
+  description: The agents whose containers reach the overlay networks of other sessions.
+  returned: success
+  type: list
+  elements: str
+  sample: [agent2]
 fit:
   description: Whether no check failed.
   returned: success

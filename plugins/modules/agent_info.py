@@ -157,9 +157,17 @@ agent:
       sample: {neighbours: 1024, processes: 4194304, inotify: 128, files: 1048576}
     overlay_guard:
       description:
-        - Whether an agent of a Swarm has the rules that keep containers from sending frames into overlay networks, V(present) or
-          V(missing). Empty without a Swarm, or where the user of the agent cannot see the rules.
-      type: str
+        - Whether an agent of a Swarm has the rules that keep containers from sending frames into overlay networks.
+        - A user who is not root sees the record of the last look at the rules, which systemd renews each minute.
+      type: dict
+      contains:
+        state:
+          description: Whether the rules are there, V(present) or V(missing). Empty without a Swarm, or where the user cannot see it.
+          type: str
+        port:
+          description: The UDP port of the rules, or 0.
+          type: int
+          sample: 4789
     paths:
       description: Which of O(paths) exist.
       type: dict

@@ -86,7 +86,7 @@ probe:
       returned: with O(state=absent)
       type: list
       elements: list
-      sample: [[agent2, 4789/udp]]
+      sample: [[agent2, vxlan]]
     reason:
       description: Why the agent cannot listen.
       returned: when the agent cannot listen

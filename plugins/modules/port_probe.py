@@ -52,10 +52,15 @@ options:
         description: Whether the agent's engine is in a Swarm, so that its TCP ports answer.
         type: bool
         default: false
+  vxlan_port:
+    description:
+      - The UDP port of the Swarm's overlay networks, which no container may reach.
+    type: int
+    default: 4789
   examinations:
     description:
       - The variable in which the hosts of the play registered the result of M(cluster.compute.agent_examination_info).
-      - If it is set, O(agents) are the reachable agents among them.
+      - If it is set, O(agents) are the reachable agents among them, and O(vxlan_port) is the port that a manager among them reports.
     type: str
 extends_documentation_fragment:
   - cluster.compute.engine
@@ -143,6 +148,7 @@ ARGUMENT_SPEC = {
             "member": {"type": "bool", "default": False},
         },
     },
+    "vxlan_port": {"type": "int", "default": 4789},
     "examinations": {"type": "str"},
     **engine_options(),
 }
@@ -159,7 +165,7 @@ def work(params: Json, check_mode: bool) -> Json:
     own = next((agent for agent in params["agents"] if agent["name"] == params["name"]), {"mtu": 1500, "member": False})
     others = [agent for agent in params["agents"] if agent["name"] != params["name"] and agent["address"]]
     addresses = {agent["name"]: agent["address"] for agent in others}
-    port_probe.send(params["name"], addresses, params["mark"], own["mtu"])
+    port_probe.send(params["name"], addresses, params["mark"], own["mtu"], params["vxlan_port"])
     members = {agent["name"]: agent["address"] for agent in others if agent["member"]}
     return {
         "probe": {"sent": True, "connected": port_probe.connect(members), **_contained(params, bool(own["member"]))}
@@ -168,13 +174,13 @@ def work(params: Json, check_mode: bool) -> Json:
 
 def _contained(params: Json, is_member: bool) -> Json:
     """Send from a container to all agents, the own one included."""
-    addresses = [agent["address"] for agent in params["agents"] if agent["address"]]
+    targets = [agent["address"] for agent in params["agents"] if agent["address"]], params["vxlan_port"]
     network = OF_OVERLAYS if is_member else DEFAULT
     deadline = deadline_in(SECONDS)
     try:
         engine = Engine(params["docker_host"], params["timeout"], params["name"])
         port_probe.send_from_container(
-            engine, params["image"], params["name"], addresses, params["mark"], network, deadline
+            engine, params["image"], params["name"], targets, params["mark"], network, deadline
         )
     except EngineError as error:
         return {"contained": False, "reason": error.message}

@@ -69,7 +69,8 @@ paths:
 last_check:
   description:
     - The result of the last check of these agents, if there is a preflight and the result is not too old; otherwise null.
-    - C(unfit) has the reason for each agent that failed it, and C(age) is in seconds.
+    - C(unfit) has the reason for each agent that failed it, C(unguarded) are the agents whose containers reach overlay
+      networks of other sessions, and C(age) is in seconds.
   type: dict
   returned: with O(entry_point=main)
 is_pattern:

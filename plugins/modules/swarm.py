@@ -128,6 +128,11 @@ swarm:
       returned: always
       type: str
       sample: 192.0.2.11
+    data_path_port:
+      description: The UDP port of the Swarm's overlay networks; 0 on workers, which do not know it.
+      returned: always
+      type: int
+      sample: 4789
 duration:
   description: Seconds that the call took.
   returned: success

@@ -109,6 +109,11 @@ swarm:
       returned: always
       type: str
       sample: 192.0.2.11
+    data_path_port:
+      description: The UDP port of the Swarm's overlay networks; 0 on workers, which do not know it.
+      returned: always
+      type: int
+      sample: 4789
 tokens:
   description: The join tokens of the Swarm. They are secret.
   returned: if O(join_tokens=true)

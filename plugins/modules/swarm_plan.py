@@ -105,6 +105,10 @@ plan:
       returned: if O(leave=false)
       type: list
       elements: str
+    port:
+      description: The UDP port of the Swarm's overlay networks.
+      returned: if O(leave=false)
+      type: int
     peers:
       description: For each agent, the addresses of the other agents.
       returned: if O(leave=false)

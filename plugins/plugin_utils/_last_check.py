@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from contextlib import suppress
-from typing import Mapping
+from typing import Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT
@@ -27,10 +27,13 @@ LONGEST = 16 << 20
 _AHEAD = 5
 
 
-def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str]) -> str:
-    """Keep a result. ``agents`` are addresses by name, ``unfit`` reasons by name. Returns a warning if it cannot be written."""
+def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguarded: Sequence[str]) -> str:
+    """Keep a result. Returns a warning if it cannot be written.
+
+    ``agents`` are addresses by name, ``unfit`` reasons by name, ``unguarded`` the agents whose containers reach overlays.
+    """
     folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
-    document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit)}
+    document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit), "unguarded": list(unguarded)}
     temporary = os.path.join(folder, "%s.%s" % (NAME, secrets.token_hex(6)))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -46,16 +49,18 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str]) -> str
 
 
 def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
-    """The kept result as ``unfit`` and its ``age`` in seconds; None if there is none that counts."""
+    """The kept result as ``unfit``, ``unguarded`` and its ``age`` in seconds; None if there is none that counts."""
     document = _document(os.path.join(os.path.abspath(os.path.expanduser(base or DEFAULT)), NAME))
-    if not isinstance(document.get("agents"), dict) or not isinstance(document.get("unfit"), dict):
+    expected = {"agents": dict, "unfit": dict, "unguarded": list}
+    if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
         return None
     spent = time.time() - float(document.get("time") or 0)
     known = document["agents"]
     if not -_AHEAD <= spent < age or any(known.get(name) != address for name, address in agents.items()):
         return None
     unfit = {name: str(reason) for name, reason in document["unfit"].items() if name in agents}
-    return {"unfit": unfit, "age": round(max(0.0, spent))}
+    unguarded = [name for name in agents if name in document["unguarded"]]
+    return {"unfit": unfit, "unguarded": unguarded, "age": round(max(0.0, spent))}
 
 
 def _document(path: str) -> Json:

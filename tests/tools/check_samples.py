@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import FULL, GOSSIP, VXLAN
+
 GIB = 1 << 30
 CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")
 
@@ -68,7 +70,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
 
 def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str, Any]:
     """All agents receive the datagrams of all others, except for one pair and channel."""
-    channels = ("4789/udp", "7946/udp", "full")
+    channels = (VXLAN, GOSSIP, FULL)
     pairs = [(one, other) for one in names for other in names if one != other]
     received = {name: [] for name in names}
     connected: dict[str, Any] = {name: {} for name in names}

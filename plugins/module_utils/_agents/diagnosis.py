@@ -12,16 +12,25 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import check_agent
 from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
+    CONTAINER,
     FAIL,
+    FULL,
+    GOSSIP,
     OK,
     PROVISION,
+    VXLAN,
     WARN,
     Finding,
     Requirements,
     Verdict,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import blamed, check_overlay
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved, right_cluster
+from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import (
+    Node,
+    data_path_port,
+    resolved,
+    right_cluster,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 # A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
@@ -74,7 +83,7 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
 def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
     """The findings of each pair of agents. A check that all pairs pass is one line."""
     findings = []
-    for check, applies, passes, remedy in _PAIRS:
+    for check, applies, passes, remedy in _tests(_port(reports)):
         tried = [pair for pair in permutations(reports, 2) if applies(*pair, probes)]
         failed = [pair for pair in tried if not passes(*pair, probes)]
         findings += [_pair_finding(check, sender, receiver, remedy) for sender, receiver in failed]
@@ -93,13 +102,14 @@ def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Find
 
 def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
     """Whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
+    port = _port(reports)
     tried = [
         (sender, receiver) for sender in reports for receiver in reports if _has_sent_inside(sender, receiver, probes)
     ]
-    reached = [pair for pair in tried if _heard("container")(*pair, probes)]
+    reached = [pair for pair in tried if _heard(CONTAINER)(*pair, probes)]
     if tried and not reached:
-        return [Finding("isolation", "all pairs", OK, "no container reaches UDP 4789 of an agent")]
-    found = "a container reaches UDP 4789 (VXLAN) and so the overlays of other sessions"
+        return [Finding("isolation", "all pairs", OK, "no container reaches UDP %d of an agent" % port)]
+    found = "a container reaches UDP %d (VXLAN) and so the overlays of other sessions" % port
     return [
         Finding("isolation", "%s -> %s" % (sender["name"], receiver["name"]), WARN, found, PROVISION)
         for sender, receiver in reached
@@ -129,7 +139,7 @@ def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
 
 def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
     """Whether small datagrams arrive; if not, a large datagram shows nothing more."""
-    return _has_sent(sender, receiver, probes) and _heard("4789/udp")(sender, receiver, probes)
+    return _has_sent(sender, receiver, probes) and _heard(VXLAN)(sender, receiver, probes)
 
 
 def _is_member(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
@@ -142,18 +152,22 @@ def _is_manager(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
 
 
 _OPEN = "allow %s from %%(sender)s (%%(from)s) on %%(receiver)s, and outgoing on %%(sender)s"
-_PAIRS: Tuple[Tuple[str, PairTest, PairTest, str], ...] = (
-    ("udp 4789", _has_sent, _heard("4789/udp"), _OPEN % "UDP 4789 (VXLAN)"),
-    ("udp 7946", _has_sent, _heard("7946/udp"), _OPEN % "UDP 7946 (Swarm's gossip)"),
-    ("tcp 7946", _is_member, _connected(7946), _OPEN % "TCP 7946 (Swarm's gossip)"),
-    ("tcp 2377", _is_manager, _connected(2377), _OPEN % "TCP 2377 (Swarm's managers)"),
-    (
-        "path mtu",
-        _small_arrives,
-        _heard("full"),
-        "set the same MTU on the interfaces of %(sender)s and %(receiver)s, and on the network between them",
-    ),
-)
+
+
+def _port(reports: Sequence[Json]) -> int:
+    return data_path_port(report["swarm"] for report in reports)
+
+
+def _tests(port: int) -> Tuple[Tuple[str, PairTest, PairTest, str], ...]:
+    """Each test with its name, whether it applies to a pair, whether the pair passes it, and its remedy."""
+    mtu = "set the same MTU on the interfaces of %(sender)s and %(receiver)s, and on the network between them"
+    return (
+        ("udp %d" % port, _has_sent, _heard(VXLAN), _OPEN % ("UDP %d (VXLAN)" % port)),
+        ("udp 7946", _has_sent, _heard(GOSSIP), _OPEN % "UDP 7946 (Swarm's gossip)"),
+        ("tcp 7946", _is_member, _connected(7946), _OPEN % "TCP 7946 (Swarm's gossip)"),
+        ("tcp 2377", _is_manager, _connected(2377), _OPEN % "TCP 2377 (Swarm's managers)"),
+        ("path mtu", _small_arrives, _heard(FULL), mtu),
+    )
 
 
 def diagnose(
@@ -166,7 +180,7 @@ def diagnose(
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
         findings += check_isolation(up, probes)
-        findings += check_overlay(plan or {}, probes)
+        findings += check_overlay(plan or {}, probes, _port(up))
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 
 
@@ -201,9 +215,11 @@ def _reason(finding: Finding) -> str:
 
 
 def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
-    """The result: the findings, their number by status, the agents to avoid, and the outcome in one sentence."""
+    """The result: the findings, their number by status, the agents to avoid, the agents whose containers reach overlays,
+    and the outcome in one sentence."""
     counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
     failed = [_reason(finding) for finding in findings if finding.status == FAIL]
+    senders = {one.where.partition(" -> ")[0] for one in findings if (one.check, one.status) == ("isolation", WARN)}
     sentence = "%d of %d checks failed: %s." % (
         counts[FAIL],
         len(findings),
@@ -214,5 +230,6 @@ def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
         "counts": counts,
         "findings": [finding.to_json() for finding in findings],
         "unfit": unfit(findings, agents),
+        "unguarded": [name for name in agents if name in senders],
         "message": sentence if counts[FAIL] else "All agents can run sessions.",
     }

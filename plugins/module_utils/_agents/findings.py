@@ -14,6 +14,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 PROVISION = "run provision_agents.yml"
+# Datagrams of the check of ports: to the port of VXLAN, to it and as long as a packet, to the port of gossip; and to the port of VXLAN
+# from a container, which may not reach it.
+VXLAN, FULL, GOSSIP, CONTAINER = "vxlan", "full", "gossip", "container"
 
 
 @dataclass(frozen=True)

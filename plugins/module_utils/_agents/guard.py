@@ -8,21 +8,72 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import time
+from typing import Any, Collection, List, Mapping, Sequence
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.host import has_systemd
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 MISSING, PRESENT = "missing", "present"
-_SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S", "CLUSTER-COMPUTE")
+NOT_SEEN: Json = {"state": "", "port": 0}
+_SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S")
+_JUMP = re.compile(r"^-A (INPUT|FORWARD) -p udp .*--dport (\d+) -j CLUSTER-COMPUTE$", re.MULTILINE)
+_DROP = re.compile(r"^-A CLUSTER-COMPUTE .*-j DROP$", re.MULTILINE)
 _PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 _SECONDS = 5
+_RECORD = "/run/cluster-compute-overlay-guard"
+# The timer installs the rules again each minute, and writes the record then.
+_FRESH = 300
 
 
-def overlay_guard() -> str:
-    """``present``, ``missing``, or an empty text where this user cannot see the rules."""
+def overlay_guard() -> Json:
+    """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules."""
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _PATH, "LC_ALL": "C"}
     try:
         shown = subprocess.run(_SHOW, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    if shown.returncode == 0:
-        return PRESENT if " -j DROP" in shown.stdout else MISSING
-    return MISSING if "No chain" in shown.stderr or "does not exist" in shown.stderr else ""
+        return _recorded()
+    return _installed(shown.stdout) if shown.returncode == 0 else _recorded()
+
+
+def _installed(shown: str) -> Json:
+    """The rules among all of the table: traffic of both chains to one port is led to rules that drop it."""
+    jumps = set(_JUMP.findall(shown))
+    ports = [int(port) for chain, port in jumps if chain == "INPUT" and ("FORWARD", port) in jumps]
+    if not ports or not _DROP.search(shown):
+        return {"state": MISSING, "port": 0}
+    return {"state": PRESENT, "port": ports[0]}
+
+
+def _recorded() -> Json:
+    """What a user sees who is not root: the record of the last look at the rules.
+
+    Without systemd no timer looks again, so an old record shows nothing.
+    """
+    try:
+        with open(_RECORD, encoding="ascii") as file:
+            age, port = time.time() - os.fstat(file.fileno()).st_mtime, int(file.read(16))
+    except (OSError, ValueError):
+        return {"state": MISSING, "port": 0}
+    if age < _FRESH:
+        return {"state": PRESENT, "port": port}
+    return {"state": MISSING, "port": 0} if has_systemd() else NOT_SEEN
+
+
+def unguarded(reports: Sequence[Json], names: Collection[str]) -> List[str]:
+    """The agents among these without the rules, or with those for another port than their Swarm's, which only managers report."""
+    swarms = {report["name"]: (report.get("engine") or {}).get("swarm") or {} for report in reports}
+    ports = {swarm.get("node_id"): swarm.get("data_path_port") for swarm in swarms.values()}
+    return [
+        report["name"]
+        for report in reports
+        if report["name"] in names and _lacks(report.get("overlay_guard") or NOT_SEEN, swarms[report["name"]], ports)
+    ]
+
+
+def _lacks(guard: Json, swarm: Json, ports: Mapping[Any, Any]) -> bool:
+    known = [ports.get(node) for node in (swarm.get("node_id"), *(swarm.get("managers") or ()))]
+    port = next((one for one in known if one), 0)
+    return bool(guard["state"] == MISSING or (guard["state"] == PRESENT and port and guard["port"] != port))

@@ -12,7 +12,15 @@ from itertools import permutations
 from statistics import median_high, median_low
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import FAIL, OK, PROVISION, WARN, Finding
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
+    FAIL,
+    OK,
+    PROVISION,
+    VXLAN,
+    WARN,
+    Finding,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 Pair = Tuple[str, str]
@@ -21,8 +29,8 @@ SLOW_PART, LATE_TIMES, LATE_MORE = 0.25, 5.0, 2.0
 _HEALTH = "look at its links, its load and its virtual switch"
 
 
-def check_overlay(plan: Json, probes: Mapping[str, Json]) -> List[Finding]:
-    """The findings inside the network. ``plan`` is empty if there was nothing to plan."""
+def check_overlay(plan: Json, probes: Mapping[str, Json], port: int = VXLAN_PORT) -> List[Finding]:
+    """The findings inside the network. ``plan`` is empty if there was nothing to plan, ``port`` is that of VXLAN."""
     if not plan:
         return []
     if plan["reason"]:
@@ -36,7 +44,7 @@ def check_overlay(plan: Json, probes: Mapping[str, Json]) -> List[Finding]:
     tested = [name for name in members if (probes.get(name, {}).get("overlay") or {}).get("measured")]
     found = {name: probes[name]["overlay"] for name in tested}
     pairs = list(permutations(tested, 2))
-    findings = [*absent, *_names(pairs, found, members), *_packets(pairs, found, probes, plan)]
+    findings = [*absent, *_names(pairs, found, members), *_packets(pairs, found, probes, {**plan, "port": port})]
     rates = [*_unmeasured(found), *_throughput(measured(found, "mbits"))]
     return [*findings, *rates, *_latency(measured(found, "latency"))]
 
@@ -84,7 +92,7 @@ def _packets(pairs: Sequence[Pair], found: Mapping[str, Json], probes: Mapping[s
     lost = [pair for pair in pairs if [pair[0], "small"] not in found[pair[1]]["heard"]]
     arriving = [pair for pair in pairs if pair not in lost]
     cut = [pair for pair in arriving if [pair[0], "full"] not in found[pair[1]]["heard"]]
-    findings = [_lost(pair, probes) for pair in lost] or _all("overlay", pairs, "arrive")
+    findings = [_lost(pair, probes, plan["port"]) for pair in lost] or _all("overlay", pairs, "arrive")
     if not arriving:
         return findings
     text = "packets of %d bytes, the network's MTU, do not arrive, smaller packets do" % plan["mtu"]
@@ -93,17 +101,17 @@ def _packets(pairs: Sequence[Pair], found: Mapping[str, Json], probes: Mapping[s
     return findings + (short or _all("overlay mtu", arriving, "carry %d bytes" % plan["mtu"]))
 
 
-def _lost(pair: Pair, probes: Mapping[str, Json]) -> Finding:
+def _lost(pair: Pair, probes: Mapping[str, Json], port: int) -> Finding:
     """A firewall is to blame only if the datagrams that the ports' check sends do not arrive, either."""
-    names = {"sender": pair[0], "receiver": pair[1]}
-    if [pair[0], "4789/udp"] in (probes[pair[1]].get("received") or []):
-        text = "no packet arrives inside the overlay network, though UDP 4789 is open"
+    names = {"sender": pair[0], "receiver": pair[1], "port": port}
+    if [pair[0], VXLAN] in (probes[pair[1]].get("received") or []):
+        text = "no packet arrives inside the overlay network, though UDP %d is open" % port
         remedy = (
             "on %(receiver)s, look for what drops VXLAN packets after the firewall (rules of FORWARD, eBPF programs, a security "
             "agent); on %(sender)s, try ethtool -K INTERFACE tx-udp_tnl-segmentation off tx-checksum-ip-generic off"
         )
         return Finding("overlay", _where(pair), FAIL, text, remedy % names)
-    remedy = "allow UDP 4789 (VXLAN) from %(sender)s on %(receiver)s, and outgoing on %(sender)s" % names
+    remedy = "allow UDP %(port)d (VXLAN) from %(sender)s on %(receiver)s, and outgoing on %(sender)s" % names
     return Finding("overlay", _where(pair), FAIL, "no packet arrives inside the overlay network", remedy)
 
 

@@ -7,7 +7,7 @@
 The kernel's VXLAN and the engine use those ports, and do not answer unknown senders. A raw socket receives a copy of every UDP
 datagram that the host's firewall accepts (https://man7.org/linux/man-pages/man7/raw.7.html), whichever process has the port.
 It needs only capabilities that every container has by default, so the listener is a container on the host's network. Datagrams
-to 4789 carry no VXLAN network and the kernel drops them; the engine logs the datagrams to 7946 as unreadable packets.
+to the port of VXLAN carry no network and the kernel drops them; the engine logs the datagrams to 7946 as unreadable packets.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -23,17 +23,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.examinatio
     run_to_end,
     start_container,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import CONTAINER, FULL, GOSSIP, VXLAN
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 NAME = "cluster-compute-check-listener-%s"
-UDP_PORTS = (4789, 7946)
+GOSSIP_PORT = 7946
 TCP_PORTS = (7946, 2377)
-FULL = "full"
-# From a container to the port of VXLAN, which no container may reach.
-CONTAINER = "container"
 # Datagrams may be lost: each is sent this often, with a pause in seconds.
 ROUNDS = 3
 ROUND_PAUSE = 0.15
@@ -66,9 +64,9 @@ SENDER = r"""
 import socket, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for _round in range(int(sys.argv[2])):
-    for address in sys.argv[3:]:
+    for address in sys.argv[4:]:
         try:
-            sender.sendto(bytes.fromhex(sys.argv[1]), (address, 4789))
+            sender.sendto(bytes.fromhex(sys.argv[1]), (address, int(sys.argv[3])))
         except OSError:
             pass  # no route, or a refusal of the previous datagram
     time.sleep(0.1)
@@ -108,26 +106,31 @@ def stop_listener(engine: Engine, token: str) -> List[List[str]]:
     return [json.loads(line) for line in lines if line.startswith("[")]
 
 
-def send(name: str, peers: Dict[str, str], token: str, mtu: int) -> None:
-    """Send datagrams to every peer, several times because some may be lost. ``peers`` are addresses by name, ``mtu`` is in bytes."""
+def send(name: str, peers: Dict[str, str], token: str, mtu: int, port: int) -> None:
+    """Send datagrams to every peer, several times because some may be lost.
+
+    ``peers`` are addresses by name, ``mtu`` is in bytes, ``port`` is that of VXLAN.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         for _round in range(ROUNDS):
             for address in peers.values():
-                _send_all(sender, address, name, token, mtu)
+                _send_all(sender, address, name, token, mtu, port)
             time.sleep(ROUND_PAUSE)
 
 
 def send_from_container(
-    engine: Engine, image: str, name: str, addresses: List[str], token: str, network: str, deadline: float
+    engine: Engine, image: str, name: str, targets: Tuple[List[str], int], token: str, network: str, deadline: float
 ) -> None:
-    """Send datagrams to the port of VXLAN at these addresses from a container on a network of the engine."""
+    """Send datagrams to these addresses, at the port of VXLAN, from a container on a network of the engine."""
+    addresses, port = targets
     content = datagram(name, CONTAINER, token).hex()
-    body = check_body(image, ["python3", "-c", SENDER, content, str(ROUNDS), *addresses], network, token)
+    body = check_body(image, ["python3", "-c", SENDER, content, str(ROUNDS), str(port), *addresses], network, token)
     output = run_to_end(engine, "cluster-compute-check-sender-" + token, body, deadline)
     if "sent" not in output:
-        message = "%s: the container that tests UDP 4789 did not send: %s; check that the reference image works there."
-        raise EngineError(message % (engine.agent, " ".join(output.split())[-200:].rstrip(".") or "it wrote nothing"))
+        message = "%s: the container that tests UDP %d did not send: %s; check that the reference image works there."
+        found = " ".join(output.split())[-200:].rstrip(".") or "it wrote nothing"
+        raise EngineError(message % (engine.agent, port, found))
 
 
 def connect(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]:
@@ -148,11 +151,11 @@ def _mark(token: str) -> str:
     return "cluster.compute.check:" + token
 
 
-def _send_all(sender: socket.socket, address: str, name: str, token: str, mtu: int) -> None:
+def _send_all(sender: socket.socket, address: str, name: str, token: str, mtu: int, port: int) -> None:
     """A datagram to each port, and a datagram that fills a packet."""
-    for port in UDP_PORTS:
-        _send(sender, address, port, datagram(name, "%d/udp" % port, token))
-    _send(sender, address, UDP_PORTS[0], datagram(name, FULL, token).ljust(mtu - HEADERS, b"\0"))
+    _send(sender, address, port, datagram(name, VXLAN, token))
+    _send(sender, address, GOSSIP_PORT, datagram(name, GOSSIP, token))
+    _send(sender, address, port, datagram(name, FULL, token).ljust(mtu - HEADERS, b"\0"))
 
 
 def _send(sender: socket.socket, address: str, port: int, content: bytes) -> None:

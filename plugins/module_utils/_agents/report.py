@@ -11,11 +11,10 @@ import os
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._agents import guard, host
 from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use, use_of
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
-from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import overlay_guard
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
 from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
 from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
@@ -111,7 +110,6 @@ def warnings_of(found: Json) -> List[str]:
 
 def _host_report(options: Json) -> Json:
     """What does not depend on the engine, with all keys that the engine's answers replace."""
-    inactive = {"state": "inactive", "node_id": "", "cluster_id": "", "manager": False, "managers": [], "address": ""}
     return {
         "name": options["name"],
         "reachable": True,
@@ -123,7 +121,7 @@ def _host_report(options: Json) -> Json:
         "publish": options["publish"],
         "address": options["address"],
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
-        "engine": {"version": "", "api": "", "rootless": False, "swarm": inactive},
+        "engine": engine_entry({}, ""),
         "limits": {"nofile": 0, "memlock": 0},
         "paths": host.existing(options["paths"]),
         "image": image_entry(options["image"], None),
@@ -132,7 +130,7 @@ def _host_report(options: Json) -> Json:
         "mtu": host.underlay_mtu([options["address"]]) or 1500,
         "routes": host.routes(),
         "needed_addresses": host.needed_addresses(),
-        "overlay_guard": "",
+        "overlay_guard": guard.NOT_SEEN,
         "networks": [],
         "ports": sorted(host.listening_ports()),
         "names": [],
@@ -168,7 +166,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "containers": _with_relays(observed(engine, ours, options["measure"], silent), everyone),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
-        "overlay_guard": overlay_guard() if joined else "",
+        "overlay_guard": guard.overlay_guard() if joined else guard.NOT_SEEN,
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []

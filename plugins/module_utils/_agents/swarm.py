@@ -22,15 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 PORT = 2377
 PAUSE = 0.2  # seconds between two looks at a membership
 JOINS_IN_BACKGROUND = "will continue in the background"
-INACTIVE: Json = {
-    "state": "inactive",
-    "node_id": "",
-    "cluster_id": "",
-    "manager": False,
-    "managers": [],
-    "ours": False,
-    "address": "",
-}
+INACTIVE: Json = {**engine_entry({}, "")["swarm"], "ours": False}
 
 
 class SwarmEngine(Engine):

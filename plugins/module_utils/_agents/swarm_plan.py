@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_PORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 
@@ -32,6 +33,7 @@ class Node:
     ours: bool = False
     address: str = ""
     wanted: bool = False
+    port: int = 0
 
     @classmethod
     def from_json(cls, data: Json) -> Node:
@@ -45,6 +47,7 @@ class Node:
             ours=bool(data.get("ours")),
             address=str(data.get("address") or ""),
             wanted=bool(data.get("wanted")),
+            port=int(data.get("data_path_port") or 0),
         )
 
 
@@ -58,6 +61,7 @@ class Steps:
     steps: Mapping[str, str] = field(default_factory=dict)
     managers: Tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    port: int = VXLAN_PORT
 
     def to_json(self) -> Json:
         return {
@@ -67,6 +71,7 @@ class Steps:
             "steps": dict(self.steps),
             "managers": list(self.managers),
             "refused": dict(self.refused),
+            "port": self.port,
         }
 
 
@@ -75,6 +80,11 @@ def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
     agents = [Agent.from_json(report) for report in reports]
     by_manager = {agent.node: agent.swarm for agent in agents if agent.swarm and agent.node}
     return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
+
+
+def data_path_port(swarms: Iterable[Json]) -> int:
+    """The port of the Swarm's overlays, from these memberships: only managers know it."""
+    return next((int(swarm["data_path_port"]) for swarm in swarms if swarm.get("data_path_port")), VXLAN_PORT)
 
 
 def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
@@ -88,7 +98,7 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
     )
     steps = {node.name: _step(node, lead, managers) for node in nodes if node.name not in refused}
     steps = {name: step for name, step in steps.items() if step}
-    return Steps(lead.name, cluster, lead.address, steps, managers, refused)
+    return Steps(lead.name, cluster, lead.address, steps, managers, refused, lead.port or VXLAN_PORT)
 
 
 def resolved(nodes: Sequence[Node]) -> List[Node]:

@@ -342,7 +342,7 @@ _PLAN = {
     "peers": lambda _value: False,
     "shared": {"environment": _texts, "labels": _texts},
 }
-_SWARM = {"cluster_id": _line, "node_id": _line, "state": _line, "managers": [_line]}
+_SWARM = {"cluster_id": _line, "node_id": _line, "state": _line, "managers": [_line], "data_path_port": _PORT}
 _REPORT = {
     "name": _AGENT,
     "reachable": _flag,
@@ -360,7 +360,7 @@ _REPORT = {
     "mtu": _whole(65535),
     "routes": [_subnet],
     "needed_addresses": [_subnet],
-    "overlay_guard": _line,
+    "overlay_guard": {"state": _line, "port": _PORT},
     "networks": [{"subnets": [_subnet], "session": _line}],
     "ports": [_PORT],
     "names": [_line],

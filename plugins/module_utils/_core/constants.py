@@ -63,6 +63,8 @@ NETWORK_POOL = "10.201.0.0/16"
 BRIDGE_PORTS = 1023
 # What VXLAN adds to every packet: https://www.rfc-editor.org/rfc/rfc7348
 VXLAN_OVERHEAD = 50
+# The data path port of a Swarm that was created without another: https://docs.docker.com/reference/cli/docker/swarm/init/
+VXLAN_PORT = 4789
 
 # The device nodes of InfiniBand and RoCE.
 RDMA_FOLDER = "/dev/infiniband"

@@ -122,7 +122,8 @@ def network_entry(network: Json) -> Json:
 
 
 def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
-    """The engine and its place in a Swarm. Only managers report the Swarm's ID: ``cluster`` is what a worker knows of it."""
+    """The engine and its place in a Swarm. Only managers report the Swarm's ID and the port of
+    its overlays: ``cluster`` is what a worker knows of it."""
     swarm = info.get("Swarm") or {}
     return {
         "version": info.get("ServerVersion", ""),
@@ -135,6 +136,7 @@ def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
             "manager": bool(swarm.get("ControlAvailable")),
             "managers": [manager["NodeID"] for manager in swarm.get("RemoteManagers") or [] if manager.get("NodeID")],
             "address": swarm.get("NodeAddr", ""),
+            "data_path_port": int((swarm.get("Cluster") or {}).get("DataPathPort") or 0),
         },
     }
 

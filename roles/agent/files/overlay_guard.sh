@@ -3,13 +3,16 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Keeps containers from sending frames into overlay networks: drops what comes from a bridge of Docker to UDP 4789, for this host
-# and for every other. "start" installs the rules, "status" looks for them, "stop" removes them. All three print what differs.
-# The rules are in the table mangle: Docker never changes it, so they outlast its engine, and no rule of Docker comes before them.
+# Keeps containers from sending frames into overlay networks: drops what comes from a bridge of Docker to the Swarm's data path port,
+# for this host and for every other. "start" installs the rules, "status" looks for them, "stop" removes them. All three print what
+# differs. The rules are in the table mangle: Docker never changes it, so they outlast its engine, and no rule of Docker comes before them.
 set -eu
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 CHAIN=CLUSTER-COMPUTE
-PORT=4789
+PORT=${2:-4789}
+# The port of the rules, written by each "start": only root sees rules, and every user sees by this file that they are looked after.
+RECORD=/run/cluster-compute-overlay-guard
+JUMP="-p udp -m udp --dport $PORT -j $CHAIN"
 
 mangle() { iptables --wait 10 --table mangle "$@"; }
 
@@ -27,12 +30,15 @@ rules() {
     done
 }
 
-# Each rule is in its chain, and the chain has no other.
+# What leads from a chain of the table to ours, for whichever port.
+jumps() { mangle -S "$1" | sed -n "s/^-A $1 \(.* -j $CHAIN\)\$/\1/p"; }
+
+# Each rule is in its chain, and the chain has no other; traffic to this port is led there, and no other.
 installed() {
     mangle -S "$CHAIN" >/dev/null 2>&1 || return 1
     [ "$(mangle -S "$CHAIN" | grep -c '^-A')" = "$(rules | wc -l)" ] || return 1
     for from in INPUT FORWARD; do
-        mangle -C "$from" -p udp --dport "$PORT" -j "$CHAIN" 2>/dev/null || return 1
+        [ "$(jumps "$from")" = "$JUMP" ] || return 1
     done
     rules | while read -r rule; do
         # shellcheck disable=SC2086 # words of a rule
@@ -40,25 +46,50 @@ installed() {
     done
 }
 
+# leave CHAIN JUMPS: remove these jumps.
+leave() {
+    echo "$2" | while read -r jump; do
+        # shellcheck disable=SC2086 # words of a rule
+        [ -z "$jump" ] || mangle -D "$1" $jump
+    done
+}
+
 start() {
     { echo "*mangle" && echo ":$CHAIN - [0:0]" && rules | sed "s/^/-A $CHAIN /" && echo COMMIT; } | iptables-restore --wait 10 --noflush
     for from in INPUT FORWARD; do
-        mangle -C "$from" -p udp --dport "$PORT" -j "$CHAIN" 2>/dev/null || mangle -I "$from" -p udp --dport "$PORT" -j "$CHAIN"
+        before=$(jumps "$from")
+        [ "$before" != "$JUMP" ] || continue
+        # shellcheck disable=SC2086 # words of a rule
+        mangle -I "$from" $JUMP
+        leave "$from" "$before"
     done
 }
 
 stop() {
     for from in INPUT FORWARD; do
-        while mangle -D "$from" -p udp --dport "$PORT" -j "$CHAIN" 2>/dev/null; do :; done
+        leave "$from" "$(jumps "$from")"
     done
     mangle -F "$CHAIN"
     mangle -X "$CHAIN"
 }
 
+record() { echo "$PORT" >"$RECORD.new" && chmod 644 "$RECORD.new" && mv "$RECORD.new" "$RECORD"; }
+
+usage() { echo "usage: $0 start|status|stop [PORT]" >&2 && exit 2; }
+
 command -v iptables >/dev/null || { echo "iptables is missing: install it" >&2 && exit 3; }
+case $PORT in *[!0-9]*) usage ;; esac
+# The timer may run at the same time as the role.
+[ "${1:-}" = status ] || { exec 9>"$RECORD.lock" && flock 9; }
 case ${1:-} in
-start) installed || { start && echo "installed"; } ;;
+start)
+    installed || { start && echo "installed"; }
+    record
+    ;;
 status) installed || echo "missing" ;;
-stop) ! mangle -S "$CHAIN" >/dev/null 2>&1 || { stop && echo "removed"; } ;;
-*) echo "usage: $0 start|status|stop" >&2 && exit 2 ;;
+stop)
+    rm -f "$RECORD" "$RECORD.lock"
+    ! mangle -S "$CHAIN" >/dev/null 2>&1 || { stop && echo "removed"; }
+    ;;
+*) usage ;;
 esac

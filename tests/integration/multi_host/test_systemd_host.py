@@ -17,6 +17,15 @@ from systemd_lab import NAME, SystemdHost, until
 
 RULES = "iptables --table mangle --list-rules"
 GUARD = "cluster-compute-overlay-guard.service"
+LOOK = "cluster-compute-overlay-guard-check.service"
+TIMER = "cluster-compute-overlay-guard.timer"
+FLUSH = "iptables --table mangle --flush; iptables --table mangle --delete-chain"
+# A firewall that replaces all rules, of all programs, at its start and at a reload.
+FIREWALL = """
+ls /usr/sbin/nft || DEBIAN_FRONTEND=noninteractive apt-get install -y nftables || exit 1
+printf '#!/usr/sbin/nft -f\\nflush ruleset\\n' > /etc/nftables.conf
+systemctl enable nftables
+"""
 FOLDER = "/opt/controller"
 IN_CHECKOUT = (
     f"cd {FOLDER}/checkout && PATH={FOLDER}/venv/bin:$PATH ANSIBLE_CONFIG={FOLDER}/checkout/ansible.cfg "
@@ -57,7 +66,7 @@ def agents(
 
 def test_systemd_runs_the_engine_of_a_bare_host(host: SystemdHost, provisioned: Done) -> None:
     assert provisioned.changed > 0
-    assert host.says(f"systemctl is-enabled docker {GUARD}").split() == ["enabled", "enabled"]
+    assert host.says(f"systemctl is-enabled docker {GUARD} {TIMER}").split() == ["enabled"] * 3
     assert host.says("ps -o ppid= -C dockerd") == "1", "systemd has started it"
     assert host.says("systemctl is-system-running") == "running"
     assert host.provision().check().changed == 0
@@ -67,6 +76,27 @@ def test_a_stopped_engine_is_started_by_the_next_provisioning(host: SystemdHost,
     host.says("systemctl stop docker.socket docker.service")
     assert host.provision().check().changed == 1
     assert host.says("systemctl is-active docker") == "active"
+
+
+def test_the_rules_against_frames_outlast_flushes_and_firewalls(host: SystemdHost, provisioned: Done) -> None:
+    rules = host.says(RULES)
+    assert "CLUSTER-COMPUTE" in rules
+    shown = host.says(f"systemctl show --property Unit --value {TIMER}; systemctl is-active {TIMER}").split()
+    assert (shown[0], shown[-1]) == (LOOK, "active")
+    host.says(FLUSH)
+    assert "CLUSTER-COMPUTE" not in host.says(RULES)
+    host.says(f"systemctl start {LOOK}")  # as the timer does each minute
+    assert host.says(RULES) == rules
+    host.says(FIREWALL)
+    for event in ("start", "reload", "restart"):
+        host.says(f"systemctl {event} nftables")
+        # The command ends when the firewall has its rules, and the unit that it carries along may end a moment later.
+        host.says(f"while systemctl list-jobs | grep {GUARD}; do sleep 0.1; done")
+        assert host.says(RULES) == rules, event
+    host.says("systemctl disable --now nftables; systemctl restart docker")
+    assert host.says(RULES) == rules
+    assert host.says(f"systemctl is-active {GUARD} || true") in ("active", "reloading")
+    assert host.provision().check().changed == 0
 
 
 def test_a_session_of_before_a_reboot_is_repaired(agents: Agents, host: SystemdHost) -> None:
@@ -118,7 +148,8 @@ def test_the_timer_of_a_user_makes_passes_after_a_reboot_too(host: SystemdHost, 
 
 def test_the_last_agent_becomes_an_ordinary_host(host: SystemdHost, provisioned: Done) -> None:
     assert host.provision(*ABSENT).check().changed > 0
-    assert host.shell(NAME, f"systemctl cat {GUARD}").code != 0
+    for unit in (GUARD, LOOK, TIMER):
+        assert host.shell(NAME, f"systemctl cat {unit} || systemctl is-active {unit}").code != 0
     assert "CLUSTER-COMPUTE" not in host.says(RULES)
     assert host.provision(*ABSENT).check().changed == 0
     assert host.provision(*ABSENT, "-e", "agent_remove_engine=true").check().changed == 1

@@ -130,11 +130,12 @@ def test_a_host_that_cannot_listen_or_send_says_why(action: Any) -> None:
 
 
 def test_an_agent_sends_to_the_reachable_agents() -> None:
-    report = {"name": "a1", "address": "192.0.2.1", "mtu": 1450, "swarm": {"state": "active"}, "reachable": True}
+    swarm = {"state": "active", "data_path_port": 7789}
+    report = {"name": "a1", "address": "192.0.2.1", "mtu": 1450, "swarm": swarm, "reachable": True}
     task_vars = play(found={"a1": {"report": report}, "a2": {"report": {"name": "a2", "reachable": False}}})
     (options,) = act(port_probe.ActionModule, {"name": "a1", "mark": "m", "examinations": "found"}, task_vars).called
     agents = [{"name": "a1", "address": "192.0.2.1", "mtu": 1450, "member": True}]
-    assert options == {"name": "a1", "mark": "m", "agents": agents}
+    assert options == {"name": "a1", "mark": "m", "agents": agents, "vxlan_port": 7789}
 
 
 def test_a_host_without_an_examination_is_a_failure() -> None:

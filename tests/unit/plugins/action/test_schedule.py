@@ -225,16 +225,22 @@ def test_an_error_is_a_sentence_and_a_failure_for_playbooks(
 @pytest.mark.parametrize(
     ("mode", "guards", "named"),
     [
-        ("ab", ("missing", "present"), ["a"]),
-        ("ab", ("missing", "missing"), ["a, b"]),
-        ("ab", ("", "present"), []),
-        ("aa", ("missing", ""), []),
+        ("ab", (("missing", 0), ("present", 7789)), ["a"]),
+        ("ab", (("missing", 0), ("missing", 0)), ["a, b"]),
+        ("ab", (("", 0), ("present", 7789)), []),
+        ("aa", (("missing", 0), ("", 0)), []),
+        # The manager knows the port of the Swarm, and the worker has rules for another.
+        ("ab", (("present", 7789), ("present", 4789)), ["b"]),
     ],
 )
 def test_a_launch_over_several_agents_names_those_without_the_rules_of_overlays(
-    mode: str, guards: tuple[str, str], named: list[str]
+    mode: str, guards: tuple[tuple[str, int], ...], named: list[str]
 ) -> None:
-    agents = [{"agent": {"name": name, "overlay_guard": guard}} for name, guard in zip("ab", guards, strict=True)]
+    swarms = ({"node_id": "n1", "data_path_port": 7789}, {"node_id": "n2", "managers": ["n1"]})
+    agents = [
+        {"agent": {"name": name, "engine": {"swarm": swarm}, "overlay_guard": {"state": state, "port": port}}}
+        for name, swarm, (state, port) in zip("ab", swarms, guards, strict=True)
+    ]
     asked = request(cluster_size=2, cluster_mode="multi-node")
     action = played(schedule.ActionModule, answer("placed", plan=plan(asked, mode).to_json()))
     result = ask(action, agents=agents, request=asked.to_json())

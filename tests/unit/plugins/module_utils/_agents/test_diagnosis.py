@@ -103,8 +103,8 @@ def test_each_fault_fails_its_check(fault: str) -> None:
 
 
 PORTS = {
-    "4789/udp": ("udp 4789", "allow UDP 4789 (VXLAN) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
-    "7946/udp": (
+    "vxlan": ("udp 4789", "allow UDP 4789 (VXLAN) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
+    "gossip": (
         "udp 7946",
         "allow UDP 7946 (Swarm's gossip) from agent3 (192.0.2.3) on agent2, and outgoing on agent3",
     ),
@@ -130,6 +130,17 @@ def test_a_container_that_reaches_vxlan_of_an_agent_is_a_warning(receiver: str) 
     findings = diagnose(THREE, tried, Requirements(head="agent1"))
     assert not_ok(findings) == [("isolation", f"agent1 -> {receiver}")]
     assert (findings[0].status, findings[0].remedy) == (WARN, "run provision_agents.yml")
+    assert summarize(findings, NAMES)["unguarded"] == ["agent1"]
+
+
+def test_the_port_is_what_a_manager_reports() -> None:
+    agents = [report(n, swarm=swarm(n, data_path_port=7789 if n == 2 else 0)) for n in (1, 2, 3)]
+    found = {one.check: one.found for one in diagnose(agents, probes(*NAMES), Requirements(head="agent1"))}
+    assert found["isolation"] == "no container reaches UDP 7789 of an agent"
+    assert "udp 7789" in found
+    assert "udp 4789" not in found
+    closed = diagnose(agents, probes(*NAMES, closed=("agent3", "agent2", "vxlan")), Requirements(head="agent1"))
+    assert closed[0].remedy.startswith("allow UDP 7789 (VXLAN)")
 
 
 def test_isolation_is_not_claimed_if_no_container_sent() -> None:

@@ -5,30 +5,72 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import overlay_guard
+from ansible_collections.cluster.compute.plugins.module_utils._agents import guard
 
-ANSWERS = [
-    ("echo '-N CLUSTER-COMPUTE'; echo '-A CLUSTER-COMPUTE -i docker0 -j DROP'", "present"),
-    ("echo '-N CLUSTER-COMPUTE'", "missing"),
-    ("echo 'iptables: No chain/target/match by that name.' >&2; exit 1", "missing"),
-    (
-        "echo 'iptables v1.8.9 (nf_tables): chain `CLUSTER-COMPUTE` in table `mangle` does not exist' >&2; exit 1",
-        "missing",
-    ),
-    ("echo 'Permission denied (you must be root)' >&2; exit 4", ""),
-]
+NO_RIGHTS = "echo 'Permission denied (you must be root)' >&2; exit 4"
+DROP = "-A CLUSTER-COMPUTE -i docker0 -j DROP"
+MISSING, UNSEEN = {"state": "missing", "port": 0}, {"state": "", "port": 0}
 
 
-@pytest.mark.parametrize(("script", "found"), ANSWERS)
-def test_the_rules_are_seen_where_the_user_may_see_them(
-    script: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "iptables"
+def jump(chain: str, port: int) -> str:
+    return f"-A {chain} -p udp -m udp --dport {port} -j CLUSTER-COMPUTE"
+
+
+def present(port: int) -> dict[str, object]:
+    return {"state": "present", "port": port}
+
+
+TABLES = {
+    "all rules": ([jump("INPUT", 4789), jump("FORWARD", 4789), DROP], present(4789)),
+    "another port": ([jump("INPUT", 7789), jump("FORWARD", 7789), DROP], present(7789)),
+    "a table that was flushed": (["-P INPUT ACCEPT"], MISSING),
+    "a chain to which nothing leads": ([DROP], MISSING),
+    "no rule for other agents": ([jump("INPUT", 4789), DROP], MISSING),
+    "two ports": ([jump("INPUT", 4789), jump("FORWARD", 7789), DROP], MISSING),
+    "an empty chain": ([jump("INPUT", 4789), jump("FORWARD", 4789)], MISSING),
+}
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(guard, "_PATH", "")
+    monkeypatch.setattr(guard, "_RECORD", str(tmp_path / "record"))
+    return tmp_path / "record"
+
+
+def iptables(folder: Path, script: str) -> None:
+    program = folder / "iptables"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert overlay_guard() == found
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_root_sees_the_rules(table: str, record: Path) -> None:
+    lines, found = TABLES[table]
+    iptables(record.parent, "\n".join(f"echo '{line}'" for line in lines))
+    record.write_text("1234\n")
+    assert guard.overlay_guard() == found
+
+
+@pytest.mark.parametrize("has_program", [True, False])
+@pytest.mark.parametrize(
+    ("age", "has_systemd", "found"),
+    [(0, True, present(7789)), (3600, True, MISSING), (3600, False, UNSEEN), (None, False, MISSING)],
+)
+def test_any_other_user_sees_the_record_of_them(
+    age: int | None, has_systemd: bool, found: object, has_program: bool, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if has_program:
+        iptables(record.parent, NO_RIGHTS)
+    if age is not None:
+        record.write_text("7789\n")
+        os.utime(record, (time.time() - age,) * 2)
+    monkeypatch.setattr(guard, "has_systemd", lambda: has_systemd)
+    assert guard.overlay_guard() == found

@@ -34,7 +34,7 @@ def good() -> dict[str, Any]:
     for name in NAMES:
         others = [other for other in NAMES if other != name]
         probes[name] = {
-            "received": [[other, "4789/udp"] for other in others],
+            "received": [[other, "vxlan"] for other in others],
             "overlay": {
                 "names": {other: ADDRESSES[other] for other in others},
                 "heard": [[other, size] for other in others for size in ("small", "full")],
@@ -76,11 +76,21 @@ def test_without_a_fault_each_check_is_one_line() -> None:
 def test_a_lost_packet_blames_the_firewall_only_if_the_port_is_closed(is_open: bool, found: str, remedy: str) -> None:
     probes = good()
     probes["agent3"]["overlay"]["heard"] = []
-    probes["agent3"]["received"] = [["agent1", "4789/udp"], ["agent2", "4789/udp"]] if is_open else []
+    probes["agent3"]["received"] = [["agent1", "vxlan"], ["agent2", "vxlan"]] if is_open else []
     assert not_ok(probes) == [("fail", "overlay", "agent1 -> agent3"), ("fail", "overlay", "agent2 -> agent3")]
     finding = next(one for one in check_overlay(PLAN, probes) if one.status == "fail")
     assert finding.found.endswith(found)
     assert remedy in finding.remedy
+
+
+def test_the_port_is_that_of_the_swarm() -> None:
+    probes = good()
+    probes["agent3"]["overlay"]["heard"] = []
+    finding = next(one for one in check_overlay(PLAN, probes, 7789) if one.status == "fail")
+    assert "though UDP 7789 is open" in finding.found
+    probes["agent3"]["received"] = []
+    finding = next(one for one in check_overlay(PLAN, probes, 7789) if one.status == "fail")
+    assert finding.remedy.startswith("allow UDP 7789 (VXLAN)")
 
 
 def test_packets_of_the_full_mtu_have_a_check_of_their_own() -> None:

@@ -55,6 +55,12 @@ def test_one_swarm_is_made_of_them(
     assert plan["address"] == f"192.0.2.{lead[-1]}"
 
 
+def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
+    """Only managers report it; without a Swarm it is the engine's default."""
+    assert plan_swarm([bare("a1"), bare("a2")], "a1").port == 4789
+    assert plan_swarm([worker("a1", of="a2"), manager("a2", port=7789), bare("a3")], "a1").port == 7789
+
+
 @pytest.mark.parametrize(
     ("nodes", "refused", "says"),
     [
