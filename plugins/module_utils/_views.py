@@ -292,8 +292,8 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
 def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     """The sessions that schedule.yml terminates.
 
-    Their command has ended and terminate_when_done is set, or the command or a container failed and on_failure is
-    terminate.
+    They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
+    command or a container failed and on_failure is terminate.
     """
     return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
 
@@ -318,5 +318,5 @@ def _is_finished(session: Json) -> bool:
     # An agent that is out of reach may come back with its containers: only an end that is seen counts.
     has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
     has_failed = has_dead or bool(command.get("exit_code"))
-    is_over = bool(limit_reached(session["containers"]))
+    is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
     return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)

@@ -124,7 +124,7 @@ remove:
   elements: str
   returned: success
 ended:
-  description: Sessions that have ended by themselves, and whose end this call has recorded.
+  description: Sessions that have ended by themselves or have waited too long, and whose end this call has recorded.
   type: list
   elements: dict
   returned: success
@@ -145,7 +145,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import LIVE, PENDING, RUNNING
 from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context, queue_rules
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
@@ -218,9 +218,9 @@ def _decided(store: Store, folder: str, params: Json) -> Json:
         site=site,
         lease=float(params["lease"]),
     )
-    running = store.ids({RUNNING})
+    live = store.ids({PENDING, RUNNING})
     found = queue_pass.decide(store, params["owner"], params["tried"], context)
-    ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
+    ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
     return {
         "fitting": [_session(row, row.request) for row in found.fitting if row.request],
         "tried": params["tried"] + [row.id for row in found.fitting],

@@ -202,7 +202,7 @@ remove:
   elements: str
   returned: success
 ended:
-  description: Sessions that have ended by themselves, and whose end this call has recorded.
+  description: Sessions that have ended by themselves or have waited too long, and whose end this call has recorded.
   type: list
   elements: dict
   returned: success
@@ -219,7 +219,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import RUNNING, TERMINATING
+from ansible_collections.cluster.compute.plugins.module_utils._core.states import ERROR, LIVE, PENDING, RUNNING
 from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context, queue_rules
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
@@ -270,21 +270,21 @@ def work(params: Json, check_mode: bool) -> Json:
     store = Store(folder, read_only=check_mode)
     try:
         with store.transaction(keep=not check_mode):
-            running = store.ids({RUNNING})
+            live = store.ids({PENDING, RUNNING})
             request = Request.from_json(params["request"])
             queue_pass.keep(store, request.owner, params["holder"], context.now + context.lease)
             decision = launch(store, request, context)
             # The transaction is undone: nothing of the session is recorded.
             if decision.is_new and decision.verdict == "pending":
                 _check_possible(request, context)
-            ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
+            ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
             ended_folders = store.ended(params["folders"])
     finally:
         store.close()
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
         **_shown(decision),
-        "ended": [other.to_json() for other in ended if other],
+        "ended": [other.to_json() for other in ended if other and other.state != ERROR],
         "ended_folders": ended_folders,
     }
 

@@ -199,7 +199,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._core.states import SHOWN
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import (
+    is_overdue,
+    time_left,
+    without_private,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
@@ -280,10 +284,11 @@ def _sessions(store: Store, params: Json, agents: Sequence[Agent], order: Sequen
             **session,
             "logs": [],
             "time_left": time_left(session, now),
+            "overdue": is_overdue(row, now),
             "turn": turn.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
         }
-        for session in list_sessions(rows, agents)
+        for row, session in zip(rows, list_sessions(rows, agents))
     ]
     if params["whole_requests"]:
         return sessions

@@ -17,7 +17,7 @@ from engine_lab import (
     Shape,
 )
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_OWNER, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Mount,
@@ -117,6 +117,28 @@ def test_a_volume_of_another_owner_is_not_mounted(launcher: Launcher, client: An
     by_name = Shape(size=1, subnet=79, mounts=(Mount(name, "/data", "volume"),)).plan()
     other = launcher(replace(by_name, session=replace(by_name.session, owner="other")))
     refused(other, client, f"the volume {name} belongs to a session of owner tester")
+
+
+def test_a_policy_can_permit_only_volumes_of_sessions_of_the_owner(launcher: Launcher, client: Any) -> None:
+    """Such a volume is created with the name of its owner, outlives the session, and is mounted again."""
+    foreign, own = "cluster-compute-test-foreign", "cluster-compute-test-own"
+
+    def launch(name: str, owner: str, subnet: int = 77) -> AgentContainers:
+        plan = Shape(size=2, subnet=subnet, mounts=(Mount(name, "/data", "volume", local=True),)).plan()
+        return launcher(replace(plan, session=replace(plan.session, owner=owner, own_volumes=True)))
+
+    client.create_volume(foreign)
+    try:
+        refused(launch(foreign, "tester"), client, f"the volume {foreign} was not created by a session of tester")
+        for subnet in (78, 79):
+            made = launch(own, "tester", subnet)
+            create_and_start(made)
+            assert client.inspect_volume(own)["Labels"] == {LABEL_OWNER: "tester"}
+            Removal(made.engine, [made.plan.session.id], "", 4, 10).carry_out(check=False)
+        refused(launch(own, "other", 80), client, f"the volume {own} belongs to a session of owner tester")
+    finally:
+        for name in (foreign, own):
+            client.remove_volume(name, force=True)
 
 
 def test_an_existing_volume_with_other_options_is_not_mounted(launcher: Launcher, client: Any) -> None:

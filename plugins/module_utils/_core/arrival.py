@@ -297,9 +297,11 @@ _SESSION = {
     ],
     "secrets": [{"name": _WORD, "environment": _VARIABLE}],
     "authorized_keys": [_by(check_public_key, "authorized_keys")],
+    "own_volumes": _flag,
 }
+_OF_PLAN = ("id", "launch", "request", "began", "own_volumes")
 _REQUEST = {
-    **{name: rule for name, rule in _SESSION.items() if name not in ("id", "launch", "request", "began")},
+    **{name: rule for name, rule in _SESSION.items() if name not in _OF_PLAN},
     "millicpus": _AMOUNT,
     "memory": _AMOUNT,
     "shm": _AMOUNT,

@@ -13,6 +13,7 @@ SCHEMA = 1
 LABEL = "cluster.compute."
 LABEL_SCHEMA = LABEL + "schema"
 LABEL_SESSION = LABEL + "session"
+LABEL_OWNER = LABEL_SESSION + ".owner"
 LABEL_GRACE = LABEL_SESSION + ".grace"
 LABEL_BEGAN = LABEL_SESSION + ".began"
 LABEL_LAUNCH = LABEL + "launch"

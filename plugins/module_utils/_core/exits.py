@@ -13,7 +13,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 # The exit code of a command that exceeded its timeout, as of timeout(1).
 TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
-LIMITS = {80: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
+LIFETIME = 80
+LIMITS = {LIFETIME: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
 NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
 # The state of a container that runs, and has no sshd before its secrets have come.
 WAITING = "waiting"

@@ -158,7 +158,7 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
     """The session's own part of the plan.
 
     ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
-    ``main1``.
+    ``main1``. With ``own_volumes``, volumes without options must be those that sessions of this owner have created.
     """
 
     user: User = field(default_factory=User)
@@ -166,6 +166,7 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
     mounts: Tuple[Mount, ...] = ()
     apps: Tuple[App, ...] = ()
     secrets: Tuple[Secret, ...] = ()
+    own_volumes: bool = field(default=False, metadata=UNCOUNTED)
 
     @classmethod
     def from_json(cls, data: Json) -> Session:

@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEFAULT_PATH,
+    LABEL_OWNER,
     RUNTIME_PATH,
     SEARCH_PATH,
     SECRETS_FOLDER,
@@ -239,6 +240,9 @@ def _mount(plan: Plan, mount: Mount) -> Json:
         # A volume that the session defines is removed with the session; the data that it points to stays.
         driver = {"Name": "local", "Options": dict(mount.options)}
         body["VolumeOptions"] = {"DriverConfig": driver, "Labels": dict(plan.network.labels)}
+    elif mount.type == "volume" and plan.session.own_volumes:
+        # Without the label of a session it outlives the session, as any named volume does.
+        body["VolumeOptions"] = {"Labels": {LABEL_OWNER: plan.session.owner}}
     return body
 
 

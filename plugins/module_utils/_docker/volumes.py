@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_OWNER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
@@ -24,20 +24,27 @@ def check_volumes(engine: Engine, plan: Plan, agent: str, runtime: str) -> None:
     for mount in plan.session.mounts:
         if mount.type == "volume":
             found = engine.volume(mount.source)
-            reason = refusal(mount, found, plan.session.owner, runtime) if found is not None else ""
+            own_only = plan.session.own_volumes
+            reason = refusal(mount, found, plan.session.owner, runtime, own_only=own_only) if found is not None else ""
             if reason:
                 message = "On %s the volume %s %s." % (agent, mount.source, reason)
                 raise ConflictError(message, agent)
 
 
-def refusal(mount: Mount, found: Json, owner: str, runtime: str) -> str:
-    """Why a session of this owner must not mount this volume, and what to do; empty if it may."""
+def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bool = False) -> str:
+    """Why a session of this owner must not mount this volume, and what to do; empty if it may.
+
+    ``own_only``: the policy of the site permits only volumes that sessions of this owner have created.
+    """
     labels = found.get("Labels") or {}
-    holder = labels.get(LABEL_SESSION + ".owner", "")
+    holder = labels.get(LABEL_OWNER, "")
     if (runtime and mount.source == runtime) or (not holder and any(name.startswith(LABEL) for name in labels)):
         return "belongs to the collection and is not for data; choose another name in session_mounts"
     if holder and holder != owner:
         return "belongs to a session of owner %s; choose another name in session_mounts" % holder
+    if own_only and not holder:
+        advice = "choose another name in session_mounts"
+        return "was not created by a session of %s, as the policy of this site demands; %s" % (owner, advice)
     if mount.options and not _is_as_described(mount, found):
         advice = "remove that volume, or choose another name in session_mounts"
         return "exists with another driver or other options than session_mounts describes; %s" % advice

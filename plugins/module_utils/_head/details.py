@@ -18,6 +18,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 
 # Of the request of a session that waits, only its owner sees these: they may contain secrets.
 PRIVATE = ("environment", "secrets", "command", "bootstrap")
+# Seconds that PID 1 may need beside the grace to end a session: it looks at its limits every five.
+_PAUSE = 15
 
 
 def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Agent]) -> Json:
@@ -46,6 +48,12 @@ def time_left(session: Json, now: float) -> float | None:
     if session["state"] != states.RUNNING or not session["ends"]:
         return None
     return max(0.0, round(float(session["ends"]) - now, 3))
+
+
+def is_overdue(row: Row, now: float) -> bool:
+    """Whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
+    session = row.plan.session if row.plan and row.state == states.RUNNING else None
+    return bool(session and session.lifetime and now > session.began + session.lifetime + session.grace + _PAUSE)
 
 
 def without_private(session: Json, viewer: str) -> Json:

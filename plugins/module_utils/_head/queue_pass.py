@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, cancel_old, expire
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Shortfall
 
 # The probable start is estimated for the first sessions of the queue that wait.
@@ -70,6 +70,7 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     adopt(store, context.agents, context.now)
     expire(store, context.now)
     end_over(store, context.agents, context.now)
+    cancel_old(store, context.site, context.now)
     turns = Turns(store, held_plans(store), context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:

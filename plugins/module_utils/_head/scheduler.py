@@ -36,7 +36,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expire, is_lost, removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import (
+    adopt,
+    cancel_old,
+    expire,
+    is_lost,
+    removable,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation, check_folders
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
@@ -48,7 +54,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     check_policy,
+    check_waiting,
     in_permitted_group,
+    owns_volumes,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -91,6 +99,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     adopt(store, context.agents, context.now)
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
+    cancel_old(store, context.site, context.now)
     row = store.find(request.name, request.owner)
     request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
@@ -235,6 +244,9 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     if isinstance(placement, Shortfall):
         if placement.is_final and is_new:
             raise EngineError("Session %s cannot be launched: %s." % (row.name, placement.reason))
+        if is_new:
+            waiting = [one for one in store.live({states.PENDING}) if one.owner == row.owner and one.id != row.id]
+            check_waiting(context.site, request, len(waiting))
         start = turns.starts({row.id}).get(row.id)
         reason = with_start(placement.reason, start)
         return replace(_wait(store, row, reason, remove), is_new=is_new, expected_start=start)
@@ -279,6 +291,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         ports=allocation.ports(request, placement.agents[0]),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         began=context.now,
+        own_volumes=owns_volumes(context.site, request.owner),
         taken_names=context.taken_names,
         rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
     )

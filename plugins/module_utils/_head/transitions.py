@@ -15,9 +15,10 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LIMITS, limit_reached
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LIFETIME, LIMITS, limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import is_overdue
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -138,7 +139,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
     if reason != row.reason:
         row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
         store.note(row, change.now, reason)
-    return limit_reached(session["containers"])
+    return limit_reached(session["containers"]) or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
 
 
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:

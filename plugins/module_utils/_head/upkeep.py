@@ -17,6 +17,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import too_long
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
@@ -50,6 +52,14 @@ def expire(store: Store, now: float, takeover: str = "") -> None:
         else:
             row.holder, row.lease = None, 0.0
             store.save(row)
+
+
+def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
+    """End the sessions that have waited longer than the policy of the site permits."""
+    for row in store.live({states.PENDING}):
+        reason = too_long(site, row.owner, now - row.created)
+        if reason:
+            store.change(row, states.CANCELLED, now, reason)
 
 
 def is_lost(row: Row, now: float, takeover: str = "") -> bool:

@@ -69,6 +69,7 @@ def _choices(plan: Plan) -> PlanInputs:
         ports=plan.main.ports,
         mtu=network.mtu,
         began=session.began,
+        own_volumes=session.own_volumes,
     )
 
 

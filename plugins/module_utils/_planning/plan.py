@@ -56,7 +56,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun
 class PlanInputs:
     """What a plan is made from besides the request: the IDs, the placement and the addresses.
 
-    By agent: ``taken_names`` are the names that containers without a session have, ``rdma_ports`` those that the session can use.
+    ``own_volumes`` is what the policy of the site says. By agent: ``taken_names`` are the names that containers without a session
+    have, ``rdma_ports`` those that the session can use.
     """
 
     session_id: str
@@ -66,6 +67,7 @@ class PlanInputs:
     ports: Tuple[Port, ...]
     mtu: int | None = None
     began: float = 0.0
+    own_volumes: bool = False
     taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
     rdma_ports: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -78,7 +80,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     known = {field.name for field in fields(request)}
     shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
     own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode, "request": request.digest}
-    session = Session(**{**shared, **own}, began=inputs.began)
+    session = Session(**{**shared, **own}, began=inputs.began, own_volumes=inputs.own_volumes)
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)

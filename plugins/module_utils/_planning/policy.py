@@ -30,7 +30,7 @@ VARIABLE = "agent_policy"
 _MOST = 2**31 - 1
 _YEAR = 365 * 86400
 _MONTH = 30 * 86400
-ANY, PLAIN, NONE = "any", "plain", "none"
+ANY, PLAIN, OWN, NONE = "any", "plain", "own", "none"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Limits:
     """What one owner, or all owners of a group together, may have. None means no limit.
 
     The first five are amounts at a time; ``pids``, ``logs`` and ``disk`` are amounts of each container. ``mounts`` are folders of
-    the agents; an entry that ends with a slash permits what is below it, too.
+    the agents; an entry that ends with a slash permits what is below it, too. ``waiting`` and ``patience`` bind the sessions of
+    each owner that wait.
     """
 
     sessions: int | None = None
@@ -59,6 +60,8 @@ class Limits:
     logs: int | None = None
     disk: int | None = None
     rdma: bool | None = None
+    waiting: int | None = None
+    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,15 @@ class SitePolicy:
         found = [value for value in of_groups if value is not None]
         default = getattr(self.default, name)
         return found or ([] if default is None else [default])
+
+    def binds(self, owner: str) -> bool:
+        """Whether the site limits this owner in anything."""
+        limits = [
+            self.default,
+            self.owners.get(owner, Limits()),
+            *(one.limits for one in self.groups_of(owner).values()),
+        ]
+        return any(one != Limits() for one in limits)
 
     def quota(self, owner: str, name: str) -> Any:
         """The amount that the owner alone may have at a time: the owner's own or the default; None without a limit."""
@@ -208,7 +220,7 @@ _LIMITS: Dict[str, Any] = {
     "resource_groups": _resource_groups,
     "images": check_texts,
     "mounts": _folders,
-    "volumes": one_of(ANY, PLAIN, NONE),
+    "volumes": one_of(ANY, PLAIN, OWN, NONE),
     "public_apps": check_boolean,
     "port_range": _ports,
     "lifetime": _whole(1, _YEAR),
@@ -218,6 +230,8 @@ _LIMITS: Dict[str, Any] = {
     "logs": lambda variable, value: parse_bytes(value, variable),
     "disk": lambda variable, value: parse_bytes(value, variable),
     "rdma": check_boolean,
+    "waiting": _whole(0),
+    "patience": _whole(1, _YEAR),
 }
 _QUEUE: Dict[str, Any] = {
     "policy": one_of("backfill", "strict"),

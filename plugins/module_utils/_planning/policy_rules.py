@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.image_refere
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import NONE, PLAIN, SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import NONE, OWN, PLAIN, SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 # How an amount is shown, and what it is called.
@@ -70,8 +70,9 @@ def shown(name: str, amount: Any) -> str:
 
 def check_policy(policy: SitePolicy, request: Request) -> None:
     """Refuse a request that breaks a rule, or could never keep a quota. Raises InputError with the variable and the rule."""
+    unsaid = _UNSAID if policy.binds(request.owner) else {}
     for name, check in _RULES.items():
-        for limit in policy.limits_for(request.owner, name):
+        for limit in policy.limits_for(request.owner, name) or unsaid.get(name, ()):
             check(request, limit)
     asked = Use.of_request(request)
     for whose, quota in _quotas(policy, request.owner):
@@ -81,6 +82,32 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
                 rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
                 values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
                 raise InputError(_VARIABLES[name], _asked_for(request, name), rule % values)
+
+
+def check_waiting(policy: SitePolicy, request: Request, waiting: int) -> None:
+    """Refuse a session that would wait beside as many of its owner as may wait. Raises InputError."""
+    most = min(policy.limits_for(request.owner, "waiting"), default=None)
+    if most is not None and waiting >= most:
+        rule = "would wait, and the policy of this site permits %s %d waiting sessions at a time; end one with terminate.yml"
+        raise InputError("session_name", request.name, rule % (request.owner, most))
+
+
+def too_long(policy: SitePolicy, owner: str, waited: float) -> str:
+    """Why a session that has waited for these seconds waits no longer; empty if it may.
+
+    >>> from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+    >>> too_long(parse_policy({"default": {"patience": 60}}), "alice", 61)
+    'it waited longer than the 60 seconds that the policy of this site permits'
+    """
+    most = min(policy.limits_for(owner, "patience"), default=None)
+    if most is None or waited <= most:
+        return ""
+    return "it waited longer than the %d seconds that the policy of this site permits" % most
+
+
+def owns_volumes(policy: SitePolicy, owner: str) -> bool:
+    """Whether an owner may mount only the volumes that the owner's sessions create."""
+    return OWN in policy.limits_for(owner, "volumes")
 
 
 def in_permitted_group(policy: SitePolicy, request: Request) -> Request:
@@ -210,7 +237,7 @@ def _is_within(source: str, folder: str) -> bool:
 
 def _check_volumes(request: Request, permitted: str) -> None:
     for mount in request.mounts:
-        if mount.type != "bind" and (permitted == NONE or (permitted == PLAIN and not _is_plain(mount))):
+        if mount.type != "bind" and (permitted == NONE or (permitted in (PLAIN, OWN) and not _is_plain(mount))):
             rule = "must be no volume" if permitted == NONE else "must be a volume without options"
             _refuse("mounts", mount.source, rule)
 
@@ -271,6 +298,8 @@ def _check_rdma(request: Request, permitted: bool) -> None:
         _refuse("rdma", request.rdma, "must be false")
 
 
+# What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents.
+_UNSAID: Mapping[str, Sequence[str]] = {"port_range": ["1024-65535"]}
 _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "resource_groups": _check_group,
     "images": _check_image,

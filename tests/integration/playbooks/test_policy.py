@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from controller import ROOT, Controller, Done, run
 
-LIMITS = {"containers": 2, "idle_timeout": 7200}
+LIMITS = {"containers": 2, "idle_timeout": 7200, "volumes": "own"}
 
 
 def store_policy(controller: Controller, policy: dict[str, Any]) -> Done:
@@ -71,6 +71,17 @@ def test_the_use_of_owners_and_groups_is_shown_by_month(limited: Controller, tmp
     ]
     limited.play("usage", usage_format="json", usage_file=str(tmp_path / "use.json")).check()
     assert [one["name"] for one in json.loads((tmp_path / "use.json").read_text())] == [limited.owner]
+
+
+def test_an_owner_mounts_no_volume_of_other_software(limited: Controller) -> None:
+    name = f"{limited.owner}-foreign"
+    limited.client.create_volume(name)
+    try:
+        mounts = [{"type": "volume", "source": name, "target": "/data"}]
+        refused = limited.launch("other", session_idle_timeout=7200, session_mounts=mounts)
+        assert f"the volume {name} was not created by a session of {limited.owner}" in refused.message
+    finally:
+        limited.client.remove_volume(name)
 
 
 def test_a_policy_with_a_mistake_changes_nothing_and_an_empty_one_lifts_all_limits(limited: Controller) -> None:

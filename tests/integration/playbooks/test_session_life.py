@@ -78,6 +78,34 @@ def test_a_lifetime_is_raised_ends_the_session_and_the_next_run_removes_it(contr
     controller.terminate("next").check()
 
 
+# Without a command and apps, what keeps the limits is the only lasting copy of PID 1.
+STOP_LIMITS = """
+: >/etc/cluster-compute/limits
+for folder in /proc/[0-9]*; do
+    if [ "$folder" != /proc/1 ] && cmp -s "$folder/cmdline" /proc/1/cmdline; then
+        kill -STOP "${folder#/proc/}"
+        echo stopped
+    fi
+done
+"""
+
+
+def test_a_lifetime_ends_a_session_whose_root_has_stopped_what_keeps_it(controller: Controller) -> None:
+    limits = {"session_lifetime": 9000, "session_grace": 0}
+    main = controller.launched("outlives", **limits).containers()["main1"]["Id"]
+    program = ["/opt/cluster-compute/bin/busybox", "sh", "-c", STOP_LIMITS]
+    attack = controller.client.exec_create(main, program, user="0")
+    assert b"stopped" in controller.client.exec_start(attack["Id"])
+    controller.launch("outlives", **{**limits, "session_lifetime": 1}).check()
+    until(lambda: controller.sessions(session_name="outlives")[0]["overdue"], "the lifetime is over")
+    assert states(controller, "outlives") == ["running"]
+    ended = controller.play("schedule").check().text
+    assert "Session outlives: TERMINATED (ended: its lifetime is over)" in ended
+    [row] = controller.sessions(session_name="outlives")
+    assert (row["state"], row["reason"]) == ("TERMINATED", "ended: its lifetime is over")
+    assert controller.engine("outlives") == {}
+
+
 def test_several_sessions_without_a_name_end_by_a_pattern_if_several_are_meant(controller: Controller) -> None:
     tiny = {"cpus": 0.2, "memory": "64m", "shm": "16m"}
     unnamed = {"session_count": 3, "session_preset": "tiny", "session_presets": {"tiny": tiny}}

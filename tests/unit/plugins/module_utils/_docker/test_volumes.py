@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import refusal
 
+PLAIN = Mount("data", "/data", "volume")
+
 OPTIONS = {"type": "tmpfs", "device": "tmpfs"}
 OWNER = "cluster.compute.session.owner"
 
@@ -51,3 +53,15 @@ def test_a_volume_of_a_user_and_a_shared_volume_of_an_owner_may_be_mounted(
 )
 def test_other_volumes_are_refused(source: str, found: dict[str, Any], options: dict[str, str], reason: str) -> None:
     assert refusal(Mount(source, "/data", "volume", "rw", options), found, "alice", "runtime").startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_own"), [(None, False), ({"a": "label"}, False), ({OWNER: "alice"}, True), ({OWNER: "bob"}, False)]
+)
+def test_a_policy_can_permit_only_the_volumes_of_sessions_of_the_owner(
+    labels: dict[str, str] | None, is_own: bool
+) -> None:
+    reason = refusal(PLAIN, volume(labels), "alice", "runtime", own_only=True)
+    assert (reason == "") == is_own, reason
+    if not labels:
+        assert reason.startswith("was not created by a session of alice")

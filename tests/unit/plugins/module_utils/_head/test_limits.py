@@ -13,12 +13,13 @@ from samples import agent, carried_out, context, request
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import is_overdue
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._tables import remarks
-from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._views import finished_sessions, what_happened
 
 A = agent("a")
 OVER, IDLE = "ended: its lifetime is over", "ended: it was idle for session_idle_timeout"
@@ -152,3 +153,27 @@ def test_a_session_that_has_ended_by_itself_is_listed_with_that_reason_before_an
     [after] = list_sessions(store.select(None, None, ended=True), ())
     assert (after["state"], what_happened(after)) == (states.TERMINATED, reason)
     assert "ended by root" not in [entry["reason"] for entry in after["history"]]
+
+
+# What PID 1 may take beyond the lifetime: the grace of the session (10 s), and its own pause between two checks.
+@pytest.mark.parametrize(("now", "is_late"), [(4599.0, False), (4620.0, False), (4640.0, True)])
+def test_a_session_that_outlives_its_lifetime_is_ended_from_outside(store: Store, now: float, is_late: bool) -> None:
+    """Root in a container can empty the file that PID 1 reads its limits from."""
+    plan = running(store)
+    agents = carried_out([A], plan)
+    row = store.need(plan.session.id)
+    [listed] = list_sessions([row], agents)
+    assert [one["name"] for one in finished_sessions([{**listed, "overdue": is_overdue(row, now)}])] == [
+        "train"
+    ] * is_late
+    own = Change(plan.session.id, "", "", "", "", now, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
+    CHANGES["terminating"](store, own)
+    assert store.need(row.id).reason == (OVER if is_late else "ended by root")
+    CHANGES["terminated"](store, own)
+    assert (store.need(row.id).state, store.need(row.id).reason == OVER) == (states.TERMINATED, is_late)
+
+
+def test_a_session_without_a_lifetime_outlives_nothing(store: Store) -> None:
+    decision = launch(store, request(), context(A, now=1000.0))
+    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
+    assert not is_overdue(store.need(decision.session.id), 1e10)

@@ -74,6 +74,21 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
             mount("srv:/x", type="nfs"),
             "session_mounts: 'srv:/x': must be a volume without options %s.",
         ),
+        (
+            {"volumes": "own"},
+            mount("srv:/x", type="nfs"),
+            "session_mounts: 'srv:/x': must be a volume without options %s.",
+        ),
+        (
+            {"sessions": 4},
+            {"apps": [{"name": "web", "port": 80, "preferred_port": 443}]},
+            "session_apps: 443: must be a preferred port within 1024-65535 %s.",
+        ),
+        (
+            {"port_range": "30000-31000"},
+            {"apps": [{"name": "web", "port": 80, "preferred_port": 8080}]},
+            "session_apps: 8080: must be a preferred port within 30000-31000 %s.",
+        ),
         ({"public_apps": False}, {"apps": [WEB]}, "session_apps: 'web': must not be public %s."),
         (
             {"port_range": "30000-30100"},
@@ -107,6 +122,12 @@ def test_a_rule_refuses_a_request(limits: dict[str, Any], asked: dict[str, Any],
         with pytest.raises(InputError, match=expected):
             check_policy(parse_policy(policy), request(**asked))
         check_policy(parse_policy(policy if "default" not in policy else {}), request(**{**asked, "owner": "bob"}))
+
+
+def test_a_preferred_port_below_1024_needs_a_site_without_limits_for_its_owner() -> None:
+    asked = request(apps=[{"name": "web", "port": 80, "preferred_port": 443}])
+    for policy in ({}, {"queue": {"policy": "strict"}}, {"owners": {"bob": {"sessions": 1}}}):
+        check_policy(parse_policy(policy), asked)
 
 
 @pytest.mark.parametrize(
