@@ -131,7 +131,12 @@ def test_a_module_that_dies_in_a_pass_costs_no_place_in_the_queue(controller: Co
 
 def test_pending_then_launched_when_there_is_room(controller: Controller) -> None:
     room = {"agent_memory": controller.used_memory() + (30 << 30)}
-    controller.launched("large", session_memory="20g", **room)
+    controller.launched("large", session_memory="20g", session_lifetime=9000, **room)
+    planned = controller.launch("waits", "--check", session_cluster_size=2, session_memory="10g", **room).check()
+    start = (
+        r"Session waits would wait: localhost: needs 20g memory, \S+ free; it starts by \d{4}-\d\d-\d\d \d\d:\d\d UTC\."
+    )
+    assert re.search(start, " ".join(planned.text.split()))
     waiting = controller.launch("waits", session_cluster_size=2, session_memory="10g", **room).check()
     assert re.search(r"Session waits is PENDING: localhost: needs 20g memory, \S+ free", waiting.text)
     assert [row[1] for row in controller.rows() if row[0] == "waits"] == ["PENDING"]

@@ -6,36 +6,22 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import time
 from pathlib import Path
-from typing import Any
 
-from controller import PATIENCE, ROOT, Controller
+from controller import PATIENCE, Controller
+from followed_logs import followed, wait_for
 
 TICKS = "n=0; while :; do n=$((n + 1)); echo tick $n; sleep 1; done"
-
-
-def followed(controller: Controller, path: Path, **variables: Any) -> subprocess.Popen[bytes]:
-    """A command that follows the logs and writes them to a file."""
-    command = controller.command("session_logs", session_name="ticking", session_logs_follow=True, **variables)
-    environment = {**controller.environment, "ANSIBLE_STDOUT_CALLBACK": "cluster.compute.progress"}
-    with path.open("wb") as output:
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
-
-
-def wait_for(path: Path, text: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while text not in path.read_text():
-        assert time.monotonic() < deadline, path.read_text()
-        time.sleep(0.2)
 
 
 def test_logs_are_followed_until_the_session_ends_or_ctrl_c(controller: Controller, tmp_path: Path) -> None:
     controller.launched("ticking", session_cluster_size=2, session_bootstrap="echo hello", session_command=TICKS)
     whole, sub, stopped = (tmp_path / name for name in ("whole", "sub", "stopped"))
-    runs = [followed(controller, whole), followed(controller, sub, session_logs_containers="sub1")]
-    interrupted = followed(controller, stopped)
+    runs = [
+        followed(controller, "ticking", whole),
+        followed(controller, "ticking", sub, session_logs_containers="sub1"),
+    ]
+    interrupted = followed(controller, "ticking", stopped)
     wait_for(stopped, "main1: tick 1\n")
     interrupted.send_signal(signal.SIGINT)
     assert interrupted.wait(PATIENCE) == 99

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,11 @@ def test_logs_of_ended_sessions_are_kept_up_to_their_limit(controller: Controlle
     assert kept.exists()
     controller.play("schedule", session_keep_logs="16m").check()
     assert not kept.exists()
+    with closing(sqlite3.connect(controller.state / "sessions.db")) as store, store:
+        store.execute("UPDATE session SET changed = changed - 2 * 86400")
+    assert "options" in [row[0] for row in controller.rows()]
+    controller.play("schedule", session_keep_days=1).check()
+    assert controller.rows() == []
 
 
 def test_a_job_template_launches_from_the_answers_of_its_form(controller: Controller, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from controller import Controller, Session
@@ -66,6 +67,15 @@ def test_without_a_login(controller: Controller, private: tuple[Registry, str]) 
     assert not controller.engine("nologin")
 
 
+def other_image(client: Any, name: str) -> str:
+    """The ID of an image that the engine has under a name of the registry, which has another image under that name."""
+    container = client.create_container(REFERENCE, "true")
+    try:
+        return str(client.commit(container, *name.rsplit(":", 1))["Id"])
+    finally:
+        client.remove_container(container)
+
+
 def test_login_by_variables(controller: Controller, private: tuple[Registry, str]) -> None:
     made, _digest = private
     file = controller.folder / "login.json"
@@ -75,21 +85,25 @@ def test_login_by_variables(controller: Controller, private: tuple[Registry, str
     assert "no agent has it, and the pull failed" in refused.message
     file.write_text(json.dumps({"session_registry": made.address, **login}))
     file.chmod(0o600)
+    old = other_image(controller.client, f"{made.address}/{NAME}")
+    asked = {"session_image": f"{made.address}/{NAME}", "session_pull": "always"}
     watcher = Watcher()
     watcher.start()
-    done = controller.launch("variables", "-vvv", "-e", f"@{file}", session_image=f"{made.address}/{NAME}").check()
+    done = controller.launch("variables", "-vvv", "-e", f"@{file}", **asked).check()
     watcher.over.set()
     watcher.join()
     assert f"Image {made.address}/{NAME}: pulled on localhost in" in " ".join(done.text.split())
     assert is_clean(done.text)
     assert is_clean(b"\n".join(watcher.seen).decode(errors="replace"))
-    again = controller.launch("variables", "-e", f"@{file}", session_image=f"{made.address}/{NAME}").check()
+    again = controller.launch("variables", "-e", f"@{file}", **asked).check()
     assert again.changed == 0
     container = Session(controller, "variables").containers()["main1"]
     assert container["Config"]["Image"] == f"{made.address}/{NAME}"
+    assert container["Image"] == controller.client.inspect_image(REFERENCE)["Id"] != old
     assert is_clean(json.dumps(container))
     controller.terminate("variables").check()
     made.forget(controller.client, NAME)
+    controller.client.remove_image(old)
 
 
 def test_login_of_the_controller_and_by_digest(controller: Controller, private: tuple[Registry, str]) -> None:

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from controller import Controller, Session
@@ -178,7 +181,29 @@ def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Contro
 def test_a_session_ends_by_its_labels_although_the_store_is_damaged(controller: Controller, tmp_path: Path) -> None:
     store = {"session_state_dir": str(tmp_path / "state"), "agent_state_dir": str(tmp_path / "state")}
     controller.launch("survives", session_cluster_size=2, **store).check()
-    path = tmp_path / "state" / "sessions.db"
+    with locked(tmp_path / "locked") as other, ThreadPoolExecutor(1) as thread:
+        held = {"session_state_dir": str(other.parent), "agent_state_dir": str(other.parent)}
+        refused = thread.submit(controller.launch, "refused", **held)
+        assert_ends_by_its_labels(controller, store, tmp_path / "state" / "sessions.db")
+        done = refused.result()
+    assert done.code == 2
+    holder = f"database is locked; process {os.getpid()} ("
+    assert holder in done.message
+    assert done.message.endswith(") locks it; end it, or wait for it, and run this command again.")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[Path]:
+    """The file of a store that this process locks."""
+    folder.mkdir(mode=0o700)
+    path = folder / "sessions.db"
+    path.touch(mode=0o600)
+    with closing(sqlite3.connect(path, isolation_level=None)) as store:
+        store.execute("BEGIN EXCLUSIVE")
+        yield path
+
+
+def assert_ends_by_its_labels(controller: Controller, store: dict[str, str], path: Path) -> None:
     path.write_bytes(b"x" * path.stat().st_size)
     advice = f"file is not a database; the file is damaged: move {path} and"
     assert advice in controller.play("sessions", **store).message
@@ -186,5 +211,5 @@ def test_a_session_ends_by_its_labels_although_the_store_is_damaged(controller: 
     assert "Session survives: TERMINATED" in ended.text
     assert "The session ends by its labels; its end is not recorded." in " ".join(ended.text.split())
     assert controller.engine("survives") == {}
-    path.rename(tmp_path / "damaged.db")
+    path.rename(path.with_name("damaged.db"))
     assert controller.sessions(**store) == []
