@@ -66,7 +66,7 @@ def agents(
 
 def test_systemd_runs_the_engine_of_a_bare_host(host: SystemdHost, provisioned: Done) -> None:
     assert provisioned.changed > 0
-    assert host.says(f"systemctl is-enabled docker {GUARD} {TIMER}").split() == ["enabled"] * 3
+    assert host.says(f"systemctl is-enabled docker {GUARD} {LOOK} {TIMER}").split() == ["enabled"] * 4
     assert host.says("ps -o ppid= -C dockerd") == "1", "systemd has started it"
     assert host.says("systemctl is-system-running") == "running"
     assert host.provision().check().changed == 0
@@ -90,8 +90,8 @@ def test_the_rules_against_frames_outlast_flushes_and_firewalls(host: SystemdHos
     host.says(FIREWALL)
     for event in ("start", "reload", "restart"):
         host.says(f"systemctl {event} nftables")
-        # The command ends when the firewall has its rules, and the unit that it carries along may end a moment later.
-        host.says(f"while systemctl list-jobs | grep {GUARD}; do sleep 0.1; done")
+        # The command ends when the firewall has its rules, and the units that it carries along may end a moment later.
+        host.says("while systemctl list-jobs | grep overlay-guard; do sleep 0.1; done")
         assert host.says(RULES) == rules, event
     host.says("systemctl disable --now nftables; systemctl restart docker")
     assert host.says(RULES) == rules
