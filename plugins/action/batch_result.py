@@ -13,6 +13,7 @@ from typing import Dict
 from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
@@ -79,10 +80,10 @@ class _Rounds:
             return
         try:
             query = self._log.query(self._plan.session.id, main.hostname)
-            answer = self._hosts.module(main.agent, "logs_info", query)
-        except AnsibleError:
+            found = arrival.logs(self._hosts.module(main.agent, "logs_info", query), main.agent)
+        except (AnsibleError, ComputeError):
             return
-        for log in answer.get("logs") or ():
+        for log in found:
             for line in self._log.news(main.hostname, str(log["text"])):
                 self._action._display.display(TERMINAL.clear + line)
 
@@ -101,7 +102,9 @@ class _Rounds:
         seconds = self.wait.round_seconds if agent == self._plan.main.agent else 0.0
         try:
             options = {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
-            return self._hosts.module(agent, "batch_info", options)
+            return arrival.status(self._hosts.module(agent, "batch_info", options), agent)
+        except ComputeError as error:
+            return {"failed": True, "msg": error.message}
         except AnsibleError as error:
             reason = " ".join(str(error).split()).rstrip(".")
             return {"failed": True, "msg": "%s cannot be reached: %s." % (agent, reason)}

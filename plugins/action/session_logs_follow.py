@@ -11,6 +11,8 @@ from typing import Dict, List
 
 from ansible.errors import AnsibleError
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
 from ansible_collections.cluster.compute.plugins.module_utils._views import logs_view
@@ -86,6 +88,9 @@ class _Rounds:
 
     def _ask(self, agent: str) -> Json:
         try:
-            return self._hosts.module(agent, "logs_info", self._followed.query(agent))
+            result = self._hosts.module(agent, "logs_info", self._followed.query(agent))
+            return result if result.get("failed") else {"logs": arrival.logs(result, agent)}
+        except ComputeError as error:
+            return {"failed": True, "msg": error.message}
         except AnsibleError as error:
             return {"failed": True, "msg": str(error)}

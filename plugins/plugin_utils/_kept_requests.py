@@ -21,7 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import HIDDEN
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.module_utils._planning.stored_request import stored_request
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts, DamagedError
 
 FOLDER = ".requests"
 
@@ -31,13 +32,12 @@ def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], L
     found, refused = [], []
     for session in sessions:
         try:
-            request = arrival.request(session["request"], head)
+            request = stored_request(session.get("request"), head)
         except ComputeError as error:
             refused.append(error.message)
         else:
-            folders = [mount["source"] for mount in request["mounts"] if mount["type"] == "bind"]
-            paths = folders + [RDMA_FOLDER] * bool(request.get("rdma"))
-            found.append({**session, "request": request, "paths": paths})
+            folders = [mount.source for mount in request.mounts if mount.type == "bind"]
+            found.append({**session, "paths": folders + [RDMA_FOLDER] * request.rdma})
     return found, refused
 
 
@@ -86,6 +86,15 @@ class KeptRequests(Artifacts):
             raise ComputeError(message % (head, request.name, ", ".join(names)), head)
 
     def _kept(self, session: object) -> Dict[str, Json] | None:
-        content = self.read(arrival.session_id(session, "the head"))
-        kept: Dict[str, Json] | None = None if content is None else json.loads(content)
+        name = arrival.session_id(session, "the head")
+        content = self.read(name)
+        if content is None:
+            return None
+        try:
+            kept: Dict[str, Json] = json.loads(content)
+            Request.from_json(kept["request"])
+            dict(kept["files"])
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            message = "%s/%s is damaged: end session %s with terminate.yml, and launch it again."
+            raise DamagedError(message % (self.folder, name, name)) from error
         return kept

@@ -203,7 +203,7 @@ def _answer(line: str, mark: str) -> Tuple[str, str, str]:
         return "", "", ""
     if rest == "begun":
         return "yes", BEGUN, ""
-    word, name, reason = (rest.split(None, 2) + ["", ""])[:3]
+    word, name, reason = [*rest.split(None, 2), "", "", ""][:3]
     return word, name, reason.strip()
 
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import List, Mapping, Sequence
 
@@ -80,7 +81,7 @@ def parse_gpu_use(text: str) -> List[Json]:
 
 
 def _number(cell: str) -> int | None:
-    return int(cell) if cell.isdigit() else None
+    return int(cell) if re.fullmatch("[0-9]{1,18}", cell) else None
 
 
 def _bytes(cell: str) -> int | None:

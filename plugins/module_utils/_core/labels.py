@@ -10,12 +10,12 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import uuid
 from typing import Any, Callable, Mapping
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL_CONTAINER,
     LABEL_LAUNCH,
+    LABEL_RELAY,
     LABEL_SESSION,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner, check_session_name
@@ -25,6 +25,7 @@ _MOST_TEXT = 1 << 17
 _MOST_CONTAINERS = 1000
 _MOST_AMOUNT = 1 << 60
 _MOST_CPUS = 4096
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 
 
@@ -53,6 +54,10 @@ def _is_whole(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) is not None
 
 
+def is_uuid(text: str) -> bool:
+    return _UUID.fullmatch(text) is not None
+
+
 def _is_word(text: str) -> bool:
     return _WORD.fullmatch(text) is not None
 
@@ -65,14 +70,18 @@ def _are_resources(text: str) -> bool:
         all(_is_amount(amount) for amount in amounts)
         and len(gpus) <= _MOST_CONTAINERS
         and all(isinstance(gpu["id"], str) and 0 < float(gpu.get("shares", 1.0)) <= 1024 for gpu in gpus)
-        and _is_cpuset(resources.get("cpuset") or "")
+        and is_cpuset(resources.get("cpuset") or "")
     )
 
 
-def _is_cpuset(text: str) -> bool:
+def is_cpuset(text: object) -> bool:
     """Whether these are CPUs, such as ``0-2,5``, of a machine that can exist. A long list or range takes the time of every user."""
-    parts = text.split(",") if text else []
-    if len(parts) > _MOST_CPUS or not all(re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", part, re.ASCII) for part in parts):
+    parts = text.split(",") if isinstance(text, str) and text else []
+    if (
+        not isinstance(text, str)
+        or len(parts) > _MOST_CPUS
+        or not all(re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", part, re.ASCII) for part in parts)
+    ):
         return False
     ends = [[int(end) for end in part.split("-")] for part in parts]
     return sum(end[-1] - end[0] + 1 for end in ends) <= _MOST_CPUS
@@ -99,7 +108,7 @@ def _is_placement(text: str) -> bool:
 
 
 _CHECKS: Mapping[str, Callable[[str], object]] = {
-    LABEL_SESSION: uuid.UUID,
+    LABEL_SESSION: is_uuid,
     LABEL_SESSION + ".name": check_session_name,
     LABEL_SESSION + ".owner": check_owner,
     LABEL_SESSION + ".group": _is_word,
@@ -109,11 +118,12 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
     LABEL_SESSION + ".request": _is_word,
     LABEL_LAUNCH: _is_word,
-    LABEL_CONTAINER: uuid.UUID,
+    LABEL_CONTAINER: is_uuid,
     LABEL_CONTAINER + ".role": _is_word,
     LABEL_CONTAINER + ".index": _is_whole,
     LABEL_CONTAINER + ".rank": _is_whole,
     LABEL_CONTAINER + ".resources": _are_resources,
     LABEL_CONTAINER + ".ports": _are_ports,
     LABEL_CONTAINER + ".spec": _is_word,
+    LABEL_RELAY: _is_word,
 }

@@ -44,6 +44,10 @@ class RdmaPort:
     link_layer: str
     active: bool
 
+    @classmethod
+    def from_json(cls, data: Json) -> RdmaPort:
+        return cls(str(data["name"]), str(data["link_layer"]), bool(data["active"]))
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -123,5 +127,5 @@ class Agent:
             address=str(data.get("address") or ""),
             gpu_use=tuple(data.get("gpu_use") or ()),
             kernel=dict(data.get("kernel") or {}),
-            rdma_ports=tuple(RdmaPort(**port) for port in data.get("rdma_ports") or ()),
+            rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
         )

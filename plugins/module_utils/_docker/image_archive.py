@@ -18,6 +18,8 @@ from typing import IO, Any, Callable, Dict, FrozenSet, List
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 
+# The parser of an engine takes a key in any case, such as ``repotags``.
+_TAGS, _NOTES = "repotags", "annotations"
 _MANIFEST, _INDEX, _REPOSITORIES = "manifest.json", "index.json", "repositories"
 # Of the files that name images: docker's own are smaller by far.
 _LONGEST = 1 << 20
@@ -30,7 +32,7 @@ def remove_names(path: str, where: str) -> None:
         with tarfile.open(path, "r:") as archive, open(path, "r+b") as file:
             members = [member for member in archive if posixpath.normpath("/" + member.name)[1:] in _WITHOUT_NAMES]
             names = [_rewritten(file, member) for member in members]
-    except (tarfile.TarError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (tarfile.TarError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         message = "%s: the archive of the image cannot be read (%s); check the engine that it comes from."
         raise StateError(message % (where, error), where) from error
     if _MANIFEST not in names:
@@ -103,15 +105,18 @@ def _rewritten(file: IO[bytes], member: tarfile.TarInfo) -> str:
 def _manifest(content: bytes) -> bytes:
     """The manifest of Docker's own format."""
     images = _one_image(json.loads(content))
-    return _packed([{**image, "RepoTags": None} if "RepoTags" in image else image for image in images])
+    return _packed(
+        [{key: None if key.casefold() == _TAGS else value for key, value in image.items()} for image in images]
+    )
 
 
 def _index(content: bytes) -> bytes:
     """The index of the OCI's format, in which annotations name an image."""
     index: Dict[str, Any] = json.loads(content)
-    _one_image(index["manifests"])
+    if len({key.casefold() for key in index}) < len(index):
+        raise ValueError("it has a key twice")
     index["manifests"] = [
-        {key: value for key, value in one.items() if key != "annotations"} for one in index["manifests"]
+        {key: value for key, value in one.items() if key.casefold() != _NOTES} for one in _one_image(index["manifests"])
     ]
     return _packed(index)
 

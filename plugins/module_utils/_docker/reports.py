@@ -19,8 +19,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RELAY_ROLE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, whole
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, is_uuid, whole
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
@@ -62,7 +62,7 @@ def claims(listed: Json) -> bool:
     image. A container that the engine is removing may have no name.
     """
     labels = listed.get("Labels") or {}
-    if LABEL_SESSION not in labels:
+    if not labels.get(LABEL_SESSION):
         return False
     owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
     names = container_names(owner, session, _hostname(labels), labels[LABEL_SESSION])
@@ -81,6 +81,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
     """A session's container as reports show it, from the engine's list; ``inspected`` adds how it has ended."""
     labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(LABEL)}
     network, address = _place(listed)
+    resources = _document(labels.get(LABEL_CONTAINER + ".resources"), {})
     state = (inspected or {}).get("State") or {}
     return {
         "id": labels.get(LABEL_CONTAINER, ""),
@@ -104,7 +105,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "created": float(listed.get("Created") or 0),
         "address": address,
         "network": network,
-        "resources": _document(labels.get(LABEL_CONTAINER + ".resources"), {}),
+        "resources": Resources.from_json(resources).to_json() if resources else {},
         "ports": sorted(published(listed) | _booked(labels)),
         "labels": labels,
     }
@@ -113,11 +114,12 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
 def network_entry(network: Json) -> Json:
     """Any network: its subnets, which a new subnet must not overlap, and its session."""
     pools = (network.get("IPAM") or {}).get("Config") or []
+    session = (network.get("Labels") or {}).get(LABEL_SESSION, "")
     return {
         "name": network.get("Name", ""),
         "driver": network.get("Driver", ""),
         "subnets": [pool["Subnet"] for pool in pools if pool.get("Subnet")],
-        "session": (network.get("Labels") or {}).get(LABEL_SESSION, ""),
+        "session": session if is_uuid(session) else "",
     }
 
 

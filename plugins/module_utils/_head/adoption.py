@@ -79,10 +79,10 @@ def rebuilt_plan(
     Raises InputError for another request, and ConflictError if no container of the session is seen or a lost container
     has no room any more.
     """
-    of_agents = (container for agent in agents for container in agent.containers)
-    observed = {container.hostname: container for container in of_agents if container.session == row.id}
+    of_agents = (container for agent in agents for container in agent.containers if container.session == row.id)
+    observed = {container.hostname: container for container in of_agents if describes_session(container)}
     example = _example(row, request, observed)
-    placed_on = read_placement(_label(example, "session.placement"))
+    placed_on = _placed_on(example, request)
     mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     hostnames = [member.hostname for member in members(request.size)]
@@ -102,6 +102,16 @@ def rebuilt_plan(
         rdma_ports={agent.name: usable_ports(agent) for agent in agents},
     )
     return build_plan(request, inputs)
+
+
+def _placed_on(container: ObservedContainer, request: Request) -> Tuple[str, ...]:
+    placed_on = read_placement(_label(container, "session.placement"))
+    if len(placed_on) != request.size:
+        message = (
+            "Session %s: the labels of its containers describe %d containers in place of %d: end it with terminate.yml."
+        )
+        raise ConflictError(message % (request.name, len(placed_on), request.size), request.name)
+    return placed_on
 
 
 def _began(container: ObservedContainer) -> float:
@@ -126,12 +136,17 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
     return example
 
 
+def describes_session(container: ObservedContainer) -> bool:
+    """Whether the labels of a container describe its session. Every user of its engine can make one that has only some of them."""
+    return all(_label(container, name) for name in _NEEDED_LABELS)
+
+
 def _is_adoptable(container: ObservedContainer) -> bool:
-    return container.state in _HAS_RUN and all(_label(container, name) for name in _NEEDED_LABELS)
+    return container.state in _HAS_RUN and describes_session(container)
 
 
 def _label(container: ObservedContainer, name: str) -> str:
-    return str(container.data["labels"].get(LABEL + name, ""))
+    return str((container.data.get("labels") or {}).get(LABEL + name, ""))
 
 
 def _ports(observed: Mapping[str, ObservedContainer]) -> Tuple[Port, ...]:

@@ -14,6 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps, limit_reached
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import describes_session
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import details
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, amounts
@@ -140,7 +141,8 @@ def _shape(row: Row, observed: Mapping[str, ObservedContainer]) -> Json:
         request = row.request
         resources = Resources(request.millicpus, request.memory, request.shm)
         return {**_shown(request.size, request.mode, request.image, resources), "gpus": request.gpus}
-    example = next((container for container in observed.values() if container.session == row.id), None)
+    mine = (container for container in observed.values() if container.session == row.id)
+    example = next((container for container in mine if describes_session(container)), None)
     if example is None:
         return _shown(0, "", "", Resources())
     labels = example.data["labels"]

@@ -39,9 +39,11 @@ def read_document(folder: str) -> Json:
         _check_rights(path, os.fstat(handle), folder)
         try:
             document = json.loads(file.read(_MOST_BYTES))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StateError("The policy %s is no JSON: %s; %s." % (path, error, _REMEDY), path) from error
-    return dict(document)
+    if not isinstance(document, dict):
+        raise StateError("The policy %s is no dictionary; %s." % (path, _REMEDY), path)
+    return document
 
 
 def read_policy(folder: str) -> SitePolicy:

@@ -65,7 +65,12 @@ def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subn
 
 def subnet_layout(subnet: str, size: int) -> Subnet:
     """The addresses in a subnet that was chosen before: the same subnet and size give the same addresses."""
-    return _layout(ipaddress.IPv4Network(subnet), size)
+    network = ipaddress.IPv4Network(subnet)
+    if network.prefixlen > prefix_for(size):
+        raise ConflictError(
+            "The subnet %s is too small for %d containers: end the session with terminate.yml." % (subnet, size)
+        )
+    return _layout(network, size)
 
 
 def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -> int:

@@ -28,6 +28,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 
 # What describes the first request of a session that has had another command since.
 _OF_FIRST = ("request",)
+# Of the name of a part, in a message.
+_LONGEST = 100
 _FREE_LABELS = (LABEL_SPEC, LABEL_SESSION + ".request")
 
 Difference = Tuple[str, Any, Any]
@@ -40,7 +42,7 @@ def check_agreement(plan: Plan, request: Request, agents: Collection[str], head:
             "The plan of session %s that %s answers is not what was requested: %s is %.80r, and not %.80r. "
             "Nothing is launched; find out who has changed the session store of %s."
         )
-        raise ComputeError(message % (request.name, head, name, found, wanted, head), head)
+        raise ComputeError(message % (request.name, head, name[:_LONGEST], found, wanted, head), head)
 
 
 def _differences(plan: Plan, request: Request, agents: Collection[str]) -> Iterator[Difference]:

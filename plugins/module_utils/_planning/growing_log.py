@@ -35,7 +35,10 @@ class GrowingLog:
     def since(self) -> int:
         """The second of the last line, in seconds since the epoch; 0 without a line."""
         found = _TIME.match(self._last)
-        return calendar.timegm(time.strptime(found.group(1), "%Y-%m-%dT%H:%M:%S")) if found else 0
+        try:
+            return calendar.timegm(time.strptime(found.group(1), "%Y-%m-%dT%H:%M:%S")) if found else 0
+        except ValueError:  # a day or an hour that does not exist
+            return 0
 
     def news(self, hostname: str, text: str) -> List[str]:
         """The new lines, for people; the container wrote them, so control characters are escapes.

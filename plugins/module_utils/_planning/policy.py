@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
 
 VARIABLE = "agent_policy"
 _MOST = 2**31 - 1
+_LONGEST = 512
 _YEAR = 365 * 86400
 _MONTH = 30 * 86400
 ANY, PLAIN, OWN, NONE = "any", "plain", "own", "none"
@@ -188,8 +189,17 @@ def _positive(variable: str, value: object) -> float:
     return number
 
 
+def _words(variable: str, value: object) -> Tuple[str, ...]:
+    """Texts that messages show."""
+    words = check_texts(variable, value)
+    for word in words:
+        if not word.isprintable() or len(word) > _LONGEST:
+            raise InputError(variable, word, "must be one line of at most %d characters" % _LONGEST)
+    return words
+
+
 def _folders(variable: str, value: object) -> Tuple[str, ...]:
-    folders = check_texts(variable, value)
+    folders = _words(variable, value)
     for folder in folders:
         if not folder.startswith("/") or {".", ".."} & set(folder.split("/")) or "//" in folder:
             raise InputError(variable, folder, "must be an absolute path without '.' and '..'")
@@ -218,7 +228,7 @@ _LIMITS: Dict[str, Any] = {
     "memory": lambda variable, value: parse_bytes(value, variable),
     "gpus": _number,
     "resource_groups": _resource_groups,
-    "images": check_texts,
+    "images": _words,
     "mounts": _folders,
     "volumes": one_of(ANY, PLAIN, OWN, NONE),
     "public_apps": check_boolean,

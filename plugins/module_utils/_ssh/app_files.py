@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
@@ -20,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import
 FOLDER = CONFIG_FOLDER + "/app"
 INDEX = CONFIG_FOLDER + "/apps"
 _END = "end\n"
+_LINE = re.compile(r"[a-z0-9-]+ [0-9]+ [^ ]+ [0-9a-f]+", re.ASCII)
 
 
 def app_entries(apps: Sequence[App], tokens: Mapping[str, str], user: User, image: Json) -> List[Entry]:
@@ -51,12 +53,12 @@ def index_lines(apps: Sequence[App], mark: str = "") -> Dict[str, str]:
 
 
 def parse_index(text: str) -> Dict[str, str]:
-    """The lines of an index by app.
+    """The lines of an index by app. Root of the container may have written any other line, which is left out.
 
-    >>> parse_index("lab 8888 /api 0f\\nend\\n")
+    >>> parse_index("lab 8888 /api 0f\\nend\\n \\n")
     {'lab': 'lab 8888 /api 0f\\n'}
     """
-    lines = [line for line in text.split("\n") if line and line + "\n" != _END]
+    lines = [line for line in text.split("\n") if _LINE.fullmatch(line)]
     return {line.partition(" ")[0]: line + "\n" for line in lines}
 
 

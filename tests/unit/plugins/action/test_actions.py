@@ -62,8 +62,9 @@ def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, 
 
 
 def test_each_session_of_the_queue_names_its_folders() -> None:
-    mounts = [{"source": "/data", "type": "bind"}, {"source": "cache", "type": "volume"}]
-    waiting = {"name": "late", "state": "PENDING", "request": {"mounts": mounts}, "requested_here": True}
+    mounts = [{"source": "/data", "target": "/data"}, {"source": "cache", "target": "/c", "type": "volume"}]
+    asked = request(name="late", mounts=mounts).to_json()
+    waiting = {"name": "late", "state": "PENDING", "request": asked, "requested_here": True}
     result = played(session_info.ActionModule, {"sessions": [waiting], "queue": [waiting]}).act({}, {})
     assert result["queue"] == [{**waiting, "paths": ["/data"]}]
 

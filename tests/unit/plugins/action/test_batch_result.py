@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _other_host
 
 RUNS: Json = {"exit_code": None, "oom_killed": False, "reason": "", "dead": []}
 ENDED = {**RUNS, "exit_code": 0}
-DEAD = {**RUNS, "dead": [{"hostname": "sub2", "agent": "b", "state": "exited", "exit_code": 137}]}
+DEAD = {**RUNS, "dead": [{"hostname": "sub2", "agent": "b", "state": "exited", "exit_code": 137, "oom_killed": False}]}
 LOST = AnsibleConnectionFailure("no route to host")
 
 
@@ -52,7 +52,7 @@ class Agents:
                     agents.queries.append(args)
                     if isinstance(agents.log, Exception):
                         raise agents.log
-                    return {"logs": [{"hostname": "main1", "text": agents.log}]}
+                    return {"logs": [{"hostname": "main1", "state": "running", "text": agents.log}]}
                 assert (name, args["agent"]) == ("batch_info", host)
                 agents.meet()
                 agents.asked.append((host, args["wait"]))

@@ -9,13 +9,18 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import (
+    FOLDER,
+    KeptRequests,
+    checked_sessions,
+)
 
 PATH = "~/keys/token"
 ASKED = request(secrets=[{"name": "token", "file": PATH}], command="train")
@@ -70,3 +75,32 @@ def test_an_id_is_no_path(kept: KeptRequests, session: object) -> None:
     for call in (kept.files, kept.forget):
         with pytest.raises(ComputeError, match="is refused"):
             call(session)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"request": {}}', '{"request": {"name": "train", "owner": "a"}, "files": [1]}']
+)
+def test_a_damaged_file_of_a_request_names_the_remedy(kept: KeptRequests, tmp_path: Path, content: str) -> None:
+    (tmp_path / FOLDER / SESSION).write_text(content)
+    for read in (lambda: kept.files(SESSION), lambda: kept.check(SESSION, ASKED, "head1")):
+        with pytest.raises(ComputeError, match=rf"{SESSION} is damaged: end session .* with terminate\.yml"):
+            read()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": None},
+        {"mounts": [{"source": "/data"}]},
+        {"secrets": [{"environment": "A"}]},
+        {"millicpus": 0},
+        {"strategy": "other"},
+        {"priority": 10**9},
+    ],
+    ids=str,
+)
+def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_others(change: dict[str, Any]) -> None:
+    good = {"id": SESSION, "request": request().to_json()}
+    found, refused = checked_sessions([{**good, "request": {**good["request"], **change}}, {}, good], "head1")
+    assert [one["request"] for one in found] == [good["request"]]
+    assert [message.startswith("The request of head1 is refused: ") for message in refused] == [True, True]

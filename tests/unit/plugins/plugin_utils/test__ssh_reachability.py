@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability 
     MOST_BYTES,
     BoundedSocket,
     SshEndpoint,
+    _answer,
     reach,
 )
 
@@ -249,3 +250,8 @@ def test_a_connection_yields_bounded_bytes_until_its_deadline(
         theirs.shutdown(socket.SHUT_WR)
         received = list(iter(lambda: connection.recv(4), b""))
     assert len(b"".join(received)) == read
+
+
+@pytest.mark.parametrize("line", ["mark ", "mark no", "mark yes sub1", "mark"])
+def test_a_short_answer_of_a_hostile_container_is_read(line: str) -> None:
+    assert all(isinstance(word, str) for word in _answer(line, "mark"))

@@ -17,6 +17,7 @@ from samples import PUBLIC_KEY, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 
 PLAN = plan(request(cluster_size=3, cluster_mode="multi-node", authorized_keys=[PUBLIC_KEY]), "aab").to_json()
 REPORT = {
@@ -176,3 +177,64 @@ def test_the_texts_of_a_result_are_visible(evil: str) -> None:
 def test_a_result_without_such_texts_is_not_copied() -> None:
     given = {"msg": "two\nlines\tand ümlaut", "n": [1, 2.5, None, True]}
     assert arrival.result(given) is given
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("containers", 0, "session"), " 614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"),
+        (("containers", 0, "resources"), {"gpus": [{"id": "GPU-1"}]}),
+        (("containers", 0, "resources"), {"cpuset": "0-9999,0-9999"}),
+        (("containers", 0, "labels"), {"cluster.compute.container.resources": '{"cpuset": "-"}'}),
+        (("containers", 0, "measured"), {"millicpus": 1}),
+        (("containers", 0, "apps"), [{"name": "lab"}]),
+        (("containers", 0, "created"), "long ago"),
+        (("containers", 0), {"session": SESSION}),
+        (("capacity", "gpus"), [{"id": "GPU-1", "shares": 10**400}]),
+        (("capacity", "gpus"), [{"id": "GPU-1", "shares": 0}]),
+        (("gpu_use",), [{"id": "GPU-1", "percent": float("nan"), "memory": 1, "capacity": 1}]),
+        (("kernel",), {"processes": "many"}),
+        (("rdma_ports",), [{"name": "mlx5_0:1", "other": 1}]),
+        (("networks",), [{"subnets": ["x"]}]),
+    ],
+)
+def test_a_report_with_a_part_that_would_stop_the_head_is_refused(place: tuple[Any, ...], value: object) -> None:
+    with pytest.raises(ComputeError, match=r"^The report of agent1 is refused: "):
+        arrival.report(changed(REPORT, place, value), "agent1")
+
+
+def test_a_plan_with_a_number_that_cannot_be_computed_with_is_refused() -> None:
+    with pytest.raises(ComputeError, match=r"^The plan of head1 is refused: "):
+        arrival.plan(changed(PLAN, ("session", "began"), 10**400), "head1")
+
+
+def test_a_result_of_any_depth_has_no_control_characters() -> None:
+    deep: Any = "\x7f"
+    for _level in range(500):
+        deep = [deep]
+    assert "\x7f" not in repr(arrival.result({"msg": "a\x7fb"}))
+    with pytest.raises(ComputeError, match="too deep"):
+        arrival.result({"msg": deep})
+
+
+def test_an_answer_about_a_command_and_its_log_has_every_part() -> None:
+    dead = {"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 1, "oom_killed": False}
+    assert arrival.status({"exit_code": None, "dead": [dead]}, "a")["dead"] == [dead]
+    log = {"hostname": "main1", "state": "running", "text": "x"}
+    assert arrival.logs({"logs": [log]}, "a") == [log]
+    for refused in ({"dead": [{"hostname": "main1"}]}, {"exit_code": "0"}):
+        with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
+            arrival.status(refused, "a")
+    with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
+        arrival.logs({"logs": [{"text": "x"}]}, "a")
+
+
+def test_a_file_of_a_session_without_the_name_of_its_user_is_damaged() -> None:
+    with pytest.raises(ComputeError, match="is damaged"):
+        arrival.session_document(json.dumps(changed(DOCUMENT, ("session", "user"), {"uid": 1})), "/x/session.json")
+
+
+def test_a_report_of_a_later_release_can_have_further_parts() -> None:
+    port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "": None}
+    report = arrival.report({**REPORT, "rdma_ports": [port], "later": {"x": 1}}, "agent1")
+    assert [one.name for one in Agent.from_json(report).rdma_ports] == ["mlx5_0:1"]

@@ -139,3 +139,21 @@ def test_an_archive_proves_a_digest_or_not(
 def test_what_is_no_archive_proves_nothing(tmp_path: Path) -> None:
     (tmp_path / "image.tar").write_bytes(b"x" * 2000)
     assert proven_ids(str(tmp_path / "image.tar"), MANIFEST[2]) == frozenset()
+
+
+@pytest.mark.parametrize("key", ["repotags", "REPOTAGS", "RepoTag\u017f"])
+def test_a_name_below_a_key_in_another_case_is_removed(tmp_path: Path, key: str) -> None:
+    """The engine's parser takes such a key for its own."""
+    files = {**GOOD, "manifest.json": [{**ENTRY, key: ["debian:12"]}]}
+    files["index.json"] = {"manifests": [{**DESCRIPTOR, "Annotations": DESCRIPTOR["annotations"]}]}
+    path = written(tmp_path / "image.tar", files)
+    remove_names(str(path), "agent1")
+    found = contents(path)
+    assert b"debian:12" not in found["manifest.json"] + found["index.json"]
+
+
+@pytest.mark.parametrize("index", [{"manifests": [DESCRIPTOR], "Manifests": [DESCRIPTOR] * 2}, {"x": 1}, [DESCRIPTOR]])
+def test_an_index_of_another_form_is_refused(tmp_path: Path, index: Any) -> None:
+    path = written(tmp_path / "image.tar", {**GOOD, "index.json": index})
+    with pytest.raises(StateError, match=r"^agent1: the archive of the image cannot be read"):
+        remove_names(str(path), "agent1")

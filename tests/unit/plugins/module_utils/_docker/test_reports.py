@@ -172,3 +172,14 @@ def test_engine_entry(swarm: dict[str, Any], cluster: str, expected: tuple[Any, 
 def test_image_entry() -> None:
     assert image_entry("a:1", None) == {"reference": "a:1", "present": False, "id": "", "architecture": ""}
     assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"})["architecture"] == "aarch64"
+
+
+def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() -> None:
+    member = listed()
+    labels = member["Labels"]
+    assert network_entry({"Name": "x", "Labels": {"cluster.compute.session": "x\ny"}})["session"] == ""
+    assert not is_ours({**member, "Labels": {**labels, "cluster.compute.session": ""}, "Names": None})
+    assert flaw({**labels, "cluster.compute.container.relay": "x\ny"}) == "cluster.compute.container.relay"
+    assert flaw({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
+    empty = {**labels, "cluster.compute.container.resources": '{"gpus": "", "memory": 1}'}
+    assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == ()

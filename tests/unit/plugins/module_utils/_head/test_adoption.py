@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import agent, carried_out, context, exactly, request
+from samples import agent, carried_out, context, exactly, plan, request
 from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -184,3 +185,26 @@ def test_a_lost_end_of_an_adopted_session_can_be_taken_over(store: Store, lost_s
     assert held.verdict == "held"
     taken = launch(lost_store, TRAIN, context(*there, now=1003.0, takeover=held.session.launch))
     assert (taken.verdict, taken.remove) == ("placed", (row.id,))
+
+
+def without_label(container: ObservedContainer, name: str, text: str = "") -> ObservedContainer:
+    labels = {**container.data["labels"], "cluster.compute.session." + name: text}
+    return replace(container, data={**container.data, "labels": labels})
+
+
+@pytest.mark.parametrize("name", ["placement", "mode", "subnet"])
+def test_a_container_that_another_user_has_labelled_does_not_stop_the_list(lost_store: Store, name: str) -> None:
+    (there,) = carried_out((A,), plan(TRAIN, "aaa"))
+    forged = replace(without_label(there.containers[1], name), id="forged")
+    agents = (replace(there, containers=(forged, *there.containers)),)
+    rows = adopted_rows(agents, set())
+    assert [entry["size"] for entry in list_sessions(rows, agents)] == [3]
+    assert rebuilt_plan(rows[0], TRAIN, agents, {}, []).session.size == 3
+
+
+@pytest.mark.parametrize(("name", "text"), [("placement", '[["a",1]]'), ("subnet", "10.201.0.0/32")])
+def test_labels_that_describe_another_session_are_refused(name: str, text: str) -> None:
+    (there,) = carried_out((A,), plan(TRAIN, "aaa"))
+    agents = (replace(there, containers=(without_label(there.containers[0], name, text),)),)
+    with pytest.raises(ConflictError, match=r"terminate\.yml"):
+        rebuilt_plan(adopted_rows(agents, set())[0], TRAIN, agents, {}, [])

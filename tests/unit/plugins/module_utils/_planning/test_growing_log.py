@@ -35,3 +35,8 @@ def test_what_is_no_line_of_an_engine_is_not_shown() -> None:
 def test_a_line_that_returns_to_its_beginning_keeps_the_name_of_its_container() -> None:
     text = "2026-01-01T00:00:00.000000001Z 10 %\r20 %\rsub1: not from sub1\r\n"
     assert GrowingLog().news("main1", text) == ["main1: 10 %", "main1: 20 %", "main1: sub1: not from sub1"]
+
+
+def test_a_time_that_does_not_exist_is_none() -> None:
+    log = GrowingLog("9999-99-99T99:99:99.000000000Z")
+    assert log.since == 0

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Forms of values in the documents of others: a rule says whether a value has its form, and C(fault) finds the first that has not."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Callable, Dict, Mapping, Tuple
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.labels import is_cpuset
+from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+
+# A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
+Rule = Any
+MOST = 1000
+# Containers that an engine may have, and entries of any other list of a report.
+_MOST_ENTRIES = 100_000
+_MOST_TEXT = 1 << 20
+_MOST_AMOUNT = 1 << 60
+
+
+class Whole(Dict[str, Rule]):
+    """Rules of a mapping of which no part may be absent."""
+
+
+def fault(rule: Rule, value: object) -> Tuple[Tuple[Any, ...], object] | None:
+    """The place and the value of the first part that breaks its rule; None if there is none. An absent part breaks none."""
+    if isinstance(rule, dict):
+        if not isinstance(value, Mapping):
+            return (), value
+        absent = [name for name in rule if name not in value] if isinstance(rule, Whole) else []
+        if absent:
+            return (absent[0],), None
+        parts = ((name, part, value[name]) for name, part in rule.items() if name in value)
+    elif isinstance(rule, list):
+        if not isinstance(value, (list, tuple)) or len(value) > _MOST_ENTRIES:
+            return (), value
+        parts = ((number, rule[0], entry) for number, entry in enumerate(value))
+    else:
+        return None if rule(value) else ((), value)
+    for name, part, inner in parts:
+        found = fault(part, inner)
+        if found is not None:
+            return (name, *found[0]), found[1]
+    return None
+
+
+def a_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _MOST_TEXT
+
+
+def a_line(value: object) -> bool:
+    """A text on one line that no terminal and no file of a line for each value takes for anything else."""
+    return isinstance(value, str) and len(value) <= 4096 and "\n" not in value and visible(value) == value
+
+
+def matching(pattern: str) -> Callable[[object], bool]:
+    compiled = re.compile(pattern, re.ASCII)
+    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+
+
+def by_rule(check: Callable[..., Any], *given: str) -> Callable[[object], bool]:
+    """A rule of a variable: it holds for its own normal form."""
+
+    def holds(value: object) -> bool:
+        try:
+            return bool(check(*given, value) == value)
+        except ComputeError:
+            return False
+
+    return holds
+
+
+def whole(most: int, least: int = 0) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def a_number(value: object) -> bool:
+    """A number that can be computed with: neither infinite nor larger than any amount."""
+    return isinstance(value, (int, float)) and -_MOST_AMOUNT <= value <= _MOST_AMOUNT
+
+
+def a_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def an_address(value: object) -> bool:
+    try:
+        return isinstance(value, str) and "%" not in value and bool(ipaddress.ip_address(value))
+    except ValueError:
+        return False
+
+
+def a_subnet(value: object) -> bool:
+    try:
+        return isinstance(value, str) and "%" not in value and bool(ipaddress.ip_network(value))
+    except ValueError:
+        return False
+
+
+def or_none(rule: Rule) -> Callable[[object], bool]:
+    """A rule for a value that may be null."""
+    return lambda value: value is None or fault(rule, value) is None
+
+
+def texts(value: object) -> bool:
+    """Texts by name. The texts may be of any kind, such as the value of an environment variable."""
+    if not isinstance(value, Mapping) or len(value) > _MOST_ENTRIES:
+        return False
+    return all(isinstance(name, str) and name.isprintable() and isinstance(text, str) for name, text in value.items())
+
+
+UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+VARIABLE = matching(r"[A-Za-z_][A-Za-z0-9_]{0,255}|")
+HOSTNAME = matching(r"main1|sub[1-9][0-9]{0,3}")
+# The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
+AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
+LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
+ID = whole(2**31 - 1)
+AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)
+GPUS = [Whole(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)]
+RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset}

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules of an agent's report: of every part that the head or the controller reads.
+
+A report that one agent has made up must not stop decisions about all others, so each part has its type, and a size that can exist.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.forms import (
+    AGENT,
+    AMOUNT,
+    GPUS,
+    PORT,
+    RESOURCES,
+    UUID,
+    Whole,
+    a_flag,
+    a_line,
+    a_number,
+    a_subnet,
+    a_text,
+    an_address,
+    matching,
+    or_none,
+    texts,
+    whole,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
+
+_NAME = matching(r"[A-Za-z0-9._-]{0,132}")
+_ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
+_EXIT_CODE = or_none(whole(65535, -65535))
+_GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+
+
+def _labels(value: Any) -> bool:
+    """Labels of a container that its agent has not ignored."""
+    return texts(value) and not flaw(value)
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(AMOUNT, value.values()))
+
+
+def _flags(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(a_flag, value.values()))
+
+
+_CONTAINER = {
+    "id": _ID,
+    "session": UUID,
+    "name": a_line,
+    "owner": a_line,
+    "group": a_line,
+    "mode": a_line,
+    "hostname": _NAME,
+    "role": _NAME,
+    "index": whole(9999),
+    "rank": whole(9999),
+    "launch": a_line,
+    "spec": a_line,
+    "engine_id": a_line,
+    "engine_name": a_line,
+    "image": a_line,
+    "state": a_line,
+    "exit_code": _EXIT_CODE,
+    "oom_killed": a_flag,
+    "created": a_number,
+    "address": a_line,
+    "network": a_line,
+    "resources": RESOURCES,
+    "ports": [PORT],
+    "labels": _labels,
+    "batch": Whole(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
+    "apps": [Whole(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],
+    "relays": [Whole(name=_NAME, host_ip=a_line, port=PORT)],
+    "measured": or_none(Whole(millicpus=AMOUNT, memory=AMOUNT, gpus=_GPU_USE)),
+}
+_SWARM = {
+    "cluster_id": a_line,
+    "node_id": a_line,
+    "state": a_line,
+    "managers": [a_line],
+    "manager": a_flag,
+    "address": a_line,
+    "data_path_port": PORT,
+}
+_DEAD = Whole(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
+STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
+# A log has a size of its own.
+LOGS = [Whole(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
+REPORT = {
+    "name": AGENT,
+    "reachable": a_flag,
+    "schedulable": a_flag,
+    "may_return": a_flag,
+    "reason": a_text,
+    "avoid": a_text,
+    "group": a_line,
+    "architecture": a_line,
+    "publish": an_address,
+    "address": a_line,
+    "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
+    "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM},
+    "limits": {"nofile": a_number, "memlock": a_number},
+    "paths": _flags,
+    "image": {"reference": a_text, "id": a_line, "architecture": a_line, "present": a_flag},
+    "runtime": {"volume": a_line, "present": a_flag},
+    "kernel": _numbers,
+    "mtu": whole(65535),
+    "routes": [a_subnet],
+    "needed_addresses": [a_subnet],
+    "overlay_guard": Whole(state=a_line, port=PORT),
+    "networks": [{"name": a_line, "driver": a_line, "subnets": [a_subnet], "session": a_line}],
+    "ports": [PORT],
+    "names": [a_line],
+    "containers": [_CONTAINER],
+    "ignored_containers": [Whole(engine_name=a_line, label=a_line)],
+    "silent_folders": [a_line],
+    "gpu_use": _GPU_USE,
+    "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag)],
+}
