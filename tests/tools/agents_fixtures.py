@@ -35,10 +35,15 @@ def agents(engine_host: str, lab: Lab, tmp_path_factory: pytest.TempPathFactory)
     try:
         yield made
     finally:
-        for name, state in made.states():
-            if state not in ENDED:
-                made.terminate(name)
+        terminate_all(made)
         made.clean()
+
+
+def terminate_all(agents: Agents) -> None:
+    """Terminate every session that a test has left."""
+    for name, state in agents.states():
+        if state not in ENDED:
+            agents.terminate(name)
 
 
 @pytest.fixture

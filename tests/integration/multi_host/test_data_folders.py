@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from agents_lab import Agents, Lab
+from agents_lab import NAMES, Agents, Lab
 from controller import SMALL
 
 # A host of the lab has two CPUs, so each host holds a single container.
@@ -16,9 +16,11 @@ def test_a_folder_that_all_hosts_share_is_the_same_in_all_containers(agents: Age
     mounts = [{"source": "/srv/shared", "target": "/data"}]
     folder = agents.lab.folder / "shared"
     folder.chmod(0o777)
-    data = agents.launched(
-        "shared", **{**SMALL, **WIDE, "session_cluster_mode": "multi-node", "session_mounts": mounts}
-    )
+    # Two hosts could hold it.
+    apart = {"session_cluster_size": 3, "session_cpus": 0.8, "session_strategy": "spread"}
+    multi = {"session_cluster_mode": "multi-node", "session_mounts": mounts}
+    data = agents.launched("shared", **{**SMALL, **apart, **multi})
+    assert [container["agent"] for container in data.document["containers"]] == list(NAMES)
     assert data.say("sub2", "echo kept >/data/after; ssh sub1 cat /data/after") == "kept"
     agents.terminate("shared").check()
     assert (folder / "after").read_text() == "kept\n"

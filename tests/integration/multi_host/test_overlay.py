@@ -6,13 +6,32 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from agents_lab import NAMES, Agents, Lab
-from controller import Session
+from controller import PATIENCE, Session
+from followed_logs import followed, wait_for
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import ESP
 
 HOSTS = ["main1", "sub1", "sub2", "sub3", "sub4", "sub5"]
-SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1}
+SIX = {
+    "session_cluster_size": 6,
+    "session_cluster_mode": "multi-node",
+    "session_cpus": 1,
+    "session_bootstrap": "echo hello",
+}
+SEALED = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_per_agent": 1}
+# The options of the session's network, as soon as there is one.
+OPTIONS = (
+    "until docker network ls --quiet --filter label=cluster.compute.session.name=sealed | grep -q .; do sleep 0.2; done;"
+    "docker network ls --quiet --filter label=cluster.compute.session.name=sealed | "
+    "xargs docker network inspect --format '{{json .Options}}'"
+)
 PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
 
 
@@ -85,8 +104,15 @@ def test_a_removed_container_is_created_again_as_it_was(six: Session, lab: Lab, 
     assert six.say("sub4", "ssh main1 ssh sub4 hostname") == "sub4"
 
 
-def test_termination_removes_everything_from_all_hosts(six: Session, agents: Agents) -> None:
-    agents.terminate("six-wide").check()
+def test_logs_are_followed_on_all_hosts_until_a_termination_that_leaves_nothing(
+    six: Session, agents: Agents, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    with followed(agents, six.name, path) as following:
+        for host in HOSTS:
+            wait_for(path, f"{host}: hello\n")
+        agents.terminate("six-wide").check()
+        assert following.wait(PATIENCE) == 0
     assert agents.held() == {name: [] for name in NAMES}
 
 
@@ -119,6 +145,21 @@ def test_a_limit_for_each_agent_puts_every_container_on_a_host_of_its_own(agents
     assert placement(session) == list(NAMES)
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
     agents.terminate("apart").check()
+
+
+def test_an_encrypted_network_carries_all_traffic_or_the_launch_fails(agents: Agents, lab: Lab) -> None:
+    """A kernel without ESP drops what an encrypted network should carry, so main1 reaches no sub."""
+    with ThreadPoolExecutor(1) as thread:
+        options = thread.submit(lab.shell, "agent1", OPTIONS)
+        done = agents.launch("sealed", **SEALED, session_network_encrypted=True, session_verify_timeout=5)
+        assert "encrypted" in json.loads(options.result().check().text)
+    if "taken" in lab.shell("agent1", "unshare --net sh -c " + shlex.quote(ESP)).text:
+        assert Session(agents, "sealed").say("main1", "ping -c 1 -W 2 sub2 >/dev/null && ssh sub2 hostname") == "sub2"
+    else:
+        assert "Session sealed was not launched: " in done.message
+        assert "sub" in done.message
+    agents.terminate("sealed").check()
+    assert agents.held() == {name: [] for name in NAMES}
 
 
 def test_a_session_that_the_agents_could_never_hold_is_refused_with_its_reason(agents: Agents) -> None:
