@@ -9,11 +9,8 @@ Each runs on one agent, and on three over an overlay with one container each.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import example_images
@@ -35,11 +32,6 @@ ONE = {"session_cluster_size": 2, "session_cpus": 0.9}
 THREE = {"session_cluster_size": 3, "session_cpus": 0.6}
 FETCH = (
     "python -c \"from deepspeed.launcher.runner import fetch_hostfile; print(dict(fetch_hostfile('/job/hostfile')))\""
-)
-
-DISCOVER = (
-    'PYTHONPATH=/home/work/horovod:/home/work/horovod/horovod-0.28.1 python -c "from horovod.runner.elastic.discovery import HostDiscoveryScript; '
-    "print(sorted(HostDiscoveryScript('discover_hosts', 1).find_available_hosts_and_slots().items()))\""
 )
 
 
@@ -98,26 +90,11 @@ def launch(pool: Controller, name: str, image: str, *arguments: str, **variables
 
 
 @pytest.fixture(scope="module")
-def horovod(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source of Horovod, whose launcher is pure Python, with what the launcher imports. Its libraries need a compiler."""
-    folder = tmp_path_factory.mktemp("source") / "horovod"
-    for arguments in (
-        ["download", "--dest", str(folder), "horovod==0.28.1"],
-        ["install", "--target", str(folder), "cloudpickle"],
-    ):
-        subprocess.run([sys.executable, "-m", "pip", "--quiet", *arguments, "--no-deps"], check=True, timeout=600)
-    subprocess.run(["tar", "-C", folder, "-xzf", folder / "horovod-0.28.1.tar.gz"], check=True, timeout=600)
-    folder.chmod(0o755)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cluster(pool: Controller, horovod: Path) -> Iterator[Cluster]:
-    """Containers of the image of all frameworks, with Horovod's source in the home folder of each."""
+def cluster(pool: Controller) -> Iterator[Cluster]:
+    """Containers of the image of four frameworks."""
     image = example_images.build(pool.client, "frameworks")
     shape = THREE if isinstance(pool, Agents) else ONE
     session = launch(pool, "frameworks", image, **{**SESSION, **shape})
-    pool.play("session_copy", session_name="frameworks", session_copy_source=str(horovod)).check()
     yield Cluster(session, [container["hostname"] for container in session.document["containers"]])
     pool.terminate("frameworks").check()
 
@@ -131,10 +108,6 @@ def test_deepspeed_starts_its_processes_without_an_option(cluster: Cluster) -> N
         f"deepspeed: rank {rank} of {cluster.size} on {host}, sum {cluster.sum}"
         for rank, host in enumerate(cluster.hosts)
     ]
-
-
-def test_horovod_discovers_the_hosts(cluster: Cluster) -> None:
-    assert cluster.session.say("main1", DISCOVER).splitlines()[-1] == str(cluster.slots)
 
 
 @pytest.mark.parametrize("command", ["mpirun jax_sum.py", "everywhere jax_sum.py"])

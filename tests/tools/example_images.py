@@ -38,7 +38,7 @@ def _built(client: Any, name: str, variant: str) -> str:
         client.inspect_image(tag)
         return tag
     with contextlib.ExitStack() as stack:
-        arguments = stack.enter_context(wheels(client, folder)) if (folder / "requirements.txt").exists() else {}
+        arguments = stack.enter_context(wheels(client, folder)) if any(folder.glob("requirements*.txt")) else {}
         _build(client, folder, suffix, tag, arguments)
     for old in client.images(filters={"label": f"{LABEL}={name}{suffix}"}):
         for other in old["RepoTags"] or []:
@@ -80,11 +80,14 @@ def wheels(client: Any, folder: Path) -> Iterator[dict[str, str]]:
     """
     version = _python_of(client)
     kept = ROOT / ".cache" / "wheels" / version
-    wanted = ["--requirement", str(folder / "requirements.txt"), "--python-version", version]
-    _pip("download", "--only-binary", ":all:", "--dest", str(kept), *wanted)
-    if (folder / "requirements-source.txt").exists():  # pure Python
-        source = ["--requirement", str(folder / "requirements-source.txt")]
-        _pip("wheel", "--no-deps", "--use-pep517", "--wheel-dir", str(kept), *source)
+    commands = {
+        "requirements.txt": ["download", "--only-binary", ":all:", "--python-version", version, "--dest"],
+        "requirements-source.txt": ["wheel", "--no-deps", "--use-pep517", "--wheel-dir"],  # pure Python
+        "requirements-compiled.txt": ["download", "--no-deps", "--dest"],  # the build of the image compiles it
+    }
+    for name, command in commands.items():
+        if (folder / name).exists():
+            _pip(*command, str(kept), "--requirement", str(folder / name))
     handler = functools.partial(_Quiet, directory=str(kept))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
