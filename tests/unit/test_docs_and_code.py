@@ -196,3 +196,14 @@ def test_the_list_of_modules_is_complete() -> None:
     }
     modules = {path.stem for path in (ROOT / "plugins/modules").glob("*.py")}
     assert sorted(modules ^ listed) == []
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
+    """A "cannot" without a test, or with one that was renamed, proves nothing."""
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/security.md").read_text()))
+    known = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert sorted(named - known) == []

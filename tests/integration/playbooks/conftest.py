@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 from controller import Controller
+from front_end_lab import FrontEnd, front_end_lab
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +32,12 @@ def other_controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory)
         yield made
     finally:
         made.clean()
+
+
+@pytest.fixture(scope="session")
+def front_end(engine_host: str) -> Iterator[FrontEnd]:
+    """The front end of a site, for all tests of its callers."""
+    if os.geteuid() != 0 or shutil.which("useradd") is None or not engine_host.startswith("unix://"):
+        pytest.skip("this test needs root, useradd and an engine of this machine: it creates other users")
+    with front_end_lab(engine_host) as lab:
+        yield lab

@@ -182,7 +182,12 @@ def test_labels_are_ignored_or_reported_and_keep_no_agent_and_no_owner_from_work
 @fuzzed(500)
 def test_what_pid_1_answers_is_reported(choices: Choices) -> None:
     """Root of a container writes the files of PID 1."""
-    words = [choices.of(("lab ready\n", "lab failed 3\n", "137 oom\n", "0\n", "web ended 999\n")) for _line in range(3)]
+    words = [
+        choices.of(
+            ("lab ready\n", "lab failed 3\n", "137 oom\n", "0\n", "web ended 999\n", "lab failed 99999\n", "99999\n")
+        )
+        for _line in range(3)
+    ]
     content = changed_bytes("".join(words).encode(), choices)
     main = {
         **REPORT["containers"][0],
