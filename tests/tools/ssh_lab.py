@@ -67,6 +67,7 @@ def make_plan(
     environment: dict[str, str] | None = None,
     mounts: Sequence[Mount] = (),
     memory: str = "256m",
+    permitted_folders: Sequence[str] = (),
 ) -> Plan:
     """A plan as the scheduler would make it, on one agent."""
     session = str(uuid.uuid4())
@@ -87,6 +88,7 @@ def make_plan(
         [AGENT] * size,
         session_id=session,
         ports=(Port("ssh", 22, "127.0.0.1", free_port()),),
+        permitted_folders=tuple(permitted_folders),
     )
     return with_user_environment(made, [environment or {}] * size)
 

@@ -234,8 +234,9 @@ _SESSION = {
     "secrets": [{"name": WORD, "environment": VARIABLE}],
     "authorized_keys": [by_rule(check_public_key, "authorized_keys")],
     "own_volumes": a_flag,
+    "permitted_folders": [a_line],
 }
-_OF_PLAN = ("id", "launch", "request", "began", "own_volumes")
+_OF_PLAN = ("id", "launch", "request", "began", "own_volumes", "permitted_folders")
 _REQUEST = {
     **{name: rule for name, rule in _SESSION.items() if name not in _OF_PLAN},
     "millicpus": whole(1 << 40, 10),

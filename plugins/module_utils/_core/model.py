@@ -159,6 +159,7 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
 
     ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
     ``main1``. With ``own_volumes``, volumes without options must be those that sessions of this owner have created.
+    ``permitted_folders`` are the folders of the site's policy that the mounts lie in: no link is followed below them.
     """
 
     user: User = field(default_factory=User)
@@ -167,17 +168,24 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
     apps: Tuple[App, ...] = ()
     secrets: Tuple[Secret, ...] = ()
     own_volumes: bool = field(default=False, metadata=UNCOUNTED)
+    permitted_folders: Tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, data: Json) -> Session:
-        parts = ("user", "mounts", "secrets", "apps", "authorized_keys")
+        parts = ("user", "mounts", "secrets", "apps", "authorized_keys", "permitted_folders")
         values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
         mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
         secrets = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
         apps = tuple(App.from_json(app) for app in data.get("apps") or ())
-        keys = tuple(data.get("authorized_keys") or ())
-        user = User.from_json(data.get("user") or {})
-        return cls(user=user, mounts=mounts, secrets=secrets, apps=apps, authorized_keys=keys, **values)
+        return cls(
+            user=User.from_json(data.get("user") or {}),
+            mounts=mounts,
+            secrets=secrets,
+            apps=apps,
+            authorized_keys=tuple(data.get("authorized_keys") or ()),
+            permitted_folders=tuple(map(str, data.get("permitted_folders") or ())),
+            **values,
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, List, Sequence
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
@@ -26,6 +27,9 @@ HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
 # No more is read of a file, whatever an image or a container's user has put in its place.
 LONGEST_FILE = MIB
+# A program of the runtime with a script, and the script's exit code if there is no such file.
+_BUSYBOX = RUNTIME_PATH + "/bin/busybox"
+_SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
 # No more is kept of a log.
 LONGEST_LOG = 4 * MIB
 
@@ -107,12 +111,16 @@ class ContainerRequests(Connection):
 
     def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
         """Unpack a tar archive below an existing folder of the container."""
+        if self._looks_inside(identity, subject):
+            script = '"$0" head -c "$1" | "$0" tar -x -f - -C "$2"'
+            self.feed(identity, (*_SHELL, script, _BUSYBOX, str(len(archive)), path), archive, subject)
+            return
         with self._asking("take files below %s" % path, subject) as client:
             client.put_archive(identity, path, archive)
 
     def feed(self, identity: str, command: Sequence[str], data: bytes, subject: str = "") -> None:
         """Run a command of root in a running container with these bytes as its standard input. An EngineError if it fails."""
-        with self._asking("pass its secrets on", subject) as client:
+        with self._asking("pass files on", subject) as client:
             made = client.exec_create(identity, list(command), stdin=True, user="0:0")
             answer = client.exec_start(made["Id"], socket=True)
             stream = getattr(answer, "_sock", answer)
@@ -125,23 +133,32 @@ class ContainerRequests(Connection):
                 answer.close()
             code = client.exec_inspect(made["Id"]).get("ExitCode")
         if code:
-            message = "%s could not unpack its secrets (exit code %d); check the log of that engine."
+            message = "%s could not unpack files (exit code %d); check the log of that engine."
             raise EngineError(message % (self._speaker(subject), code), self.agent)
 
     @contextmanager
-    def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[[bytes], None]]:
+    def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[..., None]]:
         """A function that sends bytes to the standard input of PID 1. Before the container starts, the engine keeps them for it.
 
-        The number of the bytes comes first, on a line of its own: not every connection can say that its data end.
+        With an answer, it returns as soon as PID 1 has written that as an error message; an EngineError if the container ends
+        instead. Not every connection can say that its data end: PID 1 must see the end in the data.
         """
         with self._asking("open its standard input", subject) as client:
-            answer = client.attach_socket(identity, params={"stdin": 1, "stream": 1})
+            answer = client.attach_socket(identity, params={"stdin": 1, "stderr": 1, "stream": 1})
         stream = getattr(answer, "_sock", answer)
         stream.settimeout(self._timeout)
 
-        def send(data: bytes) -> None:
-            with self._asking("pass its files on", subject):
-                stream.sendall(b"%d\n" % len(data) + data)
+        def send(data: bytes, wanted: bytes = b"") -> None:
+            with self._asking("pass its files on", subject) as client:
+                stream.sendall(data)
+                read = b""
+                while wanted not in read:
+                    piece = stream.recv(CHUNK)
+                    if not piece:
+                        client.wait(identity, timeout=self._timeout)
+                        message = "%s ended at its start; check its log on that engine."
+                        raise EngineError(message % self._speaker(subject), self.agent)
+                    read += piece
 
         try:
             yield send
@@ -176,12 +193,31 @@ class ContainerRequests(Connection):
 
     def read_file(self, identity: str, path: str, subject: str = "", most: int = LONGEST_FILE) -> bytes | None:
         """A file's first bytes, with symlinks followed inside the container; b"" if it is not a file, None if nothing is there."""
+        if self._looks_inside(identity, subject):
+            return self._read_inside(identity, path, subject, most)
         for _hop in range(MOST_LINKS):
             member, content = self._member(identity, path, subject, most)
             if member is None or not member.issym():
                 return content
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
         return b""
+
+    def _looks_inside(self, identity: str, subject: str) -> bool:
+        """Whether a program in the container handles its files: the engine would mount folders again that users can replace.
+
+        The program sees what PID 1 has compared: check_folders in roles/image/files/init.sh.
+        """
+        found = self.inspect(identity, subject) or {}
+        labels = (found.get("Config") or {}).get("Labels") or {}
+        return LABEL_FOLDERS in labels and bool((found.get("State") or {}).get("Running"))
+
+    def _read_inside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
+        script = '[ -e "$1" ] || exit %d; [ ! -f "$1" ] || exec "$0" head -c "$2" "$1"' % _ABSENT
+        with self._asking("read %s" % path, subject) as client:
+            command = [*_SHELL, script, _BUSYBOX, path, str(most)]
+            made = client.exec_create(identity, command, stderr=False, user="0:0")
+            content: bytes = client.exec_start(made["Id"])
+            return None if client.exec_inspect(made["Id"]).get("ExitCode") == _ABSENT else content
 
     def _member(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         with self._asking("read %s" % path, subject) as client:

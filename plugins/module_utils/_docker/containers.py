@@ -41,6 +41,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
     container_body,
     endpoint,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.permitted_folders import found_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     GOING,
     ContainerChanges,
@@ -172,6 +173,8 @@ class AgentContainers:
 
     def _create_all(self, wanted: Sequence[Tuple[Container, Json | None]]) -> None:
         check_folders_answer(self.plan.session, self.agent)
+        with found_folders(self.plan.session, self.agent):
+            pass  # refused before anything is created; each start looks again
         found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
         settings = replace(found, limits=self.limits)
         self._check_volumes()

@@ -87,7 +87,8 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
         "Hostname": container.hostname,
         "User": "0:0",
         "Entrypoint": [RUNTIME_PATH + "/bin/init"],
-        "Cmd": [],
+        # PID 1 checks these folders at each start, whatever root in the container has changed.
+        "Cmd": ["check-folders"] if plan.session.permitted_folders else [],
         "Env": _environment(container, settings.image_path),
         "Labels": dict(container.labels),
         # PID 1 reads the files of the session from its standard input, which ends with the first connection to it.
@@ -166,7 +167,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
             *read_only_root.volume_mounts(plan, container),
             *(_mount(plan, mount) for mount in plan.session.mounts),
         ],
-        "Ulimits": _ulimits(settings.limits, plan.session.rdma),
+        "Ulimits": _ulimits(settings.limits, plan.session),
         "RestartPolicy": {"Name": "no"},
         "Init": False,
         **_root(plan.session, container.resources.memory),
@@ -246,7 +247,13 @@ def _mount(plan: Plan, mount: Mount) -> Json:
     return body
 
 
-def _ulimits(limits: Limits, rdma: bool) -> Sequence[Json]:
-    """RDMA registers the memory that it sends: without a known limit of the engine all of it can be locked."""
-    wanted = {"nofile": limits.nofile, "memlock": limits.memlock or (-1 if rdma else 0)}
-    return [{"Name": name, "Soft": amount, "Hard": amount} for name, amount in wanted.items() if amount]
+def _ulimits(limits: Limits, session: Session) -> Sequence[Json]:
+    """RDMA registers the memory that it sends: without a known limit of the engine all of it can be locked.
+
+    The file of a crash has the memory of its program, and secrets in it.
+    """
+    amounts = {"nofile": limits.nofile, "memlock": limits.memlock or (-1 if session.rdma else 0)}
+    wanted = {name: amount for name, amount in amounts.items() if amount}
+    if session.secrets:
+        wanted["core"] = 0
+    return [{"Name": name, "Soft": amount, "Hard": amount} for name, amount in wanted.items()]

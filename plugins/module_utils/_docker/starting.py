@@ -20,6 +20,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import endpoint
+from ansible_collections.cluster.compute.plugins.module_utils._docker.permitted_folders import (
+    CHECKED,
+    check_image_paths,
+    found_folders,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import session_containers, state_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
 
@@ -48,24 +53,31 @@ class Starting:
     def carry_out(self, waiting: Sequence[Pair], parallelism: int) -> None:
         """Start these containers, and check that they still run a moment later."""
         check_folders_answer(self.plan.session, self.agent)
-        run_all(self._start, waiting, parallelism)
+        with found_folders(self.plan.session, self.agent) as folders:
+            run_all(lambda pair: self._start(pair, folders), waiting, parallelism)
         time.sleep(SETTLE)
         self._must_run(waiting)
         if self.plan.session.bootstrap:
             wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, parallelism)
 
-    def _start(self, pair: Pair) -> None:
+    def _start(self, pair: Pair, folders: bytes) -> None:
         container, listed = pair
         if state_of(listed) == "paused":
             self.engine.unpause(listed["Id"], container.hostname)
             return
-        files = self.files.get(container.hostname)
-        if files is not None:
+        files, is_started = self.files.get(container.hostname), state_of(listed) in RUNNING
+        is_bounded = bool(self.plan.session.permitted_folders) and not is_started
+        if is_bounded:
+            check_image_paths(self.engine, self.plan.session, container, listed["Id"])
+        if files is not None or is_bounded:
             with self.engine.standard_input(listed["Id"], container.hostname) as send:
                 self._power_on(container, listed)
-                archive = files()
-                self._pass_on(pair, lambda: send(archive))
-        elif state_of(listed) not in RUNNING:
+                if is_bounded:
+                    self._pass_on(pair, lambda: send(folders, CHECKED))
+                if files is not None:
+                    archive = files()
+                    self._pass_on(pair, lambda: send(b"%d\n" % len(archive) + archive))
+        elif not is_started:
             self._power_on(container, listed)
         if self.delivery is not None:
             secrets = self.delivery.archive(self.plan.session.user)

@@ -11,7 +11,7 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_BEGAN
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_BEGAN, LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
@@ -100,6 +100,7 @@ def rebuilt_plan(
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports={agent.name: usable_ports(agent) for agent in agents},
+        permitted_folders=_folders(example),
     )
     return build_plan(request, inputs)
 
@@ -121,6 +122,15 @@ def _began(container: ObservedContainer) -> float:
     except ValueError:
         return 0.0
     return began if 0 < began < _LATEST else 0.0
+
+
+def _folders(container: ObservedContainer) -> Tuple[str, ...]:
+    """The folders of the policy that bound its session; none without a valid label."""
+    try:
+        found = json.loads(_label(container, LABEL_FOLDERS[len(LABEL) :]) or "[]")
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:

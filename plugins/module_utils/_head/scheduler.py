@@ -57,6 +57,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
     check_waiting,
     in_permitted_group,
     owns_volumes,
+    permitted_folders,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -294,6 +295,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         own_volumes=owns_volumes(context.site, request.owner),
         taken_names=context.taken_names,
         rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
+        permitted_folders=permitted_folders(context.site, request),
     )
     return build_plan(request, inputs)
 

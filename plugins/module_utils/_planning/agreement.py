@@ -72,6 +72,7 @@ def _choices(plan: Plan) -> PlanInputs:
         mtu=network.mtu,
         began=session.began,
         own_volumes=session.own_volumes,
+        permitted_folders=session.permitted_folders,
     )
 
 

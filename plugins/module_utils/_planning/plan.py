@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_BATCH,
     LABEL_BEGAN,
     LABEL_CONTAINER,
+    LABEL_FOLDERS,
     LABEL_GRACE,
     LABEL_LAUNCH,
     LABEL_SECRETS,
@@ -70,6 +71,7 @@ class PlanInputs:
     own_volumes: bool = False
     taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
     rdma_ports: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    permitted_folders: Tuple[str, ...] = ()
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -80,7 +82,8 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     known = {field.name for field in fields(request)}
     shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
     own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode, "request": request.digest}
-    session = Session(**{**shared, **own}, began=inputs.began, own_volumes=inputs.own_volumes)
+    chosen = {"own_volumes": inputs.own_volumes, "permitted_folders": inputs.permitted_folders}
+    session = Session(**{**shared, **own, **chosen}, began=inputs.began)
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
@@ -177,6 +180,7 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_LAUNCH: session.launch,
         **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
         **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
+        **({LABEL_FOLDERS: json.dumps(session.permitted_folders)} if session.permitted_folders else {}),
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import split
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
 from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import NONE, OWN, PLAIN, SitePolicy
@@ -74,6 +75,8 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
     for name, check in _RULES.items():
         for limit in policy.limits_for(request.owner, name) or unsaid.get(name, ()):
             check(request, limit)
+    if permitted_folders(policy, request):
+        _check_apart(request)
     asked = Use.of_request(request)
     for whose, quota in _quotas(policy, request.owner):
         for name in QUOTAS:
@@ -108,6 +111,22 @@ def too_long(policy: SitePolicy, owner: str, waited: float) -> str:
 def owns_volumes(policy: SitePolicy, owner: str) -> bool:
     """Whether an owner may mount only the volumes that the owner's sessions create."""
     return OWN in policy.limits_for(owner, "volumes")
+
+
+def permitted_folders(policy: SitePolicy, request: Request) -> Tuple[str, ...]:
+    """The folders of the policy below which the request mounts something: its users can make links in it.
+
+    An owner's own entry may lie in a folder that others may mount: the shortest folder of the whole policy counts.
+    """
+    if not policy.limits_for(request.owner, "mounts"):
+        return ()
+    limits = [policy.default, *policy.owners.values(), *(group.limits for group in policy.groups.values())]
+    known = sorted({folder.rstrip("/") or "/" for one in limits for folder in one.mounts or ()}, key=len)
+    found = set()
+    for source in (mount.source.rstrip("/") for mount in request.mounts if mount.type == "bind"):
+        folder = next((one for one in known if covers(one, source)), source)
+        found.update([folder] if folder != source else [])
+    return tuple(sorted(found))
 
 
 def in_permitted_group(policy: SitePolicy, request: Request) -> Request:
@@ -233,6 +252,15 @@ def _is_within(source: str, folder: str) -> bool:
         return False
     plain = "/".join(parts)
     return plain == folder.rstrip("/") or (folder.endswith("/") and plain.startswith(folder))
+
+
+def _check_apart(request: Request) -> None:
+    """A mount within a data folder lands where a link of its users leads."""
+    targets = sorted(mount.target for mount in request.mounts)
+    for outer in targets:
+        for inner in targets:
+            if inner != outer and covers(outer, inner):
+                _refuse("mounts", inner, "must not lie in %s, the target of another mount" % outer)
 
 
 def _check_volumes(request: Request, permitted: str) -> None:

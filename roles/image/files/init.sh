@@ -6,6 +6,7 @@
 # PID 1 of every container, run by the runtime's own shell: prepares what sshd needs, runs the session's bootstrap and (on main1)
 # its command, runs sshd, and ends all programs when it receives TERM (life.sh). Requires nothing of the image.
 #
+# With the argument `check-folders`, it first reads the data folders that it compares with what is mounted (check_folders).
 # A container that starts for the first time reads its files from its standard input: the number of bytes on a line, and a tar
 # archive of that length. Its settings are in /etc/cluster-compute; an empty file means none:
 #
@@ -42,6 +43,22 @@ sshd=''
 
 say() {
     echo "cluster-compute: $*" >&2
+}
+
+check_folders() { # reads DEVICE:INODE TARGET of each folder until an empty line; ends the container if anything else is mounted
+    while :; do
+        # shellcheck disable=SC3045 # the runtime's shell knows -t
+        read -r -t 60 found target || {
+            say "the data folders were not checked (policy of this site); run cluster_session.yml again to repair the session"
+            exit 1
+        }
+        [ -n "$found" ] || break
+        [ "$("$box" stat -c %d:%i "$target" 2>/dev/null)" = "$found" ] || {
+            say "another folder than the one that was checked is mounted at $target (policy of this site)"
+            exit 1
+        }
+    done
+    say "the data folders are those that were checked"
 }
 
 receive_files() { # the ID in the path is the container's: an image committed from another container has the files of that one
@@ -246,6 +263,7 @@ run_sshd() { # becomes sshd
 trap 'finish 143' TERM INT
 trap 'finish 80' USR1 # the lifetime of the session is over
 trap 'finish 81' USR2 # the session is idle
+[ "$*" != check-folders ] || check_folders
 receive_files
 mkdir -p /run/sshd
 [ -d /tmp ] || mkdir -m 1777 /tmp

@@ -91,3 +91,24 @@ def test_a_policy_with_a_mistake_changes_nothing_and_an_empty_one_lifts_all_limi
     assert (limited.state / "policy.json").read_bytes() == before
     store_policy(limited, {})
     limited.launched("free", session_cluster_size=3)
+
+
+def test_a_link_below_a_permitted_folder_is_not_mounted(limited: Controller, tmp_path: Path) -> None:
+    """An account with a front end only has this way to the folders of the host; a session has made the link."""
+    pool = tmp_path / "pool"
+    (pool / "alice").mkdir(parents=True)
+    (pool / "alice").chmod(0o1777)
+    store_policy(limited, {"default": {"mounts": [f"{pool}/"], "volumes": "plain"}})
+    first = limited.launched("first", session_mounts=[{"source": f"{pool}/alice", "target": "/data"}])
+    first.say("main1", "ln -s /etc /data/link && touch /data/file")
+    refused = limited.launch("second", session_mounts=[{"source": f"{pool}/alice/link", "target": "/host"}])
+    assert refused.message.startswith(
+        f"Session second was not launched: session_mounts: '{pool}/alice/link': must have no symbolic link below {pool}, and {pool}/alice/link on "
+    )
+    assert limited.engine("second") == {}
+    limited.launched("first", session_mounts=[{"source": f"{pool}/alice", "target": "/data"}])
+    client, main = limited.client, first.containers()["main1"]["Id"]
+    client.stop(main, timeout=3)
+    limited.launched("first", session_mounts=[{"source": f"{pool}/alice", "target": "/data"}])
+    assert first.say("main1", "ls /data").split() == ["file", "link"]
+    limited.terminate("first").check()

@@ -12,7 +12,7 @@ import pytest
 from engine_lab import MIB, Shape, with_container
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources, Secret
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,
     Limits,
@@ -39,6 +39,8 @@ def test_who_it_is_and_what_runs() -> None:
     assert made["HostConfig"]["RestartPolicy"] == {"Name": "no"}
     assert made["HostConfig"]["Init"] is False
     assert not {"CapAdd", "Privileged", "SecurityOpt"} & set(made["HostConfig"])
+    bounded = replace(plan, session=replace(plan.session, permitted_folders=("/srv",)))
+    assert container_body(bounded, plan.containers[1], AgentSettings())["Cmd"] == ["check-folders"]
 
 
 def test_network_by_name_with_a_static_address_and_every_name() -> None:
@@ -123,6 +125,14 @@ LIMITS = [
 @pytest.mark.parametrize(("limits", "expected"), LIMITS)
 def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
     assert body(settings=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
+
+
+def test_a_crash_leaves_no_file_with_secrets() -> None:
+    plan = Shape().plan()
+    session = replace(plan.session, secrets=(Secret("token"),))
+    made = container_body(replace(plan, session=session), plan.containers[0], AgentSettings(limits=Limits(1024)))
+    expected = [{"Name": "nofile", "Soft": 1024, "Hard": 1024}, {"Name": "core", "Soft": 0, "Hard": 0}]
+    assert made["HostConfig"]["Ulimits"] == expected
 
 
 def test_capabilities_that_training_does_not_need_are_dropped() -> None:

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 A, B = agent("a"), agent("b")
@@ -58,6 +59,17 @@ def test_a_running_session_is_adopted_with_the_very_same_plan(
     assert (row.id, row.state, row.created, row.resource_group) == (plan.session.id, "RUNNING", 500.0, "default")
     assert [note["reason"] for note in lost_store.history(row.id)] == ["adopted from its labels"]
     assert row.plan == plan
+
+
+def test_the_folders_of_the_policy_stay_with_a_session(store: Store, lost_store: Store) -> None:
+    """PID 1 of its containers waits for their check at each start, whatever the policy says now."""
+    host = replace(A, paths={"/pool/x": True})
+    asked = request(mounts=[{"source": "/pool/x", "target": "/x"}])
+    placed = launch(store, asked, context(host, site=parse_policy({"default": {"mounts": ["/pool/"]}})))
+    assert placed.plan is not None
+    assert placed.plan.session.permitted_folders == ("/pool",)
+    adopted = launch(lost_store, asked, context(*carried_out((host,), placed.plan), now=9000.0))
+    assert adopted.plan == placed.plan
 
 
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)

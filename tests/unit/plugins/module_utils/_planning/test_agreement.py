@@ -39,6 +39,11 @@ def test_the_plan_of_a_request_agrees_with_it() -> None:
     check(relaunched(MADE, {"a": {MADE.main.name}}))
 
 
+def test_the_head_says_which_folders_its_policy_permits() -> None:
+    made = plan(ASKED, "aab", permitted_folders=("/",))
+    check(Plan.from_json(made.to_short_json()))
+
+
 def test_a_plan_of_a_release_that_knew_fewer_variables_agrees() -> None:
     environments = [{"RANK": container.environment["RANK"]} for container in MADE.containers]
     check(MADE.with_environments(environments))

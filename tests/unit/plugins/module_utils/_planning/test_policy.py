@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
     check_policy,
     in_permitted_group,
     over_quota,
+    permitted_folders,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
 
@@ -149,6 +150,38 @@ def test_a_pattern_permits_images(pattern: str, image: str, permitted: bool) -> 
     expected = contextlib.nullcontext() if permitted else pytest.raises(InputError, match="must match one of")
     with expected:
         check_policy(site, request(image=image))
+
+
+@pytest.mark.parametrize(
+    ("policy", "source", "folders"),
+    [
+        ({"default": {"mounts": ["/pool/"]}}, "/pool/x/y/", ("/pool",)),
+        ({"default": {"mounts": ["/pool/"]}}, "/pool", ()),
+        ({"default": {"mounts": ["/pool/", "/pool/x"]}}, "/pool/x", ("/pool",)),
+        (
+            {"default": {"mounts": ["/pool"]}, "owners": {"alice": {"mounts": ["/pool/alice"]}}},
+            "/pool/alice",
+            ("/pool",),
+        ),
+        ({"groups": {"g": {"owners": ["alice"], "mounts": ["/pool/"]}}}, "/pool/x", ("/pool",)),
+        ({"default": {"mounts": ["/"]}}, "/pool", ("/",)),
+        ({"owners": {"bob": {"mounts": ["/pool/"]}}}, "/pool/x", ()),
+        ({}, "/pool/x", ()),
+    ],
+)
+def test_no_link_is_followed_below_a_folder_that_somebody_may_mount(
+    policy: dict[str, Any], source: str, folders: tuple[str, ...]
+) -> None:
+    assert permitted_folders(parse_policy(policy), request(**mount(source))) == folders
+
+
+def test_nothing_is_mounted_within_a_folder_whose_users_can_make_links() -> None:
+    site = parse_policy({"default": {"mounts": ["/pool/"]}})
+    mounts = [{"source": "/pool/x", "target": "/data"}, {"source": "cache", "target": "/data/cache"}]
+    expected = exactly(f"session_mounts: '/data/cache': must not lie in /data, the target of another mount {MINE}.")
+    with pytest.raises(InputError, match=expected):
+        check_policy(site, request(mounts=mounts))
+    check_policy(site, request(mounts=[{**mounts[0], "source": "/pool"}, mounts[1]]))
 
 
 @pytest.mark.parametrize("source", ["/data/a", "/data/a/", "/srv/pool/x/y"])

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Data folders below a folder that the policy of the site permits: users who can write there can put a link in the place of a folder.
+
+Links above and at the permitted folder are the administrator's. Below it none is followed, and the folder that is found stays open
+until PID 1 of each container has compared it with what the engine has mounted: its device and inode.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack, contextmanager
+from typing import Iterator, List
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session
+from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+
+_VARIABLE = "session_mounts"
+# The files of a container that does not run yet from which its own files are made: _ssh/installer.py.
+_READ = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/ssh/ssh_config", "/etc/ssh/ssh_known_hosts")
+# What PID 1 writes when it has compared all folders: check_folders in roles/image/files/init.sh.
+CHECKED = b"the data folders are those that were checked"
+
+
+@contextmanager
+def found_folders(session: Session, agent: str) -> Iterator[bytes]:
+    """What PID 1 compares, while the folders are open: a line ``DEVICE:INODE TARGET`` for each, and an empty line."""
+    lines: List[str] = []
+    with ExitStack() as opened:
+        for mount in session.mounts if session.permitted_folders else ():
+            folder = next((one for one in session.permitted_folders if covers(one, mount.source)), "")
+            if mount.type == "bind" and folder:
+                found = os.fstat(_opened(folder, mount.source.rstrip("/"), agent, opened))
+                lines.append("%d:%d %s\n" % (found.st_dev, found.st_ino, mount.target))
+        yield "".join([*lines, "\n"]).encode()
+
+
+def check_image_paths(engine: Engine, session: Session, container: Container, identity: str) -> None:
+    """Refuse a container with a link where the SSH runtime or a data folder is mounted, or where the engine reads a file of it.
+
+    With such links, a folder of users would have the SSH runtime in it, the mount that PID 1 looks at would be another, or the
+    container would receive a file of the host: the engine mounts the data folders to read.
+    """
+    targets = [RUNTIME_PATH, *_READ, *(mount.target for mount in session.mounts)]
+    paths = {
+        target[:end] for target in targets for end in range(2, len(target) + 1) if target[end : end + 1] in ("", "/")
+    }
+    for path in sorted(paths):
+        found = engine.path_stat(identity, path, container.hostname)
+        if found is not None and found.get("linkTarget"):
+            message = (
+                "%s: %s is a symbolic link in the image or the container, and the policy of this site bounds its data folders; "
+                "mount them elsewhere, or use another image."
+            )
+            raise StateError(message % (container.hostname, path), engine.agent)
+
+
+def _opened(folder: str, source: str, agent: str, opened: ExitStack) -> int:
+    """A descriptor of a folder or file, for nothing but a look at it; no link below the permitted folder is followed."""
+    path, place = folder, os.O_PATH | os.O_CLOEXEC
+    try:
+        found = os.open(folder, place)
+        opened.callback(os.close, found)
+        for name in filter(None, source[len(folder) :].split("/")):
+            path = path.rstrip("/") + "/" + name
+            found = os.open(name, place | os.O_NOFOLLOW, dir_fd=found)
+            opened.callback(os.close, found)
+            if stat.S_ISLNK(os.fstat(found).st_mode):
+                rule = "must have no symbolic link below %s, and %s on %s is one (policy of this site)"
+                raise InputError(_VARIABLE, source, rule % (folder, path, agent))
+    except OSError as error:
+        rule = "must be a folder that the login on %s can look up below %s (policy of this site); %s: %s"
+        raise InputError(_VARIABLE, source, rule % (agent, folder, path, error.strerror)) from error
+    return found
