@@ -18,7 +18,7 @@ import logins
 from controller import SMALL, Controller, Done
 from ordinary_user import OrdinaryUser, engine_group, ordinary_user
 
-POLICY = {"default": {"containers": 2, "mounts": [], "volumes": "none", "lifetime": 3600, "priority": 10}}
+POLICY = {"containers": 2, "volumes": "none", "lifetime": 3600, "priority": 10}
 ASKED = [f"{name.removeprefix('session_')}={value}" for name, value in SMALL.items()]
 
 
@@ -29,6 +29,11 @@ class FrontEnd:
     service: OrdinaryUser
     controller: Controller
     port: int
+
+    @property
+    def pool(self) -> Path:
+        """The folder below which the policy permits data folders."""
+        return self.service.folder / "pool"
 
     @property
     def command(self) -> list[str]:
@@ -98,7 +103,9 @@ def front_end_lab(engine_host: str) -> Iterator[FrontEnd]:
 def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host: str) -> None:
     state.mkdir(mode=0o700)
     os.chown(state, service.account.pw_uid, service.account.pw_gid)
-    (state / "policy.json").write_text(json.dumps(POLICY))
+    pool = service.folder / "pool"
+    pool.mkdir()
+    (state / "policy.json").write_text(json.dumps({"default": {**POLICY, "mounts": [f"{pool}/"]}}))
     (state / "policy.json").chmod(0o644)
     (service.folder / "common.json").write_text(json.dumps(common))
     program = service.folder / "ansible-playbook"

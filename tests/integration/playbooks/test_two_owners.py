@@ -76,6 +76,7 @@ def test_a_hostile_caller_of_the_front_end_changes_nothing(
         before = state(front_end, alice)
         _try_every_verb(front_end, alice, mallory)
         _try_every_variable(front_end, alice, mallory)
+        _try_links(front_end, mallory)
         try:
             _flood(front_end, mallory)
             works(front_end, alice)
@@ -140,6 +141,19 @@ def _try_every_variable(front_end: FrontEnd, alice: OrdinaryUser, mallory: Ordin
         assert refused.code != 0, words
         assert "Traceback" not in refused.text
     assert "There is no live session evil" in front_end.asked(mallory, "end evil").check().text
+
+
+def _try_links(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
+    """A link that her own session makes in her data folder leads to no folder of the host."""
+    folder = front_end.pool / mallory.account.pw_name
+    folder.mkdir()
+    folder.chmod(0o1777)
+    mounted = """'mounts=[{"source": "%s", "target": "/data"}]'"""
+    with session(front_end, mallory, "links", mounted % folder):
+        front_end.asked(mallory, "exec links --", "'ln -s /etc /data/link'").check()
+    refused = front_end.asked(mallory, "launch", "evil", mounted % f"{folder}/link", *SMALL_ASKED)
+    assert refused.code != 0
+    assert f"must have no symbolic link below {front_end.pool}" in " ".join(refused.text.split())
 
 
 def _flood(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
