@@ -15,12 +15,15 @@ from controller import ENDED
 
 @pytest.fixture(scope="session")
 def lab(engine_host: str, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Three hosts that are agents; each part of the tests, which run side by side, has hosts of its own."""
+    """Three hosts that are agents; each part of the tests, which run side by side, has hosts of its own.
+
+    The second part has the Swarm that the role creates, and the first one a Swarm that the role finds.
+    """
     part = request.config.getoption("--part", default=None)
     made = Lab(f"{SCENARIO}-{part[0]}" if part else SCENARIO)
     keep = bool(os.environ.get("KEEP_LAB"))
     if not (keep and made.is_there()):
-        made.make()
+        made.make(has_swarm=not part or part[0] == "1")
     try:
         yield made
     finally:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ IMAGE = "cluster-compute-test/agent-engine:1"
 SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
 STORE = "file:/var/lib/cluster-compute/sessions.db?mode=ro"
+# The data path port of a Swarm that somebody has created before the role runs.
+OTHER_PORT = 7789
 # Room for two containers of one CPU on each.
 ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
 LOOKS = (
@@ -83,12 +86,18 @@ class Lab:
             for word in ("-i", str(path))
         ]
 
-    def make(self) -> None:
-        """Create the hosts, start their engines, load the reference image, and run the role, which joins them to a Swarm."""
+    def make(self, *, has_swarm: bool = False) -> None:
+        """Create the hosts, start their engines, load the reference image, and run the role, which joins them to a Swarm.
+
+        With ``has_swarm``, the first host has a Swarm already, with another data path port.
+        """
         self.make_images()
         self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
+        if has_swarm:
+            options = f"--advertise-addr {self.address(NAMES[0])} --data-path-port {OTHER_PORT}"
+            self.shell(NAMES[0], f"docker swarm init {options}").check()
         self.play(ROOT / "playbooks/provision_agents.yml").check()
 
     def destroy(self) -> None:
@@ -103,6 +112,14 @@ class Lab:
 
     def container(self, agent: str) -> str:
         return f"{self.name}-{agent}"
+
+    def address(self, agent: str) -> str:
+        return (self.folder / "addresses" / agent).read_text().strip()
+
+    @cached_property
+    def port(self) -> int:
+        """The data path port of the Swarm."""
+        return int(self.shell(NAMES[0], "docker info --format '{{.Swarm.Cluster.DataPathPort}}'").check().text)
 
     def shell(self, agent: str, script: str, timeout: float = 120) -> Done:
         """Run a script on a host through the outer engine, without SSH."""

@@ -78,7 +78,7 @@ class FileServer:
             run(["docker", "cp", str(self._folder / name), f"{self._lab.container(agent)}:{TOOLS}/"]).check()
 
     def _mount(self, agent: str) -> None:
-        address = (self._lab.folder / "addresses" / SERVER).read_text().strip()
+        address = self._lab.address(SERVER)
         self._lab.shell(agent, "test -e /dev/fuse || mknod -m 666 /dev/fuse c 10 229").check()
         script = (
             f"exec python3 {TOOLS}/nfs_mount.py 'nfs://{address}/data?version=4' {FOLDER} >/var/log/nfs_mount.log 2>&1"

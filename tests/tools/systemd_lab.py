@@ -48,7 +48,7 @@ class SystemdHost(Lab):
 
     def login(self, script: str, timeout: float = 300) -> Done:
         """Run a script as the user admin, in a login by SSH."""
-        address = (self.folder / "addresses" / NAME).read_text().strip()
+        address = self.address(NAME)
         options = ["-F", "none", "-i", str(self.folder / "id_agents"), "-o", "BatchMode=yes"]
         options += ["-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "StrictHostKeyChecking=yes"]
         return run(["ssh", *options, f"admin@{address}", script], timeout=timeout)

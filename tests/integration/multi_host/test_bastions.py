@@ -90,7 +90,7 @@ def bastion(lab: Lab) -> Iterator[Bastion]:
         undo.callback(made.stop)
         made.start()
         for name in NAMES:
-            address = (lab.folder / "addresses" / name).read_text().strip()
+            address = lab.address(name)
             rule = ["OUTPUT", "-d", address, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"]
             run(["iptables", "-I", *rule]).check()
             undo.callback(run, ["iptables", "-D", *rule])

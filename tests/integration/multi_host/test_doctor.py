@@ -65,25 +65,25 @@ def test_a_slow_agent_is_named_and_every_pair_is_measured(mended: Lab, agents: A
 
 
 def test_a_closed_port_and_packets_lost_after_it_are_told_apart(mended: Lab, agents: Agents) -> None:
-    drop = "iptables -A INPUT -p udp --dport 4789 -s %s %s -j DROP"
+    drop = f"iptables -A INPUT -p udp --dport {mended.port} -s %s %s -j DROP"
     mended.shell("agent3", drop % (address(mended, "agent2"), "")).check()
     mended.shell("agent3", drop % (address(mended, "agent1"), f"-m u32 --u32 '{IN_NETWORK}'")).check()
     document = check(agents, agent_check_seconds=0)
     failed = [one for one in document["findings"] if one["status"] == "fail"]
     assert {(one["check"], one["where"]) for one in failed} == {
-        ("udp 4789", "agent2 -> agent3"),
+        (f"udp {mended.port}", "agent2 -> agent3"),
         ("overlay", "agent1 -> agent3"),
         ("overlay", "agent2 -> agent3"),
     }
     found = {one["where"]: one["found"] for one in failed if one["check"] == "overlay"}
-    assert "though UDP 4789 is open" in found["agent1 -> agent3"]
-    assert "though UDP 4789 is open" not in found["agent2 -> agent3"]
+    assert f"though UDP {mended.port} is open" in found["agent1 -> agent3"]
+    assert f"though UDP {mended.port} is open" not in found["agent2 -> agent3"]
     assert findings(document, "throughput", "path mtu") == [("ok", "path mtu", "all pairs")]
 
     # A launch with a preflight uses this result: four containers need two of the three agents.
     wanted = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1}
     done = agents.launch("careful", session_preflight=True, **wanted).check()
     assert "agent3 is avoided" in done.text
-    assert "udp 4789 on agent2 -> agent3" in done.text
+    assert f"udp {mended.port} on agent2 -> agent3" in done.text
     assert {one["agent"] for one in Session(agents, "careful").document["containers"]} == {"agent1", "agent2"}
     agents.terminate("careful").check()

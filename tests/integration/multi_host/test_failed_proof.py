@@ -12,7 +12,7 @@ from agents_lab import NAMES, Agents, Lab
 
 SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_verify_timeout": 10}
 # No packet of an overlay network arrives at agent3, so main1 does not reach the containers there.
-BLOCK = "iptables -w %s INPUT -p udp --dport 4789 -j DROP"
+BLOCK = "iptables -w {} INPUT -p udp --dport {} -j DROP"
 NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
 
 
@@ -20,7 +20,7 @@ NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
 def blocked(lab: Lab) -> Iterator[Lab]:
     """The lab, in which the test may block agent3."""
     yield lab
-    lab.shell("agent3", BLOCK % "-D" + "; true")
+    lab.shell("agent3", BLOCK.format("-D", lab.port) + "; true")
 
 
 def reason(agents: Agents, name: str) -> str:
@@ -31,7 +31,7 @@ def reason(agents: Agents, name: str) -> str:
 
 
 def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> None:
-    blocked.shell("agent3", BLOCK % "-I").check()
+    blocked.shell("agent3", BLOCK.format("-I", blocked.port)).check()
     done = agents.launch("unproved", **SIX)
     assert done.code != 0, done.text
     assert "does not accept ssh connections" in done.message
@@ -43,7 +43,7 @@ def test_the_next_session_of_the_queue_is_launched_on_all_hosts(agents: Agents, 
     agents.launched("first", **SIX)
     for name in ("second", "third"):
         agents.launch(name, **SIX).check()
-    blocked.shell("agent3", BLOCK % "-I").check()
+    blocked.shell("agent3", BLOCK.format("-I", blocked.port)).check()
     agents.terminate("first").check()
     for name in ("second", "third"):
         # Each has its own reason: all of its containers ran before the proof.

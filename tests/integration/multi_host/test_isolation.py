@@ -1,22 +1,20 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container cannot send frames into the overlay of another session, in a Swarm of one's own with another data path port."""
+"""A container cannot send frames into the overlay of another session, also where the Swarm has another data path port."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from agents_lab import NAMES, Agents, Lab
-from controller import Done, Session
+from controller import Session
 
 ONE = {"session_cpus": 1, "session_memory": "64m"}
-PORT = 7789
 GUARD = "/usr/local/sbin/cluster-compute-overlay-guard"
 VXLAN_ID = "docker network inspect --format '{{{{json .Options}}}}' {}"
 
@@ -52,24 +50,8 @@ for _round in range(10):
 END = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('{}', 9999))"
 
 
-def left_swarm(lab: Lab) -> None:
-    for name in reversed(NAMES):
-        lab.shell(name, "docker swarm leave --force").check()
-
-
 @pytest.fixture(scope="module")
-def provisioned(agents: Agents, lab: Lab) -> Iterator[Done]:
-    """The first provisioning of a Swarm that somebody created on the head; afterwards the agents have a Swarm of the collection."""
-    left_swarm(lab)
-    address = (lab.folder / "addresses" / NAMES[0]).read_text().strip()
-    lab.shell(NAMES[0], f"docker swarm init --advertise-addr {address} --data-path-port {PORT}").check()
-    yield agents.play("provision_agents").check()
-    left_swarm(lab)
-    agents.play("provision_agents").check()
-
-
-@pytest.fixture(scope="module")
-def victim(agents: Agents, provisioned: Done) -> Session:
+def victim(agents: Agents) -> Session:
     """Two containers on agent1, one on agent2."""
     return agents.launched("victim", session_cluster_size=3, session_cluster_mode="multi-node", **ONE)
 
@@ -87,7 +69,7 @@ def forged_frames(lab: Lab, victim: Session, attacker: Session, host: str) -> li
     target = next(container["address"] for container in victim.document["containers"] if container["hostname"] == host)
     options = json.loads(lab.shell("agent1", VXLAN_ID.format(victim.document["network"]["name"])).check().text)
     vni = options["com.docker.network.driver.overlay.vxlanid_list"]
-    agents = [(lab.folder / "addresses" / name).read_text().strip() for name in NAMES]
+    agents = [lab.address(name) for name in NAMES]
     command = ["ssh", "-F", victim.config, host, "python3 -"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as listener:
         assert listener.stdin is not None
@@ -95,7 +77,7 @@ def forged_frames(lab: Lab, victim: Session, attacker: Session, host: str) -> li
         listener.stdin.write(LISTEN)
         listener.stdin.close()
         assert listener.stdout.readline() == "listening\n"
-        said = FORGE.format(target=target, vni=vni, agents=agents, port=PORT)
+        said = FORGE.format(target=target, vni=vni, agents=agents, port=lab.port)
         attacker.ssh("main1", "python3 -", said=said).check()
         peer = "main1" if host != "main1" else "sub1"
         victim.ssh(peer, "python3 -", said=END.format(target)).check()
@@ -111,13 +93,12 @@ def warned(agents: Agents, folder: Path) -> list[str]:
     return [finding["where"] for finding in found if finding["status"] != "ok"]
 
 
-def test_the_rules_are_for_the_port_of_the_swarm(agents: Agents, lab: Lab, provisioned: Done) -> None:
-    """Also on workers, whose engines do not know it; they replace the rules for the port before."""
+def test_the_rules_are_for_the_port_of_the_swarm(agents: Agents, lab: Lab) -> None:
+    """Also on workers, whose engines do not know it."""
     for name in NAMES:
         found = lab.shell(name, "iptables --table mangle --list-rules | grep dport").check().text
-        assert re.findall(r"-A (\w+) .*--dport (\d+) ", found) == [("INPUT", str(PORT)), ("FORWARD", str(PORT))]
+        assert re.findall(r"-A (\w+) .*--dport (\d+) ", found) == [("INPUT", str(lab.port)), ("FORWARD", str(lab.port))]
     assert agents.play("provision_agents", "--check").check().changed == 0
-    assert agents.play("provision_agents").check().changed == 0
 
 
 def test_frames_of_other_sessions_do_not_arrive(
