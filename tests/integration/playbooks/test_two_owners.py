@@ -93,25 +93,26 @@ def test_a_hostile_caller_of_the_front_end_changes_nothing(
 
 def _try_every_verb(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUser) -> None:
     owner = alice.account.pw_name
-    for name in (NAME, f"../{owner}/{NAME}", f"{owner}.{NAME}", f"{owner}/{NAME}"):
-        for verb in (
-            "enter {}",
-            "exec {} -- cat result",
-            "copy-to {} .",
-            "copy-from {} result",
-            "connect {}",
-            "apps {}",
-        ):
+    for verb in (
+        "enter {}",
+        "exec {} -- cat result",
+        "copy-to {} .",
+        "copy-from {} result",
+        "connect {}",
+        "apps {}",
+        "logs {}",
+    ):
+        refused = front_end.asked(mallory, verb.format(NAME))
+        assert refused.code != 0
+        assert MARK not in refused.text
+        assert owner not in refused.text
+    for verb in ("ssh-config {}", "known-hosts {}", "exec {} -- cat result"):
+        for name in (NAME, f"../{owner}/{NAME}", f"{owner}.{NAME}"):
             refused = front_end.asked(mallory, verb.format(name))
             assert refused.code != 0
             assert MARK not in refused.text
-        for verb in ("logs {}", "ssh-config {}", "known-hosts {}"):
-            refused = front_end.asked(mallory, verb.format(name))
-            assert refused.code != 0
-            assert owner not in refused.text.replace(name, "")
     assert f"There is no live session {NAME}" in front_end.asked(mallory, f"end {NAME}").check().text
-    for pattern in ("'*'", "all", f"{owner}"):
-        front_end.asked(mallory, f"end {pattern}")
+    front_end.asked(mallory, "end '*'")
     assert NAME not in front_end.asked(mallory, "list").check().text
 
 
@@ -120,24 +121,16 @@ def _try_every_variable(front_end: FrontEnd, alice: OrdinaryUser, mallory: Ordin
     owner, home = alice.account.pw_name, front_end.service.home
     for words in (
         [f"owner={owner}"],
-        [f"state_dir={home}/state"],
-        ["priority=100"],
         ["pids=4194304000"],
         ["cluster_size=3"],
-        ["lifetime=999999"],
         [f"""'mounts=[{{"source": "{home}/sessions/{owner}/{NAME}", "target": "/h"}}]'"""],
         [f"""'mounts=[{{"source": "{owner}-{NAME}", "target": "/h", "type": "volume"}}]'"""],
         ["""'command={{ lookup("pipe", "id") }}'"""],
         ["""'environment={"A": "<% ().__class__.__mro__ %>"}'"""],
         ["""'environment={"A": "<% \\"a\\"|center(10**9) %>"}'"""],
-        ["""'environment={"A\\nB": "x"}'"""],
         ["""'apps=[{"name": "x", "port": 22, "public": true, "preferred_port": 22, "command": "x"}]'"""],
-        ["resource_group=../x"],
-        ["image=-v/:/host"],
     ):
-        refused = front_end.asked(
-            mallory, "launch", "evil", *words, "lifetime=60" if "lifetime" not in words[0] else "grace=1", *ASKED
-        )
+        refused = front_end.asked(mallory, "launch", "evil", *words, *SMALL_ASKED)
         assert refused.code != 0, words
         assert "Traceback" not in refused.text
     assert "There is no live session evil" in front_end.asked(mallory, "end evil").check().text
