@@ -32,7 +32,7 @@ IMAGE = "cluster-compute-test/agent-engine:1"
 SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
 STORE = "file:/var/lib/cluster-compute/sessions.db?mode=ro"
-# The data path port of a Swarm that somebody has created before the role runs.
+# The data path port of a Swarm that exists before the role runs.
 OTHER_PORT = 7789
 # Room for two containers of one CPU on each.
 ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
