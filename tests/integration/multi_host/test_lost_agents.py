@@ -41,7 +41,7 @@ def no_session_stays(agents: Agents) -> Iterator[None]:
 
 @pytest.mark.parametrize(("moment", "lost"), [("created", "agent3"), ("starting", "agent1")])
 def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, lost: str, agents: Agents, whole: Lab) -> None:
-    """That of the head is the manager of the Swarm: without it, the others cannot start containers, either."""
+    """The head's engine manages the Swarm: without it, the other engines cannot start containers either."""
     killer = whole.kill_engine(lost, MOMENTS[moment])
     done = agents.launch(f"dies-{moment}", **SIX)
     assert killer.wait(timeout=60) == 0

@@ -62,7 +62,7 @@ def works(front_end: FrontEnd, alice: OrdinaryUser) -> None:
 
 
 def store(front_end: FrontEnd, statement: str, *values: object) -> list[Any]:
-    """A statement in the session store, as whoever can write its file."""
+    """Run a statement in the session store, as a user who can write its file."""
     with closing(sqlite3.connect(front_end.service.home / "state/sessions.db", timeout=30)) as opened, opened:
         return opened.execute(statement, values).fetchall()
 
