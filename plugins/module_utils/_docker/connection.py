@@ -10,7 +10,7 @@ import copy
 import re
 import threading
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence, TypeVar
+from typing import Any, Dict, Iterator, List, Sequence, Set, TypeVar
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.calls import timed
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
@@ -64,6 +64,8 @@ class Connection:
         self._version = "auto"
         self._idle: List[Any] = []
         self._lock = threading.Lock()
+        # Containers whose folders no policy bounds: a container keeps its labels.
+        self._unbounded: Set[str] = set()
 
     def hasty(self: Self, seconds: int) -> Self:
         """A connection to the same engine, each request of which takes at most so many seconds."""

@@ -207,9 +207,15 @@ class ContainerRequests(Connection):
 
         The program sees what PID 1 has compared: check_folders in roles/image/files/init.sh.
         """
-        found = self.inspect(identity, subject) or {}
-        labels = (found.get("Config") or {}).get("Labels") or {}
-        return LABEL_FOLDERS in labels and bool((found.get("State") or {}).get("Running"))
+        if identity in self._unbounded:
+            return False
+        found = self.inspect(identity, subject)
+        if found is None:
+            return False
+        if LABEL_FOLDERS not in ((found.get("Config") or {}).get("Labels") or {}):
+            self._unbounded.add(identity)
+            return False
+        return bool((found.get("State") or {}).get("Running"))
 
     def _read_inside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         script = '[ -e "$1" ] || exit %d; [ ! -f "$1" ] || exec "$0" head -c "$2" "$1"' % _ABSENT

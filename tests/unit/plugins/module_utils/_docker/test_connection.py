@@ -12,6 +12,7 @@ import docker
 import pytest
 from docker.errors import APIError, NotFound
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
@@ -65,3 +66,24 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
     assert (made, hasty.agent) == ([60, 30], "agent2")
     Engine("unix:///nowhere", 5).hasty(30).info()
     assert made[-1] == 5
+
+
+@pytest.mark.parametrize(("labels", "looks"), [({}, 1), ({LABEL_FOLDERS: '["/data"]'}, 2)])
+def test_a_container_that_no_policy_bounds_is_looked_at_once(
+    labels: dict[str, str], looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file of a launch would take one more request."""
+    asked = []
+
+    def inspect_container(identity: str) -> dict[str, Any]:
+        asked.append(identity)
+        return {"Config": {"Labels": labels}, "State": {"Running": False}}
+
+    client = SimpleNamespace(
+        inspect_container=inspect_container, put_archive=lambda *_arguments: True, api_version="1.45"
+    )
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
+    connected = Engine("unix:///nowhere", 5, "agent2")
+    for _file in range(2):
+        connected.put_archive("c1", "/etc", b"")
+    assert asked == ["c1"] * looks
