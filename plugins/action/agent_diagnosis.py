@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import Requirements
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import matrix
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check as last_check
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._reports import addresses
+from ..module_utils._agents.diagnosis import diagnose, summarize
+from ..module_utils._agents.findings import Requirements
+from ..module_utils._agents.overlay_checks import matrix
+from ..module_utils._core.documents import Json
+from ..plugin_utils import _last_check as last_check
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._reports import addresses
 
 SPEC = {
     "examinations": {"type": "str", "required": True},

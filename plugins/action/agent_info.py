@@ -9,13 +9,13 @@ from __future__ import annotations
 from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.provisioning import lacks
-from ansible_collections.cluster.compute.plugins.modules.agent_info import ARGUMENT_SPEC
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building, share
-from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import checked_report, lost_report
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._planning.provisioning import lacks
+from ..modules.agent_info import ARGUMENT_SPEC
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._coming_modules import building, share
+from ..plugin_utils._fresh_reports import checked_report, lost_report
 
 # The modules of the steps that follow.
 COMING = ("schedule", "containers")
@@ -27,7 +27,7 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:
         wrong = ArgumentSpecValidator(ARGUMENT_SPEC).validate(args).error_messages
         if wrong:
-            raise ComputeError("Options of agent_info: %s" % wrong[0])
+            raise ComputeError(f"Options of agent_info: {wrong[0]}")
         result = self._result(args, task_vars)
         return {**result, "lacks": lacks(result), "options": args}
 

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import role_settings
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._agents.provisioning import role_settings
+from ..module_utils._core.documents import Json
+from ..module_utils._module import at_least
+from ..plugin_utils._action import ComputeAction
 
 SPEC = {
     "become": {"type": "bool"},

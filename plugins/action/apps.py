@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App, tunnel
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_installer import show_tokens
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
+from ..module_utils._core.apps import App, tunnel
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._ssh.app_files import running
+from ..module_utils._ssh.app_installer import show_tokens
+from ..module_utils._ssh.keys import Identity
+from ..plugin_utils import _app_urls as app_urls
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._session_shell import Shell
 
 
 class ActionModule(ComputeAction):
@@ -93,8 +93,8 @@ def _lines(apps: List[Json], document: Json) -> List[str]:
         for entry in document["apps"]
         if entry.get("relay")
     }
-    lines = ["App %s: %s%s" % (app["name"], app["state"], relays.get(app["name"], "")) for app in apps]
-    reached = ["  %s" % tunnels[app["name"]] for app in apps if app["name"] in tunnels]
+    lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
+    reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
     hint = [
         "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"
     ]

@@ -12,19 +12,16 @@ from typing import Dict
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
-    FAILURE,
-    SILENT_PAUSE,
-    BatchWait,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import GrowingLog
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.model import Plan
+from ..module_utils._core.waiting import wait_until
+from ..module_utils._planning.batch_result import FAILURE, SILENT_PAUSE, BatchWait
+from ..module_utils._planning.growing_log import GrowingLog
+from ..plugin_utils._action import TASK, ComputeAction
+from ..plugin_utils._other_hosts import OtherHosts
+from ..plugin_utils._progress import TERMINAL
 
 
 class ActionModule(ComputeAction):
@@ -107,4 +104,4 @@ class _Rounds:
             return {"failed": True, "msg": error.message}
         except AnsibleError as error:
             reason = " ".join(str(error).split()).rstrip(".")
-            return {"failed": True, "msg": "%s cannot be reached: %s." % (agent, reason)}
+            return {"failed": True, "msg": f"{agent} cannot be reached: {reason}."}

@@ -10,16 +10,12 @@ from typing import Any, Dict, List, Set
 
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import (
-    PREFIXES,
-    check_known,
-    suspects,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_names
-from ansible_collections.cluster.compute.plugins.plugin_utils import _known_names as known_names
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, raw_variables
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._planning.known_names import PREFIXES, check_known, suspects
+from ..module_utils._planning.rules import check_names
+from ..plugin_utils import _known_names as known_names
+from ..plugin_utils._action import ComputeAction, raw_variables
 
 SPEC = {"agents": {"type": "bool", "default": True}}
 IGNORED = "session_ignored_variables"
@@ -44,7 +40,7 @@ class ActionModule(ComputeAction):
         given = {str(name) for name in load_extra_vars(self._loader)}
         self._check({*given}, found, [own.get(IGNORED) for own in variables.values()])
         if checked["agents"] and not agents:
-            local = "%s/inventory/local.yml" % task_vars["playbook_dir"]
+            local = f"{task_vars['playbook_dir']}/inventory/local.yml"
             message = "The inventory has no host in the group agents: name one with -i, as in -i %s."
             raise ComputeError(message % local)
         return {"changed": False}

@@ -10,19 +10,20 @@ from typing import Callable
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils import _secrets as secrets
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, with_part
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._coming_modules import building
-from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import joint_result
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.model import Plan
+from ..module_utils._ssh import config_files
+from ..plugin_utils import _reports as reports
+from ..plugin_utils import _secrets as secrets
+from ..plugin_utils._action import TASK, ComputeAction, with_part
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._coming_modules import building
+from ..plugin_utils._joint_result import joint_result
+from ..plugin_utils._kept_requests import KeptRequests
+from ..plugin_utils._other_hosts import OtherHosts
+from ..plugin_utils._ssh_identity import SessionIdentity
 
 
 class ActionModule(ComputeAction):

@@ -18,15 +18,15 @@ from typing import Dict, List
 from ansible import context
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.plugin_utils import _drill_faults as faults
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill import Drill, quoted
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Settings
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption, run_watched
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.text import visible
+from ..plugin_utils import _drill_faults as faults
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._drill import Drill, quoted
+from ..plugin_utils._drill_steps import Settings
+from ..plugin_utils._playbook_runs import Ended, Interruption, run_watched
+from ..plugin_utils._progress import TERMINAL
 
 SPEC = {
     "faults": {"type": "list", "elements": "str", "default": []},
@@ -61,7 +61,7 @@ class ActionModule(ComputeAction):
             raise InputError("timeout", checked["timeout"], "must be at least 1")
         agents = [str(host) for host in task_vars.get("ansible_play_hosts_all") or []]
         if self._task.check_mode:
-            lines = ["%s would run." % fault.name for fault in chosen]
+            lines = [f"{fault.name} would run." for fault in chosen]
             return {"changed": False, "outcomes": [], "passed": True, "message": "", "lines": lines}
         folder = tempfile.mkdtemp(prefix="cluster-compute-drill-")
         try:
@@ -137,18 +137,16 @@ class CommandLines:
         bad = [match.group(1) for match in found if match.group(3) != "0"]
         if bad or not found:
             reason = visible(" ".join(ended.text.split())[:300])
-            raise ComputeError(
-                "%s: the command '%s' failed: %s." % (", ".join(bad) or hosts, commands[0], reason.rstrip("."))
-            )
+            raise ComputeError(f"{', '.join(bad) or hosts}: the command '{commands[0]}' failed: {reason.rstrip('.')}.")
         ends = [match.start() for match in found[1:]] + [len(ended.text)]
         return {match.group(1): ended.text[match.end() : end].strip() for match, end in zip(found, ends)}
 
     def root(self, host: str, script: str) -> None:
-        as_root = 'if [ "$(id -u)" = 0 ]; then sh -c %s; else sudo -n sh -c %s; fi' % (quoted(script), quoted(script))
+        as_root = f'if [ "$(id -u)" = 0 ]; then sh -c {quoted(script)}; else sudo -n sh -c {quoted(script)}; fi'
         ended = self._shell(host, as_root)
         if ended.code:
             reason = visible(" ".join(ended.text.split())[:300])
-            raise ComputeError("%s: the drill cannot cause the fault: %s." % (host, reason.rstrip(".")))
+            raise ComputeError(f"{host}: the drill cannot cause the fault: {reason.rstrip('.')}.")
 
     def message(self, ended: Ended) -> str:
         """The last line of the output."""

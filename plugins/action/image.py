@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import registry_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._counted_action import CountedAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._registry_login import login_for
+from ..module_utils._core.documents import Json
+from ..module_utils._core.image_reference import registry_of
+from ..plugin_utils._counted_action import CountedAction
+from ..plugin_utils._registry_login import login_for
 
 
 class ActionModule(CountedAction):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._counted_action import CountedAction
+from ..plugin_utils._counted_action import CountedAction
 
 
 class ActionModule(CountedAction):

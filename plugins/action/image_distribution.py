@@ -15,14 +15,14 @@ from typing import ContextManager
 from ansible import constants
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import image_distribution
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.modules.image_distribution import ARGUMENT_SPEC, RULES
-from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import watched
+from ..module_utils._agents import image_distribution
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, StateError
+from ..module_utils._core.units import show_bytes
+from ..modules.image_distribution import ARGUMENT_SPEC, RULES
+from ..plugin_utils import _direct_call as direct_call
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._transfer_watch import watched
 
 ARCHIVE = "image.tar"
 PREFIX = "image-"

@@ -10,7 +10,7 @@ turns a lost connection into a failure.
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import RemoteAction
+from ..plugin_utils._action import RemoteAction
 
 
 class ActionModule(RemoteAction):

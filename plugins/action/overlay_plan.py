@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import Requirements
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_plan import overlay_plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._agents.findings import Requirements
+from ..module_utils._agents.overlay_plan import overlay_plan
+from ..module_utils._core.documents import Json
+from ..module_utils._planning.rules import seconds_up_to
+from ..plugin_utils._action import ComputeAction
 
 SPEC = {
     "examinations": {"type": "str", "required": True},

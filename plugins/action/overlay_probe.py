@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
+from ..module_utils._core.documents import Json
+from ..plugin_utils._action import ComputeAction, failure_reason
 
 
 class ActionModule(ComputeAction):

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._core.documents import Json
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction
 
 
 class ActionModule(ComputeAction):

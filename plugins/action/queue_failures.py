@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._core.documents import Json
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction
 
 
 class ActionModule(ComputeAction):
@@ -26,12 +26,12 @@ class ActionModule(ComputeAction):
 
 
 def _unrepaired(session: str, failed: Json) -> str:
-    prefix, why = "Session %s was not repaired" % session, str(failed.get("msg") or "an agent failed.")
-    return why if why.startswith(prefix) else "%s: %s" % (prefix, why)
+    prefix, why = f"Session {session} was not repaired", str(failed.get("msg") or "an agent failed.")
+    return why if why.startswith(prefix) else f"{prefix}: {why}"
 
 
 def _sentence(args: Json, failed: Json) -> str:
     if args["failure"] == "launch":
-        return "%s: %s" % (args["session"], failed.get("msg") or "it was not launched.")
+        return f"{args['session']}: {failed.get('msg') or 'it was not launched.'}"
     missing = {"termination": "a session could not be terminated.", "upkeep": "the store could not be kept in order."}
     return str(failed.get("msg") or missing[args["failure"]])

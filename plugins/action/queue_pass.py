@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
-from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone, login
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import checked_sessions
+from ..module_utils._core.documents import Json
+from ..module_utils._planning.deployment import lost_agents, network_patience
+from ..plugin_utils import _notification as notification
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction, holder, is_gone, login
+from ..plugin_utils._kept_requests import checked_sessions
 
 
 class ActionModule(ComputeAction):

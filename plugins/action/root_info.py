@@ -10,8 +10,8 @@ import re
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._core.documents import Json
+from ..plugin_utils._action import ComputeAction
 
 _LENGTH = 200
 # What SSH adds when a shared connection ends.

@@ -12,14 +12,15 @@ from typing import List, Mapping, Tuple
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import unguarded
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed_document
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
+from ..module_utils._agents.guard import unguarded
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import StateError
+from ..module_utils._core.model import Plan
+from ..module_utils._core.shared_texts import completed_document
+from ..module_utils._core.waiting import deadline_in, wait_until
+from ..module_utils._planning.agreement import check_agreement
+from ..module_utils._planning.deployment import (
     AgentStatus,
     deployment,
     lease_seconds,
@@ -27,22 +28,22 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     network_patience,
     steps,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import seconds_up_to
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT
-from ansible_collections.cluster.compute.plugins.module_utils._views import summary
-from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
-from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, holder, is_gone
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
-from ansible_collections.cluster.compute.plugins.plugin_utils._fresh_reports import FreshReports
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
-from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
-from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import read_secrets, secret_files
-from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import render_environment
+from ..module_utils._planning.plan import with_user_environment
+from ..module_utils._planning.request import Request
+from ..module_utils._planning.rules import seconds_up_to
+from ..module_utils._planning.settings import KEPT
+from ..module_utils._text.views import summary
+from ..plugin_utils import _notification as notification
+from ..plugin_utils import _plan_text as plan_text
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction, holder, is_gone
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._ended_folders import EndedFolders
+from ..plugin_utils._fresh_reports import FreshReports
+from ..plugin_utils._kept_requests import KeptRequests
+from ..plugin_utils._lost_files import restore
+from ..plugin_utils._secrets import read_secrets, secret_files
+from ..plugin_utils._user_templates import render_environment
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
 _INTERVAL = 2.0
@@ -181,10 +182,10 @@ class ActionModule(ComputeAction):
 
         if not wait_until(is_decided, deadline_in(wait), _INTERVAL, _LONGEST_INTERVAL) and wait:
             name = result["session"]["name"]
-            message = "Session %s is still PENDING after %g s: %s." % (name, wait, result["reason"])
+            message = f"Session {name} is still PENDING after {wait:g} s: {result['reason']}."
             return dict(result, failed=True, msg=message)
         if must_start and result.get("outcome") == "pending":
-            message = "Session %s is PENDING: %s." % (result["session"]["name"], result["reason"])
+            message = f"Session {result['session']['name']} is PENDING: {result['reason']}."
             return dict(result, failed=True, msg=message)
         return result
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival, states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
-from ansible_collections.cluster.compute.plugins.module_utils._views import session_document, termination_summary
-from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
-from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction, holder
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
+from ..module_utils._core import arrival, states
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.model import Plan
+from ..module_utils._planning.deployment import lost_agents, network_patience
+from ..module_utils._text.views import session_document, termination_summary
+from ..plugin_utils import _notification as notification
+from ..plugin_utils import _reports as reports
+from ..plugin_utils import _shared_config as shared_config
+from ..plugin_utils import _trace as trace
+from ..plugin_utils._action import TASK, ComputeAction, holder
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._ended_folders import EndedFolders
+from ..plugin_utils._kept_requests import KeptRequests
 
 # The head keeps the logs of a session that ends. The last lines show how it ended; whole logs could fill the disk of the head.
 _KEPT_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning import answers
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_copy import NOTHING, Copy
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._planning import answers
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._session_copy import NOTHING, Copy
+from ..plugin_utils._session_shell import Shell
 
 SPEC = {
     "name": {"type": "str", "required": True},
@@ -46,7 +46,7 @@ class ActionModule(ComputeAction):
         source, target = checked["source"].rstrip("/"), checked["target"]
         source, target = (_here(source), target) if is_to else (source, _here(target))
         if self._task.check_mode:
-            line = "%s would be copied %s %s." % (source, checked["direction"], answers.counted(hosts))
+            line = f"{source} would be copied {checked['direction']} {answers.counted(hosts)}."
             return {"changed": True, "containers": [], "lines": [line], "message": ""}
         begun = time.monotonic()
         copy = Copy(shell, source, target, begun + checked["timeout"])

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning import answers
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._planning import answers
+from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._session_shell import Shell
 
 SPEC = {
     "name": {"type": "str", "required": True},
@@ -40,7 +40,7 @@ class ActionModule(ComputeAction):
         shell = Shell(checked["artifacts"] or "", checked["name"])
         hosts = answers.chosen(shell.document, checked["containers"], "session_exec_containers")
         if self._task.check_mode:
-            line = "The command would run in %s." % answers.counted(hosts)
+            line = f"The command would run in {answers.counted(hosts)}."
             return {"changed": True, "exit_code": 0, "containers": [], "lines": [line], "message": ""}
         begun = time.monotonic()
         given = shell.run(hosts, checked["command"], checked["timeout"])

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import lost_agents, network_patience
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._joint_result import CAUSES
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import SessionError, TakenError
+from ..module_utils._planning.deployment import lost_agents, network_patience
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import TASK, ComputeAction
+from ..plugin_utils._joint_result import CAUSES
 
 # The code of a failure of a connection, or of a module that ended without a result.
 _UNREACHABLE = "unreachable"
@@ -38,7 +38,7 @@ class ActionModule(ComputeAction):
         sentences = list(dict.fromkeys(str(failure["msg"]) for failure in failures if failure.get("msg")))
         left = [host for host in lost if host in plan.agents]
         if left:
-            sentences.append("Anything left of it on %s is removed when that agent answers again." % ", ".join(left))
+            sentences.append(f"Anything left of it on {', '.join(left)} is removed when that agent answers again.")
         return {
             "changed": False,
             "launch": plan.session.launch,

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
-from ansible_collections.cluster.compute.plugins.module_utils._tables import WIDTH, list_lines
-from ansible_collections.cluster.compute.plugins.module_utils._views import healing_sessions
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import checked_sessions
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.names import ALL_OWNERS
+from ..module_utils._head.details import finished_sessions, healing_sessions
+from ..module_utils._text.lists import WIDTH, list_lines
+from ..module_utils._text.page import MONTH
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction, login
+from ..plugin_utils._kept_requests import checked_sessions
+from ..plugin_utils._page import sessions_page
 
 
 class ActionModule(ComputeAction):
@@ -24,6 +26,9 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         columns = args.pop("columns", None)
+        with_page = bool(args.pop("page", False))
+        if with_page:
+            args["samples"] = MONTH
         newest, containers = bool(args.pop("newest", False)), list(args.pop("containers", None) or [])
         given_owner = args.pop("owner", None)
         owner = given_owner or login()
@@ -37,9 +42,12 @@ class ActionModule(ComputeAction):
         for name, sessions in (("queue", result["queue"]), ("healing", healing_sessions(own))):
             result[name], refused = checked_sessions(sessions, head)
             result["warnings"] = [*(result.get("warnings") or ()), *refused]
+        result["finished"] = finished_sessions(result["sessions"])
         if columns is not None:
             name = str(args.get("name") or "")
             result["lines"] = list_lines(result, name, columns, _width())
+        if with_page:
+            result["page"] = sessions_page(result)
         if newest:
             result["session"] = newest_session(result["sessions"], str(args.get("name") or ""), given_owner)
             check_containers(result["session"], containers)
@@ -56,7 +64,7 @@ def newest_session(sessions: List[Json], name: str, owner: object) -> Json:
     """The newest session; an InputError if there is none."""
     if not name or not sessions:
         whose = "" if owner else " of yours"
-        raise InputError("session_name", name, "no session%s has this name; sessions.yml lists them" % whose)
+        raise InputError("session_name", name, f"no session{whose} has this name; sessions.yml lists them")
     return sessions[-1]
 
 
@@ -65,5 +73,5 @@ def check_containers(session: Json, hostnames: List[str]) -> None:
     known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
     unknown = [hostname for hostname in hostnames if hostname not in known]
     if unknown:
-        rule = "session %s has no such container, only %s" % (session["name"], ", ".join(known) or "none yet")
+        rule = f"session {session['name']} has no such container, only {', '.join(known) or 'none yet'}"
         raise InputError("session_logs_containers", ", ".join(unknown), rule)

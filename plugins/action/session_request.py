@@ -13,37 +13,28 @@ from typing import Any, Dict, List, Sequence
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_session_name, random_name
-from ansible_collections.cluster.compute.plugins.module_utils._planning import catalogue
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import checked_folders
-from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rules import check_apps
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import resolved
-from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_group, check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import is_name_pattern
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.text_entries import from_text
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    COPY,
-    ENVIRONMENTS,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
-    TERMINATE,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check as last_check
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
-from ansible_collections.cluster.compute.plugins.plugin_utils._reports import addresses
-from ansible_collections.cluster.compute.plugins.plugin_utils._secrets import VARIABLE, plain_secrets, read_secrets
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Shell
-from ansible_collections.cluster.compute.plugins.plugin_utils._user_templates import check_environment
+from ..module_utils._core.apps import App
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.names import check_session_name, random_name
+from ..module_utils._planning import catalogue
+from ..module_utils._planning.allocation import checked_folders
+from ..module_utils._planning.app_rules import check_apps
+from ..module_utils._planning.playbook_settings import resolved
+from ..module_utils._planning.presets import with_preset
+from ..module_utils._planning.request import REQUEST_VARIABLES, Request
+from ..module_utils._planning.request_checks import check_group, check_request
+from ..module_utils._planning.rules import is_name_pattern
+from ..module_utils._planning.settings import check_variables, read_by
+from ..module_utils._planning.text_entries import from_text
+from ..module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE
+from ..plugin_utils import _last_check as last_check
+from ..plugin_utils import _shared_config as shared_config
+from ..plugin_utils._action import ComputeAction, login
+from ..plugin_utils._reports import addresses
+from ..plugin_utils._secrets import VARIABLE, plain_secrets, read_secrets
+from ..plugin_utils._session_shell import Shell
+from ..plugin_utils._user_templates import check_environment
 
 SPEC = {
     "entry_point": {
@@ -71,10 +62,8 @@ class ActionModule(ComputeAction):
             table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
             values = catalogue.with_environment(values, table)
         result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-        if entry_point == ENVIRONMENTS:
-            result["environments"] = catalogue.listed(table)
-            if checked["environments"] is not None:
-                result["build"] = catalogue.to_build(checked["environments"])
+        if entry_point == ENVIRONMENTS and checked["environments"] is not None:
+            result["build"] = catalogue.to_build(checked["environments"])
         if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not (checked["name"] or values.get("session_name")):
             raise InputError(
                 "session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions"
@@ -95,6 +84,7 @@ class ActionModule(ComputeAction):
             result["requests"] = [request.to_json() for request in requests]
             result["last_check"] = _last_check(settings, addresses(task_vars))
             result["paths"] = checked_folders(requests[0])
+            result["environment"] = catalogue.built_by(requests[0].image)
         return result
 
     def _groups(self, task_vars: Json) -> List[str]:
@@ -199,5 +189,5 @@ def _check_agents(request: Request, inventory: List[str]) -> None:
     """Refuse a designated agent that does not exist: the session would never be launched."""
     unknown = [name for name in request.agents if name not in inventory]
     if unknown:
-        rule = "must be an agent of this play, which are %s" % ", ".join(inventory)
+        rule = f"must be an agent of this play, which are {', '.join(inventory)}"
         raise InputError("session_agents", unknown[0], rule)

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, login
-from ansible_collections.cluster.compute.plugins.plugin_utils._ended_folders import EndedFolders
+from ..module_utils._core.documents import Json
+from ..plugin_utils import _notification as notification
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import ComputeAction, login
+from ..plugin_utils._ended_folders import EndedFolders
 
 
 class ActionModule(ComputeAction):

@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import read_part
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import SessionIdentity
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._module import read_part
+from ..module_utils._ssh import config_files
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import TASK, ComputeAction
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._ssh_identity import SessionIdentity
 
 
 class ActionModule(ComputeAction):

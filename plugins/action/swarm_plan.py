@@ -6,14 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import (
-    Node,
-    peers,
-    plan_leave,
-    plan_swarm,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._agents.swarm_plan import Node, peers, plan_leave, plan_swarm
+from ..module_utils._core.documents import Json
+from ..plugin_utils._action import ComputeAction
 
 SPEC = {
     "memberships": {"type": "str", "required": True},

@@ -11,17 +11,18 @@ from typing import List
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import LAST_LINES, joined_lines
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import default_address, ssh_port
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import TASK, ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof, seconds_for
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.model import Plan
+from ..module_utils._docker.deaths import LAST_LINES, joined_lines
+from ..module_utils._ssh.config_files import default_address, ssh_port
+from ..plugin_utils import _reports as reports
+from ..plugin_utils._action import TASK, ComputeAction
+from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._other_hosts import OtherHosts
+from ..plugin_utils._proof import Proof, seconds_for
+from ..plugin_utils._ssh_reachability import SshEndpoint, reach
 
 _MOST_OF_LOGS = 1 << 16
 
@@ -54,8 +55,7 @@ class ActionModule(ComputeAction):
         identity = artifacts.identity(plan.session.id, create=False)
         if identity is None:
             raise ComputeError(
-                "%s has no identity of session %s; verify it from the controller that launched it."
-                % (artifacts.folder, plan.session.name)
+                f"{artifacts.folder} has no identity of session {plan.session.name}; verify it from the controller that launched it."
             )
         route = reports.route_to(plan.main.agent, checked["address"] or default_address(plan), task_vars)
         endpoint = SshEndpoint(

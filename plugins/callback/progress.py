@@ -38,16 +38,10 @@ from typing import Any, Dict, List, Tuple
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import CLEAR, TERMINAL, Progress
-from ansible_collections.cluster.compute.plugins.plugin_utils._task_results import (
-    document_of,
-    host_of,
-    message_of,
-    task_facts,
-    task_of,
-)
+from ..module_utils._core.errors import SessionError
+from ..module_utils._core.text import visible
+from ..plugin_utils._progress import CLEAR, TERMINAL, Progress
+from ..plugin_utils._task_results import document_of, host_of, message_of, task_facts, task_of
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 
@@ -245,7 +239,7 @@ class CallbackModule(DefaultCallback):
         """SIGTERM ends Ansible without its exit handlers. The signal may interrupt a print: the lock is not taken."""
         if os.getpid() == self._pid and not self._progress.is_finished:
             self._progress.is_finished = True
-            os.write(2, ("%s%s\n" % (CLEAR if self._is_live else "", self._progress.interrupted())).encode())
+            os.write(2, (f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n").encode())
         self._pass_on(number, frame)
 
     def _on_interrupt(self, number: int, frame: Any) -> None:

@@ -65,8 +65,8 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 from ansible.release import __version__
 from ansible.utils.unsafe_proxy import wrap_var
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ..module_utils._core import arrival
+from ..module_utils._core.errors import ComputeError
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -111,7 +111,7 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
         hostname = container["hostname"]
         mine = dict(container, session=session["name"], owner=session["owner"], role=hostname.rstrip("0123456789"))
         yield (
-            "%s.%s" % (session["name"], hostname),
+            f"{session['name']}.{hostname}",
             {
                 "ansible_host": hostname,
                 "ansible_user": session["user"]["name"],
@@ -128,7 +128,7 @@ def _control_path(session_id: str, hostname: str) -> str:
 
     Ansible makes the name from host name, port and user, which are equal in all sessions. It fills in the folder.
     """
-    return "%(directory)s/" + hashlib.sha256(("%s %s" % (session_id, hostname)).encode()).hexdigest()[:12]
+    return "%(directory)s/" + hashlib.sha256((f"{session_id} {hostname}").encode()).hexdigest()[:12]
 
 
 def _documents(base: str) -> Dict[str, Any]:

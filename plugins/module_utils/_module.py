@@ -16,11 +16,12 @@ from typing import Any, Callable, Dict, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.calls import taken
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import part_of
+from ._core.calls import taken
+from ._core.constants import DOCKER_HOST
+from ._core.documents import Json
+from ._core.errors import ComputeError, InputError, LibraryError
+from ._core.model import Plan
+from ._core.shared_texts import part_of
 
 Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
@@ -86,7 +87,7 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
     except ComputeError as error:
         result = {"msg": error.message, "failure": error.to_json()}
     except Exception as error:
-        message = "This is a bug in the collection, please report it: %s: %s." % (type(error).__name__, error)
+        message = f"This is a bug in the collection, please report it: {type(error).__name__}: {error}."
         result = {"msg": message, "exception": traceback.format_exc()}
     else:
         result.setdefault("changed", False)

@@ -285,9 +285,9 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.report import report, warnings_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options, run
+from ..module_utils._agents.report import report, warnings_of
+from ..module_utils._core.documents import Json
+from ..module_utils._module import engine_options, run
 
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},

@@ -118,4 +118,11 @@ engine_packages_to_remove:
   returned: success
   type: list
   elements: str
+engine_choices:
+  description:
+    - The engines of Red Hat and its derivatives, each with its C(name) and C(packages). The first that a repository of the host offers
+      is installed.
+  returned: success
+  type: list
+  elements: dict
 """

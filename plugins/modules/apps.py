@@ -179,17 +179,18 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_installer import AppInstaller, parse_tokens
+from ..module_utils._core.apps import App
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.model import User
+from ..module_utils._docker.apps import Apps
+from ..module_utils._docker.client import Engine
+from ..module_utils._docker.data_folders import check_mounts_answer
+from ..module_utils._docker.relays import Relays
+from ..module_utils._module import at_least, engine_options, run
+from ..module_utils._planning.addresses import parse_port_range
+from ..module_utils._ssh.app_files import running
+from ..module_utils._ssh.app_installer import AppInstaller, parse_tokens
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["ready", "present"], "default": "ready"},

@@ -109,10 +109,10 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ..module_utils._core.documents import Json
+from ..module_utils._docker.batch import Batch
+from ..module_utils._docker.client import Engine
+from ..module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
     "plan": {"type": "dict", "required": True},

@@ -157,27 +157,21 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import naming_image
-from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import without_networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, stopped
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
-from ansible_collections.cluster.compute.plugins.module_utils._module import (
-    at_least,
-    engine_options,
-    joined,
-    read_plan,
-    run,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.launching import created, started
+from ..module_utils._agents.host import engine_limits
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.parallel import default_parallelism
+from ..module_utils._core.waiting import deadline_in
+from ..module_utils._docker.client import Engine
+from ..module_utils._docker.containers import AgentContainers
+from ..module_utils._docker.error_text import naming_image
+from ..module_utils._docker.logs import LogRequest
+from ..module_utils._docker.networks import without_networks
+from ..module_utils._docker.removal import Removal, stopped
+from ..module_utils._docker.secrets import Delivery
+from ..module_utils._module import at_least, engine_options, joined, read_plan, run
+from ..module_utils._ssh.container_files import Bundle
+from ..module_utils._ssh.launching import created, started
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},

@@ -101,14 +101,9 @@ from typing import List
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_folders import (
-    read_only,
-    remove_marks,
-    unwritable,
-    write_marks,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ..module_utils._agents.shared_folders import read_only, remove_marks, unwritable, write_marks
+from ..module_utils._core.documents import Json
+from ..module_utils._module import run
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

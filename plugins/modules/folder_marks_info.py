@@ -75,9 +75,9 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.shared_folders import find_marks
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import run
+from ..module_utils._agents.shared_folders import find_marks
+from ..module_utils._core.documents import Json
+from ..module_utils._module import run
 
 ARGUMENT_SPEC = {
     "marks": {"type": "dict", "required": True},

@@ -181,18 +181,13 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.image_distribution import (
-    ALWAYS,
-    MISSING,
-    NEVER,
-    same,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker import images
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import ImageEngine
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._agents.image_distribution import ALWAYS, MISSING, NEVER, same
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import EngineError
+from ..module_utils._core.waiting import deadline_in
+from ..module_utils._docker import images
+from ..module_utils._docker.images import ImageEngine
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present"], "default": "present"},

@@ -98,14 +98,10 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_build import (
-    COUNT_TIMEOUT,
-    BuildEngine,
-    build,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._docker.image_build import COUNT_TIMEOUT, BuildEngine, build
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
@@ -126,14 +122,14 @@ def work(params: Json, check_mode: bool) -> Json:
     engine = BuildEngine(params["docker_host"], params["timeout"], params["agent"])
     before = engine.image(name)
     if before is not None:
-        return {"id": before["Id"], "message": "%s exists." % name}
+        return {"id": before["Id"], "message": f"{name} exists."}
     if not os.path.isfile(os.path.join(folder, "Dockerfile")):
         raise InputError("path", folder, "must be a folder with a file Dockerfile")
     if check_mode:
-        return {"changed": True, "id": "", "message": "%s would be built from %s." % (name, folder)}
+        return {"changed": True, "id": "", "message": f"{name} would be built from {folder}."}
     counter = BuildEngine(params["docker_host"], min(params["timeout"], COUNT_TIMEOUT), params["agent"])
     identity = build(engine, counter, params)
-    return {"changed": True, "id": identity, "message": "%s was built from %s." % (name, folder)}
+    return {"changed": True, "id": identity, "message": f"{name} was built from {folder}."}
 
 
 def main() -> None:

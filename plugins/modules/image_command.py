@@ -81,10 +81,10 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.counted_program import run_program
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run
+from ..module_utils._agents.counted_program import run_program
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._module import at_least, run
 
 ARGUMENT_SPEC = {
     "argv": {"type": "list", "elements": "str", "required": True},

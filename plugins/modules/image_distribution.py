@@ -188,7 +188,7 @@ image:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._module import engine_options
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "step": {

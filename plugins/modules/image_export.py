@@ -75,10 +75,10 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker import images
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import ImageEngine
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._core.documents import Json
+from ..module_utils._docker import images
+from ..module_utils._docker.images import ImageEngine
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "id": {"type": "str", "required": True},

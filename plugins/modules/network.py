@@ -113,11 +113,11 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import absent, place_of, present
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
+from ..module_utils._core.documents import Json
+from ..module_utils._core.waiting import deadline_in
+from ..module_utils._docker.client import Engine
+from ..module_utils._docker.networks import absent, place_of, present
+from ..module_utils._module import at_least, engine_options, read_plan, run
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

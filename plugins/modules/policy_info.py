@@ -76,16 +76,16 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
+from ..module_utils._core.documents import Json
+from ..module_utils._core.reports import Agent
+from ..module_utils._head.policy_file import read_document
+from ..module_utils._head.quotas import quota_entries, use_by_owner
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import Store
+from ..module_utils._head.upkeep import adopt
+from ..module_utils._module import run, store_options
+from ..module_utils._planning.policy import parse_policy
+from ..module_utils._text.table import policy_lines
 
 ARGUMENT_SPEC = {
     "agents": {"type": "list", "elements": "dict", "default": []},
@@ -104,10 +104,10 @@ def work(params: Json, check_mode: bool) -> Json:
     try:
         with store.transaction(keep=False):
             adopt(store, agents, now=0.0)
-            found = entries(policy, use_by_owner(store, agents))
+            found = quota_entries(policy, use_by_owner(store, agents))
     finally:
         store.close()
-    return {"changed": False, "policy": document, "owners": found, "lines": lines(policy, found)}
+    return {"changed": False, "policy": document, "owners": found, "lines": policy_lines(policy, found)}
 
 
 def main() -> None:

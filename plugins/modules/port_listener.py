@@ -100,11 +100,11 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import port_probe
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._agents import port_probe
+from ..module_utils._core.documents import Json
+from ..module_utils._core.waiting import deadline_in
+from ..module_utils._docker.client import Engine
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -143,20 +143,20 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import LIVE, PENDING, RUNNING
-from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context, queue_rules
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import checked_folders
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._views import waiting_summary
+from ..module_utils._agents.swarm_plan import read_agents
+from ..module_utils._core.documents import Json
+from ..module_utils._core.states import LIVE, PENDING, RUNNING
+from ..module_utils._head import queue_pass
+from ..module_utils._head.context import Context, queue_rules
+from ..module_utils._head.policy_file import read_policy
+from ..module_utils._head.row import Row
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import Store
+from ..module_utils._head.upkeep import removable
+from ..module_utils._module import at_least, run, store_options
+from ..module_utils._planning.allocation import checked_folders
+from ..module_utils._planning.request import Request
+from ..module_utils._text.views import waiting_summary
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["begun", "decided", "ended"], "required": True},
@@ -203,8 +203,8 @@ def _begun(store: Store, _folder: str, params: Json) -> Json:
     )
     if other is None:
         return {}
-    who = "%s@%s, process %s" % (other.get("user"), other.get("host"), other.get("pid"))
-    line = "A pass over the queue of %s is in progress (%s): it launches what fits now." % (params["owner"], who)
+    who = f"{other.get('user')}@{other.get('host')}, process {other.get('pid')}"
+    line = f"A pass over the queue of {params['owner']} is in progress ({who}): it launches what fits now."
     return {"begun": False, "holder": other, "summary": [line]}
 
 

@@ -216,19 +216,19 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import read_agents
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import ERROR, LIVE, PENDING, RUNNING
-from ansible_collections.cluster.compute.plugins.module_utils._head import queue_pass
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context, queue_rules
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import never_fits
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ..module_utils._agents.swarm_plan import read_agents
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import EngineError
+from ..module_utils._core.states import ERROR, LIVE, PENDING, RUNNING
+from ..module_utils._head import queue_pass
+from ..module_utils._head.context import Context, queue_rules
+from ..module_utils._head.policy_file import read_policy
+from ..module_utils._head.scheduler import Decision, launch
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import Store
+from ..module_utils._module import at_least, run, store_options
+from ..module_utils._planning.placement import never_fits
+from ..module_utils._planning.request import Request
 
 ARGUMENT_SPEC = {
     "request": {"type": "dict", "required": True},

@@ -237,12 +237,12 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.recording import Recording
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
+from ..module_utils._core.documents import Json
+from ..module_utils._core.reports import Agent
+from ..module_utils._head.recording import Recording
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.transitions import Change
+from ..module_utils._module import at_least, run, store_options
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["running", "failed", "terminating", "terminated"]},

@@ -69,6 +69,11 @@ options:
       - Return RV(lines) with these columns in the table of sessions; an empty list for the usual columns, V([all]) for all.
     type: list
     elements: str
+  page:
+    description:
+      - Whether to return RV(page), with RV(samples) of 30 days.
+    type: bool
+    default: false
   containers:
     description:
       - Hostnames that the session must have, with O(newest=true).
@@ -134,6 +139,13 @@ healing:
   type: list
   elements: dict
   returned: success
+finished:
+  description:
+    - The running sessions that a pass over the queue ends, because their command or their lifetime is over, or because something
+      failed and they have C(on_failure) V(terminate).
+  type: list
+  elements: dict
+  returned: success
 session:
   description: The newest of the sessions.
   type: dict
@@ -179,6 +191,10 @@ lines:
   type: list
   elements: str
   returned: with O(columns)
+page:
+  description: The list as a page for browsers, in HTML without outside resources.
+  type: str
+  returned: with O(page=true)
 samples:
   description: Capacity, allocation and measured use over time, oldest first, as each pass over the queue has recorded them.
   type: list
@@ -196,28 +212,24 @@ from typing import List, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import SHOWN
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import (
-    is_overdue,
-    time_left,
-    without_private,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import kept_logs
-from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
-from ansible_collections.cluster.compute.plugins.module_utils._head.samples import samples
-from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, holdings, list_owners
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import allowed
+from ..module_utils._core.documents import Json
+from ..module_utils._core.reports import Agent
+from ..module_utils._core.states import SHOWN
+from ..module_utils._head.details import is_overdue, time_left, without_private
+from ..module_utils._head.kept_logs import kept_logs
+from ..module_utils._head.listing import list_agents, list_sessions
+from ..module_utils._head.policy_file import read_policy
+from ..module_utils._head.quotas import use_by_owner
+from ..module_utils._head.samples import samples
+from ..module_utils._head.shares import available, list_groups
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import FullStoreError, Store
+from ..module_utils._head.turns import turns
+from ..module_utils._head.upkeep import adopt
+from ..module_utils._head.usage import Holdings, holdings, list_owners
+from ..module_utils._module import at_least, run, store_options
+from ..module_utils._planning.policy import SitePolicy
+from ..module_utils._planning.policy_rules import allowed
 
 ARGUMENT_SPEC = {
     "name": {"type": "str"},
@@ -231,6 +243,7 @@ ARGUMENT_SPEC = {
     "logs": {"type": "bool", "default": False},
     "newest": {"type": "bool", "default": False},
     "columns": {"type": "list", "elements": "str"},
+    "page": {"type": "bool", "default": False},
     "containers": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),

@@ -7,30 +7,34 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session_logs_info
-short_description: Collect the logs of a session
+short_description: Read the logs of a session
 description:
-  - Returns the logs that the head has kept, followed by those that the hosts of the play have registered as
-    C(__session_logs).
-  - It runs on the controller and touches no host.
+  - Reads the logs of all containers of a session from its agents, and adds those that the head has kept.
+  - With O(follow=true), it writes the last lines of each container to the output, and then new lines every two seconds.
+    It ends when no container runs any more, or after a day. An agent that does not answer for ten minutes is no longer asked.
+  - It runs on the controller, over connections of its own to the agents.
 options:
-  kept:
+  session:
     description:
-      - The logs that M(cluster.compute.session_info) returns for the session.
+      - The session as M(cluster.compute.session_info) returns it.
+    type: dict
+    required: true
+  containers:
+    description:
+      - Hostnames of the containers. If empty, all.
     type: list
-    elements: dict
+    elements: str
     default: []
-    suboptions:
-      hostname:
-        description: The hostname of the container.
-        type: str
-        required: true
-      state:
-        description: The state of the container.
-        type: str
-      text:
-        description: What the container has written.
-        type: str
-        required: true
+  tail:
+    description:
+      - The number of lines from the end of each log; with O(follow=true), at most 500.
+    type: int
+    default: 200
+  follow:
+    description:
+      - Whether to show new lines until the session ends.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -49,19 +53,33 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Collect the logs of all hosts
-  cluster.compute.session_logs_info:
-    kept: "{{ found.session.logs }}"
+- name: Find the session
+  cluster.compute.session_info:
+    name: train
+    newest: true
+  delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
-  register: collected
+  register: found
+
+- name: Read the last lines of each log
+  cluster.compute.session_logs_info:
+    session: "{{ found.session }}"
+    tail: 20
+  run_once: true
+  register: logs  # logs.lines
 """
 
 RETURN = r"""
+lines:
+  description: The same for people, each line after the name of its container, in rank order.
+  type: list
+  elements: str
+  returned: without O(follow)
 logs:
-  description: The logs of the containers.
+  description: The logs of the containers, the kept ones first.
   type: list
   elements: dict
-  returned: success
+  returned: without O(follow)
   contains:
     hostname:
       description: The hostname of the container.
@@ -77,16 +95,10 @@ logs:
 from ansible.module_utils.basic import AnsibleModule
 
 ARGUMENT_SPEC = {
-    "kept": {
-        "type": "list",
-        "elements": "dict",
-        "default": [],
-        "options": {
-            "hostname": {"type": "str", "required": True},
-            "state": {"type": "str"},
-            "text": {"type": "str", "required": True},
-        },
-    },
+    "session": {"type": "dict", "required": True},
+    "containers": {"type": "list", "elements": "str", "default": []},
+    "tail": {"type": "int", "default": 200},
+    "follow": {"type": "bool", "default": False},
 }
 
 

@@ -66,11 +66,15 @@ paths:
   type: list
   elements: str
   returned: with O(entry_point=main)
+environment:
+  description: The environment that builds the image of the request; empty if the collection has none.
+  type: str
+  returned: with O(entry_point=main)
 last_check:
   description:
     - The result of the last check of these agents, if there is a preflight and the result is not too old; otherwise null.
     - C(unfit) has the reason for each agent that failed it, C(unguarded) are the agents whose containers reach overlay
-      networks of other sessions, and C(age) is in seconds.
+      networks of other sessions, and C(age) is how long ago it was made, such as C(12 min).
   type: dict
   returned: with O(entry_point=main)
 is_pattern:
@@ -94,11 +98,6 @@ apps_timeout:
   description: Seconds within which the apps must be ready.
   type: int
   returned: with O(entry_point=apps)
-environments:
-  description: Every version of every environment, with C(name), C(version), C(image), C(apps) and C(description).
-  type: list
-  elements: dict
-  returned: with O(entry_point=environments)
 build:
   description: The builds in their order, each with C(name), C(version), C(image) and the image C(base) that it extends.
   type: list

@@ -75,12 +75,12 @@ from typing import Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document, write_document
-from ansible_collections.cluster.compute.plugins.module_utils._head.provisioned_store import Folder, desired, provide
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import engine_group, state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ..module_utils._core.documents import Json
+from ..module_utils._head.policy_file import read_document, write_document
+from ..module_utils._head.provisioned_store import Folder, desired, provide
+from ..module_utils._head.state_folder import engine_group, state_dir
+from ..module_utils._module import run, store_options
+from ..module_utils._planning.policy import parse_policy
 
 ARGUMENT_SPEC = {
     "docker_host": {"type": "str", "default": ""},

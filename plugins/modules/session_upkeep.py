@@ -104,22 +104,17 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._head.health import note_degraded
-from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents
-from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
-    expired,
-    remove_logs,
-    retire,
-    surplus_logs,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.samples import add_sample, sample
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, run, store_options
+from ..module_utils._core.documents import Json
+from ..module_utils._core.reports import Agent
+from ..module_utils._core.units import parse_bytes
+from ..module_utils._head.health import note_degraded
+from ..module_utils._head.listing import list_agents
+from ..module_utils._head.retention import expired, remove_logs, retire, surplus_logs
+from ..module_utils._head.samples import add_sample, sample
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import Store
+from ..module_utils._head.usage import holdings
+from ..module_utils._module import at_least, run, store_options
 
 ARGUMENT_SPEC = {
     "keep_days": {"type": "int", "default": 90},

@@ -94,12 +94,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, read_plan, run
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._docker.client import Engine
+from ..module_utils._module import at_least, engine_options, read_plan, run
+from ..module_utils._ssh.container_files import Bundle
+from ..module_utils._ssh.installer import FileInstaller
 
 ARGUMENT_SPEC = {
     "plan": {"type": "dict", "required": True},

@@ -83,12 +83,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import Scripts, install_runtime
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._core.constants import REFERENCE_IMAGE
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._docker.client import Engine
+from ..module_utils._docker.runtime import Scripts, install_runtime
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "image": {"type": "str", "default": REFERENCE_IMAGE},

@@ -142,12 +142,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import swarm
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import own_address
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._module import at_least, engine_options, run
+from ..module_utils._agents import swarm
+from ..module_utils._agents.host import own_address
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ConflictError
+from ..module_utils._core.waiting import deadline_in
+from ..module_utils._module import at_least, engine_options, run
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -86,13 +86,13 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_policy
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import state_dir
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._module import run, store_options
-from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import usage
-from ansible_collections.cluster.compute.plugins.module_utils._planning.usage_table import csv_text, lines
+from ..module_utils._core.documents import Json
+from ..module_utils._head.policy_file import read_policy
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._head.store import Store
+from ..module_utils._module import run, store_options
+from ..module_utils._planning.fair_share import usage
+from ..module_utils._text.table import usage_csv, usage_lines
 
 ARGUMENT_SPEC = {
     "owner": {"type": "str"},
@@ -113,7 +113,7 @@ def work(params: Json, check_mode: bool) -> Json:
         store.close()
     if params["owner"]:
         found = [entry for entry in found if (entry["kind"], entry["name"]) == ("owner", params["owner"])]
-    return {"changed": False, "usage": found, "lines": lines(found), "csv": csv_text(found)}
+    return {"changed": False, "usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
 
 
 def main() -> None:

@@ -17,17 +17,17 @@ from typing import Any, Iterable, List, Mapping
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import owner_from_login
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.module_utils._module import CALLS, read_part
-from ansible_collections.cluster.compute.plugins.plugin_utils import _dead_module as dead_module
-from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
-from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
-from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
-from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.names import owner_from_login
+from ..module_utils._core.text import visible
+from ..module_utils._module import CALLS, read_part
+from . import _dead_module as dead_module
+from . import _direct_call as direct_call
+from . import _plan_text as plan_text
+from . import _trace as trace
+from ._runtime_scripts import runtime_scripts
 
 # The modules that have the option docker_host.
 _OF_ENGINES = frozenset(
@@ -193,7 +193,7 @@ def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[st
 def unreachable(where: str, reason: str) -> Json:
     """A lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
     shown = visible(" ".join(reason.split())[:300].rstrip(".: "))
-    message = "%s cannot be reached: %s; check its connection, and run the same command again." % (where, shown)
+    message = f"{where} cannot be reached: {shown}; check its connection, and run the same command again."
     return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
 
 
@@ -241,7 +241,7 @@ def _machine() -> str:
     """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
-            return "%s %s" % (boot.read().strip(), os.readlink("/proc/self/ns/pid"))
+            return f"{boot.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return ""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import APPS, Artifacts
+from ..module_utils._core.digests import digest
+from ..module_utils._core.model import Plan
+from ..module_utils._ssh.app_files import running
+from ..module_utils._ssh.keys import Identity
+from ._artifacts import APPS, Artifacts
 
 FILE = APPS
 LOOPBACK = "127.0.0.1"
@@ -36,7 +36,7 @@ def text(plan: Plan, identity: Identity, address: str) -> str:
 
 
 def line(name: str, url: str) -> str:
-    return "%s %s\n" % (name, url)
+    return f"{name} {url}\n"
 
 
 def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str]) -> None:

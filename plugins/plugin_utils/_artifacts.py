@@ -19,11 +19,11 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._ssh.keys import SECRET_BYTES, Identity
+from ._folder_lock import lock_folder
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
@@ -59,7 +59,7 @@ class Artifacts:
         secret, owner = self._secret()
         if not secret and create:
             with self._written(IDENTITY) as folder:
-                self._keep_first(folder, ("%s %s\n" % (secrets.token_hex(SECRET_BYTES), session)).encode())
+                self._keep_first(folder, (f"{secrets.token_hex(SECRET_BYTES)} {session}\n").encode())
             secret, owner = self._secret()
         if not secret:
             return None
@@ -191,7 +191,7 @@ class Artifacts:
     def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise ComputeError("%s belongs to another user; set session_artifacts to another folder." % self.folder)
+            raise ComputeError(f"{self.folder} belongs to another user; set session_artifacts to another folder.")
         if mend and stat.S_IMODE(status.st_mode) != 0o700:
             os.fchmod(folder, 0o700)
 
@@ -210,7 +210,7 @@ class Artifacts:
                 os.unlink(temporary, dir_fd=folder)
 
     def _temporary(self, folder: int, name: str, content: bytes, mode: int) -> str:
-        temporary = ".%s.%s" % (name, secrets.token_hex(8))
+        temporary = f".{name}.{secrets.token_hex(8)}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -227,7 +227,7 @@ class Artifacts:
         path = os.path.join(self.folder, name).rstrip("/")
         reason = error.strerror or str(error)
         return ComputeError(
-            "%s cannot be used: %s; correct that, or set session_artifacts to another folder." % (path, reason)
+            f"{path} cannot be used: {reason}; correct that, or set session_artifacts to another folder."
         )
 
 
@@ -240,7 +240,7 @@ def _rename_first(folder: int, temporary: str) -> None:
 
 def _is_ours(name: str) -> bool:
     """Whether it is one of our files, or a temporary file that a killed process left."""
-    return name in FILES or any(name.startswith(".%s." % file) for file in FILES)
+    return name in FILES or any(name.startswith(f".{file}.") for file in FILES)
 
 
 def _make_folder(path: str) -> None:

@@ -18,7 +18,7 @@ from typing import Iterator, Sequence
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ..module_utils._core.documents import Json
 
 
 @contextmanager

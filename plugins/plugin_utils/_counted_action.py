@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shlex
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import RemoteAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import watched
+from ..module_utils._core.documents import Json
+from ._action import RemoteAction
+from ._transfer_watch import watched
 
 
 class CountedAction(RemoteAction):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ..module_utils._core.documents import Json
+from ..module_utils._core.text import visible
 
 _LONGEST = 300
 # A shell reports a program that signal N has ended as exit code 128 + N.
@@ -23,7 +23,7 @@ def explained(result: Json, module: str, host: str) -> Json:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
     if result.get("_ansible_parsed") is not False or not result.get("failed"):
         return result
-    message = "%s: %s." % (host, _cause(module, result.get("rc"), _last_line(result)))
+    message = f"{host}: {_cause(module, result.get('rc'), _last_line(result))}."
     # Ansible shows the text of an exception instead of the message.
     kept = {name: value for name, value in result.items() if name != "exception"}
     return {**kept, "msg": message, "failure": {"code": "unreachable", "message": message, "where": host}}
@@ -31,9 +31,9 @@ def explained(result: Json, module: str, host: str) -> Json:
 
 def _cause(module: str, code: Any, line: str) -> str:
     if not isinstance(code, int):
-        return "module %s ended without a result (%s); %s" % (module, line, _AGAIN)
+        return f"module {module} ended without a result ({line}); {_AGAIN}"
     if code < 0:
-        return "the connection of module %s was ended by %s on the controller; %s" % (module, _name(-code), _AGAIN)
+        return f"the connection of module {module} was ended by {_name(-code)} on the controller; {_AGAIN}"
     if _SIGNALED < code <= _SIGNALED + signal.NSIG:
         text = "module %s was ended by %s; if memory ran out there, free some, and %s"
         return text % (module, _name(code - _SIGNALED), _AGAIN)

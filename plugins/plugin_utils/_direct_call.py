@@ -18,10 +18,10 @@ from typing import Any, Collection, Sequence
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import load_sdk
-from ansible_collections.cluster.compute.plugins.module_utils._module import result_of
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import LibraryError
+from ..module_utils._docker.client import load_sdk
+from ..module_utils._module import result_of
 
 # The modules that a launch and a termination wait for. Other modules start processes that outlive them, or run rarely.
 MODULES = frozenset(

@@ -15,21 +15,12 @@ import shutil
 import time
 from typing import Callable, Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import IDENTITY
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill_faults import (
-    FAILED,
-    NOT_RUN,
-    OK,
-    Fault,
-    Outcome,
-    lacking,
-    report,
-    summary,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Steps
+from ..module_utils._core.constants import LABEL_SESSION
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ._artifacts import IDENTITY
+from ._drill_faults import FAILED, NOT_RUN, OK, Fault, Outcome, lacking, report, summary
+from ._drill_steps import Steps
 
 CUT_SECONDS = 25
 KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
@@ -45,7 +36,7 @@ class Drill(Steps):
         for fault in self.settings.faults:
             outcomes.append(self._outcome(fault))
             if progress:
-                progress("%s: %s" % (fault.name, outcomes[-1].verdict))
+                progress(f"{fault.name}: {outcomes[-1].verdict}")
         after = self._others()
         changed = sorted(
             name for identity, (name, state) in before.items() if after.get(identity, (name, ""))[1] != state
@@ -83,7 +74,7 @@ class Drill(Steps):
         self._launch(name)
         containers = {one["hostname"]: one for one in self._document(name)["containers"]}
         target = containers["sub1" if "{sub}" in command else "main1"]
-        prefix = "%s.%s." % (self.settings.owner, name)
+        prefix = f"{self.settings.owner}.{name}."
         self.runs.docker(target["agent"], command.format(sub=prefix + "sub1", main=prefix + "main1"))
         repaired = self._launch(name, "repair")
         self._must_answer(name)
@@ -94,7 +85,7 @@ class Drill(Steps):
         """Every container ends at once, as after a restart of their hosts: the next launch repairs the session."""
         self._launch(name)
         for container in self._document(name)["containers"]:
-            self.runs.docker(container["agent"], "kill %s.%s.%s" % (self.settings.owner, name, container["hostname"]))
+            self.runs.docker(container["agent"], f"kill {self.settings.owner}.{name}.{container['hostname']}")
         repaired = self._launch(name, "repair")
         self._must_answer(name)
         self._end(name)
@@ -111,8 +102,8 @@ class Drill(Steps):
     def stop_launch(self, name: str, detail: str) -> str:
         """The user stops a launch, reads what it leaves, and ends the session."""
         message = self._interrupt("cluster_session", name, detail)
-        if "terminate.yml -e session_name=%s" % name not in message:
-            raise ComputeError("The interrupted launch does not say how to end the session: %s" % message)
+        if f"terminate.yml -e session_name={name}" not in message:
+            raise ComputeError(f"The interrupted launch does not say how to end the session: {message}")
         self._end(name)
         return message
 
@@ -150,7 +141,7 @@ class Drill(Steps):
         ended = self._play("cluster_session", name, {"agent_schedulable": False})
         line = next((line for line in ended.text.splitlines() if "PENDING" in line), "")
         if ended.code or not line:
-            raise ComputeError("A session that no agent takes is not PENDING: %s" % self.runs.message(ended))
+            raise ComputeError(f"A session that no agent takes is not PENDING: {self.runs.message(ended)}")
         self._end(name)
         return line
 
@@ -160,7 +151,7 @@ class Drill(Steps):
         shutil.rmtree(os.path.join(self.settings.folder, name))
         ended = self._play("session_exec", name, {"session_exec_command": "hostname"})
         if ended.code == 0:
-            raise ComputeError("A command ran in %s, although its keys are lost." % name)
+            raise ComputeError(f"A command ran in {name}, although its keys are lost.")
         self._end(name)
         return self.runs.message(ended)
 
@@ -178,15 +169,15 @@ class Drill(Steps):
 
     def store_lost(self, name: str, _detail: str) -> str:
         """The head loses its store: sessions are found by their labels. The drill uses a store of its own for this."""
-        store = {"session_state_dir": "/tmp/cluster-compute-drill-%s" % self.settings.owner}
+        store = {"session_state_dir": f"/tmp/cluster-compute-drill-{self.settings.owner}"}
         self._launch(name, "launch", store)
-        self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+        self.runs.root(self.settings.head, f"rm -rf {store['session_state_dir']}")
         try:
             message = self._launch(name, "repair", store)
             self._must_answer(name)
             self._end(name, store)
         finally:
-            self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+            self.runs.root(self.settings.head, f"rm -rf {store['session_state_dir']}")
         return message
 
     def agent_cut_off(self, name: str, _detail: str) -> str:
@@ -204,26 +195,22 @@ class Drill(Steps):
         store = {"session_state_dir": folder + "/cluster-compute-drill"}
         filler = folder + "/cluster-compute-drill-filler"
         self._launch(name, "launch", store)
-        self.runs.root(self.settings.head, "cat /dev/zero > %s 2>/dev/null; true" % filler)
+        self.runs.root(self.settings.head, f"cat /dev/zero > {filler} 2>/dev/null; true")
         try:
             ended = self._play("terminate", name, store)
             self._must_be_gone(name, on_controller=False)
         finally:
-            self.runs.root(self.settings.head, "rm -f %s" % filler)
+            self.runs.root(self.settings.head, f"rm -f {filler}")
         self._end(name, store)
-        self.runs.root(self.settings.head, "rm -rf %s" % store["session_state_dir"])
+        self.runs.root(self.settings.head, f"rm -rf {store['session_state_dir']}")
         return self.runs.message(ended)
 
     def engine_killed_in_launch(self, name: str, _detail: str) -> str:
         """An engine dies while it starts containers: the launch fails, and nothing stays when the engine is back."""
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
-        kill = "until docker ps --quiet --all --filter label=%s.name=%s | grep -q .; do :; done; %s" % (
-            LABEL_SESSION,
-            name,
-            KILL_ENGINE,
-        )
-        self.runs.root(agent, "nohup sh -c %s >/dev/null 2>&1 </dev/null &" % quoted(kill))
+        kill = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done; {KILL_ENGINE}"
+        self.runs.root(agent, f"nohup sh -c {quoted(kill)} >/dev/null 2>&1 </dev/null &")
         try:
             message = self._refusal(name, only)
         finally:
@@ -250,9 +237,9 @@ class Drill(Steps):
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
         rule = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
-        wait = "until docker ps --quiet --all --filter label=%s.name=%s | grep -q .; do :; done" % (LABEL_SESSION, name)
+        wait = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done"
         cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, rule, CUT_SECONDS, rule)
-        self.runs.root(agent, "nohup sh -c %s >/dev/null 2>&1 </dev/null &" % quoted(cut))
+        self.runs.root(agent, f"nohup sh -c {quoted(cut)} >/dev/null 2>&1 </dev/null &")
         message = self._refusal(name, only)
         time.sleep(CUT_SECONDS)  # the rule is in force for exactly this long
         self._end(name)
@@ -260,4 +247,4 @@ class Drill(Steps):
 
 
 def quoted(script: str) -> str:
-    return "'%s'" % script.replace("'", "'\\''")
+    return "'{}'".format(script.replace("'", "'\\''"))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._text.table import table
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 # What a fault needs beside the throw-away session.
@@ -34,7 +35,7 @@ class Fault:
 
 
 def _kills(action: str, doing: str, phases: Dict[str, str], signal: str = "KILL") -> List[Fault]:
-    return [Fault("%s %s" % (doing, moment), action, "%s %s" % (signal, phase)) for moment, phase in phases.items()]
+    return [Fault(f"{doing} {moment}", action, f"{signal} {phase}") for moment, phase in phases.items()]
 
 
 # The end of a phase, as the playbooks print it, by the moment that follows.
@@ -128,7 +129,7 @@ def chosen(names: Sequence[str]) -> List[Fault]:
     known = {fault.name: fault for fault in FAULTS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise InputError("drill_faults", unknown[0], "must be a fault of the drill: %s" % ", ".join(known))
+        raise InputError("drill_faults", unknown[0], f"must be a fault of the drill: {', '.join(known)}")
     return [known[name] for name in names] if names else list(FAULTS)
 
 
@@ -139,13 +140,11 @@ def lacking(fault: Fault, available: Sequence[str]) -> str:
 
 def report(outcomes: Sequence[Outcome], times: Json, others: Json) -> List[str]:
     """The table of a drill, and its summary."""
-    rows = [("VERDICT", "FAULT", "SECONDS", "WHAT THE USER READS")]
-    rows += [
-        (one.verdict, one.fault, "%.1f" % one.seconds if one.verdict != NOT_RUN else "-", one.message)
+    rows = [
+        (one.verdict, one.fault, f"{one.seconds:.1f}" if one.verdict != NOT_RUN else "-", one.message)
         for one in outcomes
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[3]]).rstrip() for row in rows]
+    lines = table(("verdict", "fault", "seconds", "what the user reads"), rows)
     lines.append("")
     for kind, figures in times.items():
         lines.append(
@@ -166,7 +165,7 @@ def summary(outcomes: Sequence[Outcome], changed: Sequence[str]) -> str:
     failed = [one.fault for one in outcomes if one.verdict == FAILED]
     text = "%d of %d faults passed, %d not run" % (counts[OK], counts[OK] + counts[FAILED], counts[NOT_RUN])
     if failed:
-        text += "; failed: %s" % ", ".join(failed)
+        text += f"; failed: {', '.join(failed)}"
     if changed:
-        text += "; containers of others changed meanwhile: %s" % ", ".join(changed)
+        text += f"; containers of others changed meanwhile: {', '.join(changed)}"
     return text + "."

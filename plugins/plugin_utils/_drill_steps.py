@@ -12,26 +12,18 @@ import signal
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Protocol, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill_faults import (
-    DISRUPTIVE,
-    FULL_FOLDER,
-    SEVERAL,
-    Fault,
-    Times,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption
+from ..module_utils._core import arrival
+from ..module_utils._core.constants import LABEL_SESSION
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ._drill_faults import DISRUPTIVE, FULL_FOLDER, SEVERAL, Fault, Times
+from ._playbook_runs import Ended, Interruption
 
 # Small, so that a drill fits beside the sessions of others. Variables of the command line replace them.
 SMALL = {"session_cpus": 0.1, "session_memory": "64m", "session_shm": "16m", "session_cluster_size": 2}
 # In this order: a container that appears meanwhile has its network.
-LISTED = (
-    "container ls --all --no-trunc --format '{{.ID}} {{.Label \"%s.owner\"}} {{.Names}} {{.State}}'" % LABEL_SESSION
-)
-HOLDS = "%%s ls %%s --quiet --filter label=%s.owner=%%s --filter label=%s.name=%%s" % (LABEL_SESSION, LABEL_SESSION)
+LISTED = f"container ls --all --no-trunc --format '{{{{.ID}}}} {{{{.Label \"{LABEL_SESSION}.owner\"}}}} {{{{.Names}}}} {{{{.State}}}}'"
+HOLDS = f"%s ls %s --quiet --filter label={LABEL_SESSION}.owner=%s --filter label={LABEL_SESSION}.name=%s"
 
 
 class Runs(Protocol):
@@ -100,22 +92,22 @@ class Steps:
     def _launch(self, name: str, kind: str = "launch", variables: Mapping[str, Any] | None = None) -> str:
         """Launch or repair a session; returns what the user reads of its state."""
         ended = self._play("cluster_session", name, variables)
-        state = next((line for line in ended.text.splitlines() if line.startswith("Session %s: " % name)), "")
+        state = next((line for line in ended.text.splitlines() if line.startswith(f"Session {name}: ")), "")
         if ended.code or "RUNNING" not in state:
-            raise ComputeError("The %s of %s failed: %s" % (kind, name, self.runs.message(ended) or state))
+            raise ComputeError(f"The {kind} of {name} failed: {self.runs.message(ended) or state}")
         self.times.add(kind, ended.seconds)
         return state
 
     def _end(self, name: str, variables: Mapping[str, Any] | None = None) -> None:
         ended = self._play("terminate", name, variables)
         if ended.code:
-            raise ComputeError("The end of %s failed: %s" % (name, self.runs.message(ended)))
+            raise ComputeError(f"The end of {name} failed: {self.runs.message(ended)}")
         self.times.add("end", ended.seconds)
 
     def _refusal(self, name: str, variables: Mapping[str, Any]) -> str:
         ended = self._play("cluster_session", name, variables)
         if ended.code == 0:
-            raise ComputeError("The launch of %s succeeded, although it should fail." % name)
+            raise ComputeError(f"The launch of {name} succeeded, although it should fail.")
         return self.runs.message(ended)
 
     def _interrupt(self, playbook: str, name: str, detail: str) -> str:
@@ -124,7 +116,7 @@ class Steps:
         interruption = Interruption(lambda line: line.startswith(phase), getattr(signal, "SIG" + number))
         ended = self._play(playbook, name, None, interruption)
         if not ended.interrupted:
-            raise ComputeError("%s.yml ended before its phase '%s': %s" % (playbook, phase, self.runs.message(ended)))
+            raise ComputeError(f"{playbook}.yml ended before its phase '{phase}': {self.runs.message(ended)}")
         return self.runs.message(ended) if number != "KILL" else ""
 
     def _document(self, name: str) -> Json:
@@ -136,18 +128,18 @@ class Steps:
         """Every container runs a command by SSH."""
         ended = self._play("session_exec", name, {"session_exec_command": "hostname"})
         if ended.code:
-            raise ComputeError("Session %s does not answer after the repair: %s" % (name, self.runs.message(ended)))
+            raise ComputeError(f"Session {name} does not answer after the repair: {self.runs.message(ended)}")
 
     def _must_be_gone(self, name: str, on_controller: bool = True) -> None:
         kinds = (("container", "--all"), ("network", ""), ("volume", ""))
         held = self.runs.docker(
             "agents", *(HOLDS % (kind, option, self.settings.owner, name) for kind, option in kinds)
         )
-        left = ["%s on %s" % (" ".join(output.split()), host) for host, output in held.items() if output.strip()]
+        left = [f"{' '.join(output.split())} on {host}" for host, output in held.items() if output.strip()]
         if on_controller and os.path.exists(os.path.join(self.settings.folder, name)):
             left.append(os.path.join(self.settings.folder, name))
         if left:
-            raise ComputeError("Something of %s is left: %s." % (name, "; ".join(left)))
+            raise ComputeError(f"Something of {name} is left: {'; '.join(left)}.")
 
     def _others(self) -> Dict[str, Tuple[str, str]]:
         """The containers of sessions of other owners, by ID: name and state."""
@@ -156,10 +148,10 @@ class Steps:
             for line in output.splitlines():
                 identity, owner, name, state = line.split(" ", 3)
                 if owner != self.settings.owner:
-                    found[identity] = ("%s on %s" % (name, host), state)
+                    found[identity] = (f"{name} on {host}", state)
         return found
 
     def _start_engine(self, agent: str) -> None:
         ended = self.runs.play("provision_agents", {})
         if ended.code:
-            raise ComputeError("The engine of %s does not start again: %s" % (agent, self.runs.message(ended)))
+            raise ComputeError(f"The engine of {agent} does not start again: {self.runs.message(ended)}")

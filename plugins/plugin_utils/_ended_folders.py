@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from . import _shared_config as shared_config
+from ._artifacts import DEFAULT, Artifacts
+from ._kept_requests import KeptRequests
 
 
 @dataclass(frozen=True)

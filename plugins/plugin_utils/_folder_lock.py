@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
+from ..module_utils._core.waiting import deadline_in, retry_until
 
 # Holders of the lock write a few small files. One that holds it longer is stopped, or its file system does not answer.
 PATIENCE = 30.0
@@ -24,4 +24,4 @@ def lock_folder(handle: int, seconds: float = PATIENCE) -> None:
             deadline_in(seconds),
         )
     except BlockingIOError as error:
-        raise TimeoutError(errno.ETIMEDOUT, "another process has held its lock for %g s" % seconds) from error
+        raise TimeoutError(errno.ETIMEDOUT, f"another process has held its lock for {seconds:g} s") from error

@@ -11,12 +11,12 @@ from typing import List, Mapping
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _reports as reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, failure_reason
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_hosts import OtherHosts
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from . import _reports as reports
+from ._action import ComputeAction, failure_reason
+from ._other_hosts import OtherHosts
 
 
 def lost_report(args: Json, failure: Json) -> Json:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import failure_reason
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import TakenError
+from ._action import failure_reason
 
 # Codes of failures that come before those that follow from them.
 CAUSES = frozenset({"unreachable"})

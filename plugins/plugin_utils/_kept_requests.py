@@ -15,14 +15,14 @@ import os
 from contextlib import suppress
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import HIDDEN
-from ansible_collections.cluster.compute.plugins.module_utils._planning.stored_request import stored_request
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts, DamagedError
+from ..module_utils._core import arrival
+from ..module_utils._core.constants import RDMA_FOLDER
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._planning.request import Request
+from ..module_utils._planning.secret_rules import HIDDEN
+from ..module_utils._planning.stored_request import stored_request
+from ._artifacts import Artifacts, DamagedError
 
 FOLDER = ".requests"
 
@@ -72,8 +72,8 @@ class KeptRequests(Artifacts):
         if kept is None:
             if request.secrets:
                 rule = (
-                    "session %s has secrets and was not requested by this controller: run the command of its launch again, with "
-                    "session_secrets" % request.name
+                    f"session {request.name} has secrets and was not requested by this controller: run the command of its launch "
+                    "again, with session_secrets"
                 )
                 raise InputError("session_secrets", HIDDEN, rule)
             return

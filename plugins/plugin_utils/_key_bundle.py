@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files, host_lists
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import running
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle, HostIdentity
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
+from ..module_utils._core.model import Container, Plan
+from ..module_utils._ssh import config_files, host_lists
+from ..module_utils._ssh.app_files import running
+from ..module_utils._ssh.container_files import Bundle, HostIdentity
+from ..module_utils._ssh.keys import Identity
 
 
 def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
@@ -26,7 +26,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container])
         pinned=config_files.pinned_lines(
             plan, identity.host_keys([container.hostname for container in plan.containers])
         ),
-        authorized_keys="".join("%s\n" % key for key in keys),
+        authorized_keys="".join(f"{key}\n" for key in keys),
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
         client_config=config_files.client_config(plan),

@@ -12,9 +12,9 @@ from typing import Set
 
 import yaml
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agent_variables import AGENT_VARIABLES
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import ENVIRONMENTS_TO_BUILD
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES
+from ..module_utils._planning.agent_variables import AGENT_VARIABLES
+from ..module_utils._planning.playbook_settings import ENVIRONMENTS_TO_BUILD
+from ..module_utils._planning.settings import VARIABLES
 
 # What the roles leave for later tasks of a play.
 RESULTS = frozenset(
@@ -23,7 +23,6 @@ RESULTS = frozenset(
         "session_apps_changed",
         "session_drilled",
         "session_environments_listed",
-        "session_environments_table",
         "session_executed",
         "session_listed",
         "session_policy",

@@ -17,8 +17,9 @@ import time
 from contextlib import suppress
 from typing import Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT
+from ..module_utils._core.documents import Json
+from ..module_utils._core.units import show_seconds
+from ._artifacts import DEFAULT
 
 # A session's name never begins with a dot.
 NAME = ".last_check.json"
@@ -34,7 +35,7 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
     """
     folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
     document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit), "unguarded": list(unguarded)}
-    temporary = os.path.join(folder, "%s.%s" % (NAME, secrets.token_hex(6)))
+    temporary = os.path.join(folder, f"{NAME}.{secrets.token_hex(6)}")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -44,12 +45,12 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        return "The result of the check cannot be kept in %s: %s." % (folder, error.strerror or error)
+        return f"The result of the check cannot be kept in {folder}: {error.strerror or error}."
     return ""
 
 
 def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
-    """The kept result as ``unfit``, ``unguarded`` and its ``age`` in seconds; None if there is none that counts."""
+    """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
     document = _document(os.path.join(os.path.abspath(os.path.expanduser(base or DEFAULT)), NAME))
     expected = {"agents": dict, "unfit": dict, "unguarded": list}
     if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
@@ -60,7 +61,7 @@ def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
         return None
     unfit = {name: str(reason) for name, reason in document["unfit"].items() if name in agents}
     unguarded = [name for name in agents if name in document["unguarded"]]
-    return {"unfit": unfit, "unguarded": unguarded, "age": round(max(0.0, spent))}
+    return {"unfit": unfit, "unguarded": unguarded, "age": show_seconds(max(0.0, spent))}
 
 
 def _document(path: str) -> Json:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._views import session_document
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import ID_CONTAINER, SessionIdentity
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
+from ..module_utils._core.documents import Json
+from ..module_utils._core.model import Plan
+from ..module_utils._text.views import session_document
+from . import _shared_config as shared_config
+from ._artifacts import Artifacts
+from ._ssh_identity import ID_CONTAINER, SessionIdentity
+from ._ssh_route import Route
 
 DOCUMENT = "session.json"
 NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")

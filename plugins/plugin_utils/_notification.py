@@ -19,10 +19,10 @@ import tempfile
 import time
 from typing import Iterable, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._core import states
+from ..module_utils._core.constants import SCHEMA
+from ..module_utils._core.documents import Json
+from ._action import ComputeAction
 
 RUNNING, ENDED, FAILED, DEGRADED, FINISHED = "running", "ended", "failed", "degraded", "finished"
 # What a notification contains of a session: no request, no environment, no key.

@@ -21,9 +21,9 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ..module_utils._core.documents import Json
+from . import _trace as trace
+from ._action import ComputeAction
 
 
 class OtherHost:
@@ -74,7 +74,7 @@ class OtherHost:
         identity = {"task_uuid": action._task._uuid, "ansible_playbook_pid": str(os.getppid())}
         connection = connection_loader.get(kind, play_context, new_stdin=None, **identity)
         if connection is None:
-            raise AnsibleError("the connection plugin '%s' was not found" % kind)
+            raise AnsibleError(f"the connection plugin '{kind}' was not found")
         connection.set_become_plugin(self._become(action))
         keywords = self._keywords(action, play_context)
         connection.set_options(task_keys=keywords, var_options=self._options("connection", connection._load_name))
@@ -106,7 +106,7 @@ class OtherHost:
         method = str(self._value("ansible_become_method") or action._task.become_method or "sudo")
         plugin = become_loader.get(method)
         if plugin is None:
-            raise AnsibleError("the become plugin '%s' was not found" % method)
+            raise AnsibleError(f"the become plugin '{method}' was not found")
         return plugin
 
     def _options(self, kind: str, name: str) -> Dict[str, Any]:
@@ -124,6 +124,6 @@ def _variables_of(name: str, task: Any, task_vars: Json) -> Json:
     hostvars = task_vars["hostvars"]
     host = hostvars._inventory.get_host(name)
     if host is None:
-        raise AnsibleError("the inventory has no host '%s'" % name)
+        raise AnsibleError(f"the inventory has no host '{name}'")
     found: Json = task.get_variable_manager().get_vars(play=task.get_play(), host=host, task=task)
     return {**found, "hostvars": hostvars}

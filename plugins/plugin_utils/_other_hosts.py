@@ -20,13 +20,13 @@ from typing import Callable, Dict, List, Sequence, TypeVar
 from ansible import context
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, unreachable
-from ansible_collections.cluster.compute.plugins.plugin_utils._other_host import OtherHost
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
-from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import write_whole
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.parallel import run_all
+from ._action import ComputeAction, unreachable
+from ._other_host import OtherHost
+from ._progress import TERMINAL
+from ._transfer_watch import write_whole
 
 # Hosts that are asked at the same time, if Ansible's forks are not more: a thread costs little, and its module runs elsewhere.
 PARALLEL = 32
@@ -119,7 +119,7 @@ class OtherHosts:
 
     def _called(self, function: Callable[[str], Value], name: str) -> Value:
         if os.getppid() != self._parent:
-            raise ComputeError("ansible-playbook has ended, so nothing is begun on %s." % name)
+            raise ComputeError(f"ansible-playbook has ended, so nothing is begun on {name}.")
         return function(name)
 
     def _close(self, name: str) -> None:

@@ -16,7 +16,7 @@ import json
 import zlib
 from typing import Any, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ..module_utils._core.documents import Json
 
 # ansible-core before 2.19 evaluates a text that looks like JSON.
 _PREFIX = "plan:"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
+from ..module_utils._core.documents import Json
+from ..module_utils._core.units import show_bytes
+from . import _plan_text as plan_text
 
 COLLECTION = "cluster.compute."
 # Seconds without output after which a log gets a line.
@@ -62,7 +62,7 @@ PHASES: Dict[Tuple[str, str], str] = {
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
 # The output of these actions is all that people see while they run.
-ALONE = frozenset(("session_logs_follow",))
+ALONE = frozenset(("session_logs_info",))
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
@@ -120,7 +120,7 @@ class Progress:
         """The line of the phase in progress, with its seconds."""
         if not self.phase:
             return []
-        line = "%s %6.1f s" % (self.phase.ljust(WIDTH), now - self.begun)
+        line = f"{self.phase.ljust(WIDTH)} {now - self.begun:6.1f} s"
         self.phase, self.printed = "", now
         return [line]
 
@@ -160,7 +160,7 @@ class Progress:
         now, whole = (sum(amounts) for amounts in zip(*self.transfers)) if self.transfers else (0, 0)
         if not now and not whole:
             return ""
-        return ", %s of %s" % (show_bytes(now), show_bytes(whole)) if whole else ", %s" % show_bytes(now)
+        return f", {show_bytes(now)} of {show_bytes(whole)}" if whole else f", {show_bytes(now)}"
 
     def heartbeat(self, now: float) -> List[str]:
         """A line for a log in which nothing has appeared for a while."""
@@ -183,10 +183,10 @@ class Progress:
         """What an interrupted run leaves, and how to go on."""
         during = " while it was %s" % (self.phase[:1].lower() + self.phase[1:]) if self.phase else ""
         if not self.session:
-            return "Interrupted%s." % during
+            return f"Interrupted{during}."
         return (
-            "Interrupted%s. Session %s may be left unfinished: run the same command again to continue, or end it with "
-            "terminate.yml -e session_name=%s." % (during, self.session, self.session)
+            f"Interrupted{during}. Session {self.session} may be left unfinished: run the same command again to continue, or end it "
+            f"with terminate.yml -e session_name={self.session}."
         )
 
 
@@ -202,4 +202,4 @@ def _failure_line(message: str, hosts: Sequence[str]) -> str:
     """A sentence that does not name its host gets the host in front."""
     if any(host in message for host in hosts) or hosts == ["localhost"]:
         return message
-    return "%s: %s" % (", ".join(hosts), message)
+    return f"{', '.join(hosts)}: {message}"

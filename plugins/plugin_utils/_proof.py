@@ -11,9 +11,9 @@ import shlex
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import CLIENT_CONFIG
+from ..module_utils._core.constants import RUNTIME_PATH
+from ..module_utils._core.model import Plan, Resources
+from ..module_utils._ssh.config_files import CLIENT_CONFIG
 
 # The connections that a container opens at the same time: more do not end earlier. Each client is a process of that container
 # that takes 2 MB of its memory; PID 1, sshd and the login of the prover take 6 MB.
@@ -115,7 +115,7 @@ def _script() -> str:
         "answer": str(MOST_OF_ANSWER),
         "start": shlex.quote(START),
     }.items():
-        text = text.replace("@%s@" % word, value)
+        text = text.replace(f"@{word}@", value)
     return text
 
 

@@ -15,9 +15,9 @@ import shutil
 import subprocess
 from typing import Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import HUB, registry_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.image_reference import HUB, registry_of
 
 HUB_KEY = "https://index.docker.io/v1/"
 HELPER_TIMEOUT = 20
@@ -46,9 +46,7 @@ def _config(folder: str) -> Json:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise ComputeError(
-            "%s on the controller cannot be read: %s; correct or remove the file." % (path, error)
-        ) from error
+        raise ComputeError(f"{path} on the controller cannot be read: {error}; correct or remove the file.") from error
     return found if isinstance(found, dict) else {}
 
 

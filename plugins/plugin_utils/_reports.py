@@ -10,21 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
-    AgentStatus,
-    PhaseTimings,
-    controller_address,
-    phase_timings,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils import _plan_text as plan_text
-from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
-    ComputeAction,
-    results_in,
-    variables_of_hosts,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
+from ..module_utils._core.documents import Json
+from ..module_utils._planning.deployment import AgentStatus, PhaseTimings, controller_address, phase_timings
+from . import _plan_text as plan_text
+from . import _ssh_route
+from ._action import ComputeAction, results_in, variables_of_hosts
+from ._ssh_route import Route
 
 # The variables in which the tasks register their results.
 REPORT = "__session_report"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import Scripts
+from ..module_utils._docker.runtime import Scripts
 
 _FOLDER = Path(__file__).resolve().parents[2] / "roles" / "image" / "files"
 _BUILDER = "make_runtime.sh"

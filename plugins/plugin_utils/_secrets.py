@@ -12,17 +12,12 @@ from typing import Any, Dict, Mapping, Sequence
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Secret
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import environment_size
-from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import (
-    HIDDEN,
-    LONGEST,
-    check_content,
-    check_file,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import set_env
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.model import Secret
+from ..module_utils._docker.secrets import Delivery
+from ..module_utils._planning.rules import environment_size
+from ..module_utils._planning.secret_rules import HIDDEN, LONGEST, check_content, check_file
+from ..module_utils._ssh.config_files import set_env
 
 VARIABLE = "session_secrets"
 # A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
@@ -58,7 +53,7 @@ def read_secrets(
     values, files = _given(wanted, given, "value"), {**(kept or {}), **_given(wanted, given, "file")}
     contents = {}
     for secret in wanted:
-        variable = "%s: %s" % (VARIABLE, secret.name)
+        variable = f"{VARIABLE}: {secret.name}"
         if secret.name in values:
             contents[secret.name] = values[secret.name].encode()
         elif secret.name in files:
@@ -106,5 +101,5 @@ def _read(variable: str, path: str, loader: Any) -> bytes:
         content, _shown = loader._get_file_contents(full)
     except (OSError, AnsibleError) as error:
         reason = getattr(error, "strerror", None) or "Ansible cannot read or decrypt it"
-        raise InputError(variable, path, "must be a file that the controller can read: %s" % reason) from None
+        raise InputError(variable, path, f"must be a file that the controller can read: {reason}") from None
     return bytes(content)

@@ -17,21 +17,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Iterator, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import map_bounded
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.answers import LATE, Answer
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import (
-    OPTIONS,
-    Shell,
-    kill,
-    pipe,
-    started,
-    stop,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils._tar_stream import TarReader, pack
+from ..module_utils._core.constants import RUNTIME_PATH
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.parallel import map_bounded
+from ..module_utils._core.text import visible_lines
+from ..module_utils._core.units import show_bytes
+from ..module_utils._planning.answers import LATE, Answer
+from ._session_shell import OPTIONS, Shell, kill, pipe, started, stop
+from ._tar_stream import TarReader, pack
 
 PARALLEL = 16
 # What a container without rsync answers; the exit code of rsync differs between versions.
@@ -83,7 +76,7 @@ class Copy:
         remote = remote % (_MISSING, _BUSYBOX, _quoted(self.target))
         connection = " ".join(map(shlex.quote, ["ssh", "-F", self.shell.config, *OPTIONS]))
         flags = ["-rlpt", "--protect-args", "--out-format=%n", "--rsync-path=" + remote, "-e", connection]
-        place = "%s:%s/" % (host, _dotted(self.target))
+        place = f"{host}:{_dotted(self.target)}/"
         with self._running(["rsync", *flags, "--", self.source, place], stdin=subprocess.DEVNULL) as run:
             sent = sum(block.count(b"\n") for block in iter(lambda: pipe(run.process.stdout).read(_BLOCK), b""))
         if run.failed:
@@ -92,7 +85,7 @@ class Copy:
 
     def _tar_to(self, host: str) -> Answer:
         target = _quoted(self.target)
-        script = "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -" % (_BUSYBOX, target, target, _BUSYBOX)
+        script = f"{_BUSYBOX} mkdir -p {target} && cd {target} && exec {_BUSYBOX} tar -x -o -f -"
         files = size = 0
         with self._running(self.shell.command(host, script), stdin=subprocess.PIPE) as run:
             with suppress(BrokenPipeError):  # tar has ended: its complaint says why
@@ -103,7 +96,7 @@ class Copy:
 
     def _from(self, host: str) -> Answer:
         folder, name = posixpath.split(self.source)
-        script = "cd %s && exec %s tar -c -f - %s" % (_quoted(folder or "."), _BUSYBOX, shlex.quote("./" + name))
+        script = f"cd {_quoted(folder or '.')} && exec {_BUSYBOX} tar -c -f - {shlex.quote('./' + name)}"
         place = os.path.join(self.target, host)
         with suppress(FileExistsError):
             os.mkdir(place)
@@ -181,7 +174,7 @@ def _failed(host: str, error: Exception | None) -> Answer:
     if isinstance(error, ComputeError):
         return Answer(host, 1, problem=error.message.rstrip("."))
     if isinstance(error, OSError):
-        return Answer(host, 1, problem="%s: %s" % (error.filename or "the controller", error.strerror or error))
+        return Answer(host, 1, problem=f"{error.filename or 'the controller'}: {error.strerror or error}")
     raise error or ValueError("neither a value nor an error")
 
 

@@ -16,18 +16,13 @@ import time
 from contextlib import suppress
 from typing import IO, Any, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
-from ansible_collections.cluster.compute.plugins.module_utils._planning.answers import (
-    LATE,
-    UNREACHABLE,
-    Answer,
-    most_bytes,
-)
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ..module_utils._core import arrival
+from ..module_utils._core.constants import RUNTIME_PATH
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.text import visible_lines
+from ..module_utils._planning.answers import LATE, UNREACHABLE, Answer, most_bytes
+from ._artifacts import Artifacts
 
 # Each call has connections of its own, which end with it.
 OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlPath=none")
@@ -75,7 +70,7 @@ class Shell:
         sent = command.encode("utf-8", "surrogateescape")
         if len(sent) > LONGEST:
             raise InputError("session_exec_command", command, "must be at most %d bytes long" % LONGEST)
-        marker = "cluster-compute-%s" % secrets.token_hex(16)
+        marker = f"cluster-compute-{secrets.token_hex(16)}"
         arguments = [RUNTIME_PATH + "/bin/sh", "-c", SCRIPT, "sh", str(len(sent)), marker]
         script = " ".join(map(shlex.quote, arguments))
         talks: List[_Talk] = []
@@ -161,9 +156,9 @@ class _Talk:
     def answer(self, seconds: float) -> Answer:
         kept = (self.output.content, self.output.left_out)
         if self.is_open:
-            return Answer(self.host, LATE, *kept, problem="no end within %g s" % seconds)
+            return Answer(self.host, LATE, *kept, problem=f"no end within {seconds:g} s")
         if not self.output.is_connected:
-            return Answer(self.host, UNREACHABLE, problem="no connection: %s" % self.output.complaint)
+            return Answer(self.host, UNREACHABLE, problem=f"no connection: {self.output.complaint}")
         code = self.process.returncode
         return Answer(self.host, code if code >= 0 else UNREACHABLE, *kept)
 
@@ -187,7 +182,7 @@ def started(command: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(command, start_new_session=True, **streams)
     except FileNotFoundError as error:
-        raise ComputeError("%s is missing on the controller: install it." % command[0]) from error
+        raise ComputeError(f"{command[0]} is missing on the controller: install it.") from error
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -15,10 +15,10 @@ import secrets
 from contextlib import suppress
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import renamed_config
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DEFAULT, Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._ssh.config_files import renamed_config
+from ._artifacts import DEFAULT, Artifacts
+from ._folder_lock import lock_folder
 
 NAME = "ssh_config"
 MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"
@@ -84,7 +84,7 @@ def _content(handle: int) -> bytes | None:
 
 
 def _write(handle: int, content: bytes) -> None:
-    temporary = ".%s.%s" % (NAME, secrets.token_hex(8))
+    temporary = f".{NAME}.{secrets.token_hex(8)}"
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=handle)
     try:
         with os.fdopen(file, "wb") as stream:
@@ -97,15 +97,9 @@ def _write(handle: int, content: bytes) -> None:
             os.unlink(temporary, dir_fd=handle)
         raise
     for left in os.listdir(handle):  # of a writer that was killed: the lock is ours
-        if left.startswith(".%s." % NAME):
+        if left.startswith(f".{NAME}."):
             os.unlink(left, dir_fd=handle)
 
 
 def _warning(path: str, reason: str) -> str:
-    return (
-        "%s is not written: %s. Names such as train.main1 work only with this file; the session itself is not affected."
-        % (
-            path,
-            reason,
-        )
-    )
+    return f"{path} is not written: {reason}. Names such as train.main1 work only with this file; the session itself is not affected."

@@ -11,13 +11,14 @@ import secrets
 from dataclasses import dataclass
 from typing import Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import SECRET_BYTES, Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
+from ..module_utils._core.documents import Json
+from ..module_utils._core.model import Plan
+from ..module_utils._ssh import config_files
+from ..module_utils._ssh.keys import SECRET_BYTES, Identity
+from . import _app_urls as app_urls
+from ._artifacts import Artifacts
+from ._key_bundle import make_bundle
+from ._ssh_route import Route
 
 ID_CONTAINER = "id_container"
 PUBLIC_FILES = ("ssh_config",)
@@ -84,5 +85,5 @@ class SessionIdentity:
 
     def _difference(self, name: str, after: str) -> Json:
         before = (self.artifacts.read(name) or b"").decode("utf-8", "replace")
-        path = "%s/%s" % (self.artifacts.folder, name)
+        path = f"{self.artifacts.folder}/{name}"
         return {"before": before, "after": after, "before_header": path, "after_header": path}

@@ -16,9 +16,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import MOST_OF_SHELL, SCRIPT, Proof
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_gateway import Gateway
+from ..module_utils._core.errors import ComputeError, LibraryError
+from ._proof import MOST_OF_SHELL, SCRIPT, Proof
+from ._ssh_gateway import Gateway
 
 CHUNK = 1 << 14
 # Not a hostname.
@@ -110,9 +110,7 @@ def reach(endpoint: SshEndpoint, proof: Proof, timeout: int, look: Callable[[], 
     for prover, name in pairs:
         reason = answers.get(name, silence)
         if reason:
-            raise ComputeError(
-                "%s does not accept ssh connections from %s: %s." % (name, prover, reason.rstrip(".")), name
-            )
+            raise ComputeError(f"{name} does not accept ssh connections from {prover}: {reason.rstrip('.')}.", name)
     return [endpoint.name, *[name for _prover, name in pairs]]
 
 
@@ -144,7 +142,7 @@ def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float, glance:
         glance()
         if time.monotonic() + gateway.pause >= deadline:
             raise ComputeError(
-                "%s does not accept ssh connections: %s; session_logs.yml shows its log." % (endpoint, reason),
+                f"{endpoint} does not accept ssh connections: {reason}; session_logs.yml shows its log.",
                 endpoint.name,
             )
         time.sleep(gateway.pause)
@@ -157,15 +155,13 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         transport.start_client(timeout=_left(deadline))
         if transport.get_remote_server_key().get_base64() != endpoint.host_key.split()[1]:
             raise ComputeError(
-                "%s presents an unexpected host key; check which program listens on that port." % endpoint,
+                f"{endpoint} presents an unexpected host key; check which program listens on that port.",
                 endpoint.name,
             )
         transport.auth_publickey(endpoint.user, paramiko.Ed25519Key.from_private_key_file(endpoint.key_file))
     except (paramiko.SSHException, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise ComputeError(
-            "%s refuses the ssh login of %s: %s." % (endpoint, endpoint.user, reason), endpoint.name
-        ) from error
+        raise ComputeError(f"{endpoint} refuses the ssh login of {endpoint.user}: {reason}.", endpoint.name) from error
 
 
 def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: Glance) -> Dict[str, str]:

@@ -16,8 +16,8 @@ import tarfile
 from contextlib import contextmanager, suppress
 from typing import IO, Iterator, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.text import visible
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -74,7 +74,7 @@ class TarReader:
         """The path below the folder. It begins with the name that was asked for."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if "\0" in name or name.startswith("/") or ".." in parts or parts[:1] != [self._name] or len(parts) > _DEEPEST:
-            raise self._refusal("a path that was not asked for, %s" % visible(name).replace("\n", "\\n")[:100])
+            raise self._refusal("a path that was not asked for, {}".format(visible(name).replace("\n", "\\n")[:100]))
         return parts
 
     def _keep(self, member: tarfile.TarInfo, parts: List[str]) -> None:
@@ -107,7 +107,7 @@ class TarReader:
         disk = os.statvfs(self._folder)
         spare = min(disk.f_blocks * disk.f_frsize // _SPARE, _SPARE_BYTES)
         if disk.f_bavail * disk.f_frsize - size < spare or disk.f_favail < disk.f_files // _SPARE:
-            raise self._refusal("more than the disk of %s can hold" % self._folder)
+            raise self._refusal(f"more than the disk of {self._folder} can hold")
 
     @contextmanager
     def _opened(self, parts: List[str]) -> Iterator[int]:
@@ -143,7 +143,7 @@ class TarReader:
         return content
 
     def _refusal(self, what: str) -> ComputeError:
-        return ComputeError("%s sends %s" % (self._where, what), self._where)
+        return ComputeError(f"{self._where} sends {what}", self._where)
 
 
 def enter(folder: int, name: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TaskFacts
+from ._progress import TaskFacts
 
 
 def task_facts(task: Any) -> TaskFacts:

@@ -16,7 +16,8 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible import constants
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ..module_utils._core.documents import Json
+from ..module_utils._core.model import Plan
 
 NAME = "trace.json"
 _NOTES = "cluster-compute-trace"
@@ -148,12 +149,12 @@ def explanation(entries: Sequence[Json], plan: Plan) -> str:
         return ""
     total = max(ended for _begun, ended, _task in steps) - steps[0][0]
     ranked = sorted(steps, key=lambda step: step[0] - step[1])
-    parts = ["%.1f s %s" % (ended - begun, _doing(task, plan)) for begun, ended, task in ranked[:_MOST_STEPS]]
+    parts = [f"{ended - begun:.1f} s {_doing(task, plan)}" for begun, ended, task in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
         parts.append("%.1f s in %d other tasks" % (sum(ended - begun for begun, ended, _task in rest), len(rest)))
     between = max(0.0, total - sum(ended - begun for begun, ended, _task in steps))
-    return "%.1f s: %s, %.1f s outside of these tasks." % (total, ", ".join(parts), between)
+    return f"{total:.1f} s: {', '.join(parts)}, {between:.1f} s outside of these tasks."
 
 
 def _doing(task: List[Json], plan: Plan) -> str:
@@ -163,9 +164,9 @@ def _doing(task: List[Json], plan: Plan) -> str:
     kind = str(slowest["action"]).rpartition(".")[2]
     known = _DOING.get((kind, slowest["state"])) or _DOING.get((kind, ""))
     if known is None:
-        return 'in "%s"' % slowest["task"]
+        return 'in "{}"'.format(slowest["task"])
     words = known % {"what": _counted(len(plan.on(host))), "all": _counted(plan.session.size)}
-    return words if kind in ("session_request", "verify") else "%s on %s" % (words, host)
+    return words if kind in ("session_request", "verify") else f"{words} on {host}"
 
 
 def _counted(number: int) -> str:

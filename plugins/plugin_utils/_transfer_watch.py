@@ -16,7 +16,7 @@ from typing import Any, Iterator
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ._progress import TERMINAL
 
 # Seconds between two questions. Over SSH, each is a command on the connection that Ansible keeps open.
 PERIOD = 2.0

@@ -16,12 +16,12 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from jinja2 import StrictUndefined, Template, TemplateError
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, members
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment_size
-from ansible_collections.cluster.compute.plugins.plugin_utils._bounded import BoundedSandbox, bounded
+from ..module_utils._core.errors import InputError
+from ..module_utils._core.model import Container, Plan
+from ..module_utils._core.topology import Member, members
+from ..module_utils._planning.request import Request
+from ..module_utils._planning.rules import check_environment_size
+from ._bounded import BoundedSandbox, bounded
 
 _MARKS = {
     "variable_start_string": "<%",
@@ -114,5 +114,5 @@ def _refused(name: str, text: str) -> Iterator[None]:
         yield
     except _FAILURES as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
-        rule = "the text between <%% and %%> must be a valid expression over %s; the error is: %s" % (_NAMES, reason)
-        raise InputError("session_environment: %s" % name, text, rule) from error
+        rule = f"the text between <% and %> must be a valid expression over {_NAMES}; the error is: {reason}"
+        raise InputError(f"session_environment: {name}", text, rule) from error

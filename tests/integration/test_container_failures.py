@@ -12,27 +12,10 @@ from typing import Any
 
 import pytest
 from containers_lab import Launcher, create_and_start, ours, stranger
-from engine_lab import (
-    AGENT,
-    IMAGE,
-    MIB,
-    Shape,
-    relaunched,
-    run_module,
-    with_container,
-)
+from engine_lab import AGENT, IMAGE, MIB, Shape, relaunched, run_module, with_container
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    EngineError,
-    StateError,
-    TakenError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Gpu,
-    Mount,
-    Port,
-    Resources,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError, TakenError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
 
 

@@ -10,26 +10,16 @@ from typing import Any
 
 import pytest
 from containers_lab import Launcher, actions, create_and_start, ours
-from engine_lab import (
-    AGENT,
-    IMAGE,
-    RUNTIME,
-    Shape,
-)
+from engine_lab import AGENT, IMAGE, RUNTIME, Shape
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_OWNER, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Mount,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    Removal,
-    remove_volumes,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, remove_volumes
 
 
 def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client: Any) -> None:

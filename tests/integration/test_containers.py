@@ -10,25 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from containers_lab import Launcher, actions, create_and_start, inside, ours
-from engine_lab import (
-    AGENT,
-    IMAGE,
-    MIB,
-    RUNTIME,
-    Shape,
-    relaunched,
-    run_module,
-)
+from engine_lab import AGENT, IMAGE, MIB, RUNTIME, Shape, relaunched, run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Plan,
-    Port,
-    Resources,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    Removal,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal
 
 
 def test_created_then_started_then_untouched(launcher: Launcher, client: Any) -> None:

@@ -15,10 +15,9 @@ import browser
 import lists
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._page.page import sessions_page
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 
-FILES = Path(__file__).parents[2] / "roles/session/files"
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=2</script><style>*{display:none}</style>"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 WAITING = ("giant", "dave", 20, 4, "8g", 0)
@@ -44,8 +43,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
 def show(page: Any, folder: Path, document: Json, size: str = "desktop") -> None:
     """Open the page of a list in a window whose content has this size."""
     path = folder / "sessions.html"
-    style, script = (FILES / "sessions.css").read_text(), (FILES / "sessions.js").read_text()
-    path.write_text(sessions_page(document, style, script), encoding="utf-8")
+    path.write_text(sessions_page(document), encoding="utf-8")
     width, height = SIZES[size]
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

@@ -11,27 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 import docker
-from engine_lab import (
-    AGENT,
-    IMAGE,
-    RUNTIME,
-    make_image,
-    make_runtime,
-)
+from engine_lab import AGENT, IMAGE, RUNTIME, make_image, make_runtime
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Plan,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    ContainerChanges,
-    Removal,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import ContainerChanges, Removal
 
 Launcher = Callable[..., AgentContainers]
 

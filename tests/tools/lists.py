@@ -15,7 +15,8 @@ from samples import GIB, agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import use_of
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions

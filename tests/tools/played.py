@@ -10,7 +10,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 Answer = Json | Exception

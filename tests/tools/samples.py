@@ -17,7 +17,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     MULTI_NODE,
     SINGLE_NODE,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Gpu, Json, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet

@@ -29,7 +29,8 @@ from runtime_lab import find_volume
 from samples import request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,

@@ -18,8 +18,7 @@ ON_THE_CONTROLLER = (
     "inventory",
     "callback",
     "filter",
-    "module_utils/_views.py",
-    "module_utils/_tables.py",
+    "module_utils/_text",
 )
 # Readers of documents, and documents that others write.
 READERS = {("json", "load"), ("json", "loads"), ("Plan", "from_json"), ("Agent", "from_json"), ("Session", "from_json")}

@@ -141,7 +141,7 @@ def test_no_command_is_about_the_machine_of_the_reader_by_accident() -> None:
 
 
 def test_every_table_of_a_sample_has_columns_of_the_code() -> None:
-    tree = ast.parse((ROOT / "plugins/module_utils/_tables.py").read_text())
+    tree = ast.parse((ROOT / "plugins/module_utils/_text/lists.py").read_text())
     columns = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     headers = [
         (str(page.relative_to(ROOT)), re.split(r" {2,}", line))

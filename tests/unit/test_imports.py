@@ -13,18 +13,19 @@ import pytest
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 PREFIX = "ansible_collections.cluster.compute.plugins."
+KINDS = frozenset(
+    {"module_utils", "plugin_utils", "modules", "action", "filter", "inventory", "callback", "doc_fragments"}
+)
 # Files and packages of the same floor do not import each other.
 FLOORS = {
     "_core": 1,
     "_planning": 2,
     "_docker": 2,
-    "_views": 2,
     "_module": 2,
-    "_tables": 3,
-    "_agents": 3,
-    "_ssh": 3,
-    "_head": 3,
-    "_page": 4,
+    "_text": 3,
+    "_agents": 4,
+    "_ssh": 4,
+    "_head": 4,
 }
 IMPORTERS = {
     "docker": "module_utils/_docker/client.py",
@@ -40,9 +41,22 @@ def imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
             # `from package import module` names the module in its list.
-            yield from ("%s.%s" % (node.module, alias.name) for alias in node.names)
+            yield from (f"{_absolute(node, path)}.{alias.name}" for alias in node.names)
+
+
+def _absolute(node: ast.ImportFrom, path: Path) -> str:
+    """The full name of the package of a relative import; other names as they are."""
+    if not node.level:
+        return str(node.module)
+    package = PREFIX.split(".")[:-1] + list(path.relative_to(_plugins_of(path)).parent.parts)
+    kept = package[: len(package) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def _plugins_of(path: Path) -> Path:
+    return next(parent.parent for parent in path.parents if parent.name in KINDS)
 
 
 def faults(plugins: Path) -> list[str]:
@@ -101,6 +115,8 @@ def test_no_module_imports_itself_through_others() -> None:
     ("file", "line", "fault"),
     [
         ("_planning/plan.py", f"from {PREFIX}module_utils._docker.client import Engine", "imports _docker"),
+        ("_planning/plan.py", "from .._docker.client import Engine", "imports _docker"),
+        ("_planning/plan.py", "from ...plugin_utils import _action", "imports plugin_utils"),
         ("_head/store.py", f"from {PREFIX}module_utils._docker import reports", "imports _docker"),
         ("_core/model.py", f"from {PREFIX}module_utils._planning.plan import build_plan", "imports _planning"),
         ("_agents/host.py", f"from {PREFIX}plugin_utils._action import login", "imports plugin_utils"),
@@ -120,5 +136,5 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "module_utils" / "_core"
     folder.mkdir(parents=True)
     for here, there in (("first", "second"), ("second", "first")):
-        (folder / f"{here}.py").write_text(f"from {PREFIX}module_utils._core import {there}\n")
+        (folder / f"{here}.py").write_text(f"from . import {there}\n")
     assert len(cycles(tmp_path)) == 2

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Collection, Dict, Iterator
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
+from .host import read
 
 ROOT = "/sys/fs/cgroup"
 # An engine's ID of a container is the whole name of its group, or a part of it: docker-<ID>.scope.
@@ -71,7 +71,7 @@ def _reading(cpu: int, memory: str, cache: int) -> Reading | None:
 
 def _field(folder: str, name: str, field: str) -> int:
     """A line of a file of names and numbers."""
-    match = re.search(r"^%s (\d+)$" % field, read(os.path.join(folder, name)), re.MULTILINE)
+    match = re.search(rf"^{field} (\d+)$", read(os.path.join(folder, name)), re.MULTILINE)
     return int(match.group(1)) if match else 0
 
 

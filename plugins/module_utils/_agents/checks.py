@@ -9,26 +9,13 @@ from __future__ import annotations
 
 from typing import Callable, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
-    FAIL,
-    OK,
-    PROVISION,
-    WARN,
-    Finding,
-    Requirements,
-    Verdict,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._agents.kernel_checks import (
-    check_inotify,
-    check_limits,
-    check_neighbours,
-    check_size,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import ROTATING
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
+from .._core.documents import Json
+from .._core.errors import ConflictError
+from .._core.units import show_bytes
+from .._docker.payloads import ROTATING
+from .._planning.addresses import choose_subnet
+from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict
+from .kernel_checks import check_inotify, check_limits, check_neighbours, check_size
 
 OLDEST_ENGINE = (20, 10)
 OLDEST_SDK = (5, 0)
@@ -64,13 +51,13 @@ def _engine(report: Json, _required: Requirements) -> Verdict:
 def _api(report: Json, _required: Requirements) -> Verdict:
     """Whether the engine listens on TCP without checking who connects."""
     if report["open_api"]:
-        found = "everyone who reaches %s is root on this host" % ", ".join(report["open_api"])
+        found = f"everyone who reaches {', '.join(report['open_api'])} is root on this host"
         return WARN, found, "remove this address from the hosts of its engine, or set tlsverify"
     return OK, "no open TCP address", ""
 
 
 def _sdk(report: Json, _required: Requirements) -> Verdict:
-    found = "%s, Python %s" % (report["sdk"], report["python"])
+    found = f"{report['sdk']}, Python {report['python']}"
     if _numbers(report["sdk"]) < OLDEST_SDK:
         return FAIL, found, "upgrade the Docker SDK for Python to 5.0 or later: pip install --upgrade docker"
     return OK, found, ""
@@ -80,15 +67,15 @@ def _runtime(report: Json, _required: Requirements) -> Verdict:
     parts = {"SSH runtime": report["runtime"], "reference image": report["image"]}
     missing = [name for name, is_present in parts.items() if not is_present]
     if missing:
-        return FAIL, "no %s" % " and no ".join(missing), PROVISION
+        return FAIL, f"no {' and no '.join(missing)}", PROVISION
     return OK, " and ".join(parts), ""
 
 
 def _clock(report: Json, _required: Requirements) -> Verdict:
     offset = report["clock"]
     if abs(offset) < CLOCK_WARN:
-        return OK, "within %g s of the controller's" % CLOCK_WARN, ""
-    found = "%s %s the controller's" % (_duration(abs(offset)), "ahead of" if offset > 0 else "behind")
+        return OK, f"within {CLOCK_WARN:g} s of the controller's", ""
+    found = f"{_duration(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the controller's"
     return (
         (FAIL if abs(offset) >= CLOCK_FAIL else WARN),
         found,
@@ -99,8 +86,8 @@ def _clock(report: Json, _required: Requirements) -> Verdict:
 def _disk(report: Json, _required: Requirements) -> Verdict:
     free = report["disk_free"]
     if free < 0:
-        return WARN, "%s: cannot be read" % report["disk"], "check the free space on that host"
-    found = "%s free in %s" % (show_bytes(free), report["disk"])
+        return WARN, f"{report['disk']}: cannot be read", "check the free space on that host"
+    found = f"{show_bytes(free)} free in {report['disk']}"
     if free >= DISK_WARN:
         return OK, found, ""
     return (FAIL if free < DISK_FAIL else WARN), found, "free some space, for example with docker system prune"
@@ -109,12 +96,12 @@ def _disk(report: Json, _required: Requirements) -> Verdict:
 def _cgroups(report: Json, _required: Requirements) -> Verdict:
     supported = report["cgroups"]
     lacking = [name for name in ("CPU quota", "memory limit") if not supported[name]]
-    found = "version %s, %s" % (
+    found = "version {}, {}".format(
         report["cgroup_version"],
         ", ".join(name for name, is_supported in supported.items() if is_supported),
     )
     if lacking:
-        return FAIL, "no %s" % " and no ".join(lacking), "enable these cgroup controllers in its kernel"
+        return FAIL, f"no {' and no '.join(lacking)}", "enable these cgroup controllers in its kernel"
     optional = [name for name in supported if not supported[name]]
     if optional:
         remedy = (
@@ -122,17 +109,17 @@ def _cgroups(report: Json, _required: Requirements) -> Verdict:
             if optional == ["swap limit"]
             else "enable these cgroup controllers"
         )
-        return WARN, "%s; no %s" % (found, " and no ".join(optional)), remedy
+        return WARN, f"{found}; no {' and no '.join(optional)}", remedy
     return OK, found, ""
 
 
 def _bounds(report: Json, _required: Requirements) -> Verdict:
     """What keeps a session from filling its agent."""
     driver, storage = report["log_driver"], report["storage"]
-    found = "pids %s, logs %s, files %s" % (
+    found = "pids {}, logs {}, files {}".format(
         "bounded" if report["cgroups"]["pids limit"] else "not bounded",
-        "rotated (%s)" % driver if driver in ROTATING else "where %s sends them" % (driver or "its driver"),
-        "bounded by session_disk (%s)" % storage if storage in QUOTAS else "not bounded (%s)" % storage,
+        f"rotated ({driver})" if driver in ROTATING else "where %s sends them" % (driver or "its driver"),
+        f"bounded by session_disk ({storage})" if storage in QUOTAS else f"not bounded ({storage})",
     )
     if driver not in ROTATING:
         return WARN, found, "bound the logs where they are kept, or set its log-driver to local"
@@ -146,16 +133,16 @@ def _pool(report: Json, required: Requirements) -> Verdict:
     except ConflictError:
         return (
             FAIL,
-            "%s: every subnet overlaps a route or network of the host" % ", ".join(required.pools),
+            f"{', '.join(required.pools)}: every subnet overlaps a route or network of the host",
             "set session_network_pool to a free network",
         )
-    return OK, "%s has a free subnet" % ", ".join(required.pools), ""
+    return OK, f"{', '.join(required.pools)} has a free subnet", ""
 
 
 def _drivers(report: Json, _required: Requirements) -> Verdict:
     """The engine's drivers that work badly with sessions on this host."""
     storage, driver, version = report["storage"], report["cgroup_driver"], report["cgroup_version"]
-    found = "storage %s, cgroups %s" % (storage or "not known", driver or "not known")
+    found = f"storage {storage or 'not known'}, cgroups {driver or 'not known'}"
     if storage.startswith("vfs"):
         return WARN, found + ": every container gets a copy of its image", "set its storage-driver to overlay2"
     # systemd rewrites the devices of cgroups that it does not manage: https://github.com/NVIDIA/nvidia-container-toolkit/issues/48
@@ -192,7 +179,11 @@ def _folders(report: Json, _required: Requirements) -> Verdict:
     silent = report["silent_folders"]
     if not silent:
         return OK, "those of its sessions answer", ""
-    return WARN, "no answer from %s" % ", ".join(silent), "check the file server, and mount the folder there again"
+    return (
+        WARN,
+        f"no answer from {', '.join(silent)}",
+        "check the file server, and mount the folder there again",
+    )
 
 
 def _mtu(report: Json, _required: Requirements) -> Verdict:
@@ -207,7 +198,7 @@ def _esp(report: Json, required: Requirements) -> Verdict:
     remedy = "use a kernel with ESP (modules esp4, gcm), or do not set session_network_encrypted"
     return (
         (FAIL if required.encrypted else WARN),
-        "encrypted sessions cannot run on this agent: %s" % report["esp_reason"],
+        f"encrypted sessions cannot run on this agent: {report['esp_reason']}",
         remedy,
     )
 
@@ -261,5 +252,5 @@ def _duration(seconds: float) -> str:
     """
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= size:
-            return "%.1f %s" % (seconds / size, unit)
-    return "%.1f s" % seconds
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

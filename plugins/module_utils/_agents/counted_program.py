@@ -12,11 +12,11 @@ import signal
 import subprocess
 from contextlib import suppress
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.counting import run_counted
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.failed_output import Output
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from .._core.counting import run_counted
+from .._core.documents import Json
+from .._core.errors import StateError
+from .._core.failed_output import Output
+from .._core.waiting import deadline_in, wait_until
 
 CHUNK = 1 << 16
 # Seconds in which a program must end after TERM, and in which a folder must be measured.
@@ -38,7 +38,7 @@ def run_program(options: Json) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        message = "%s: %s cannot be run: %s." % (where, program, error.strerror)
+        message = f"{where}: {program} cannot be run: {error.strerror}."
         raise StateError(message, agent) from error
     try:
         in_time = run_counted(

@@ -10,28 +10,11 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.checks import check_agent
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
-    CONTAINER,
-    FAIL,
-    FULL,
-    GOSSIP,
-    OK,
-    PROVISION,
-    VXLAN,
-    WARN,
-    Finding,
-    Requirements,
-    Verdict,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import blamed, check_overlay
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import (
-    Node,
-    data_path_port,
-    resolved,
-    right_cluster,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.documents import Json
+from .checks import check_agent
+from .findings import CONTAINER, FAIL, FULL, GOSSIP, OK, PROVISION, VXLAN, WARN, Finding, Requirements, Verdict
+from .overlay_checks import blamed, check_overlay
+from .swarm_plan import Node, data_path_port, resolved, right_cluster
 
 # A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
 PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
@@ -58,13 +41,13 @@ def _membership(node: Node, error: str, cluster: str) -> Verdict:
     if node.state != "active" or error:
         return (
             FAIL,
-            error or "its membership is %s" % node.state,
+            error or f"its membership is {node.state}",
             "read its engine's log, and check that the managers run",
         )
     if node.cluster != cluster:
-        found = "in another Swarm (%s, the head's is %s)" % (node.cluster or "of unknown managers", cluster)
+        found = f"in another Swarm ({node.cluster or 'of unknown managers'}, the head's is {cluster})"
         return FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
-    return OK, "%s of %s at %s" % ("manager" if node.manager else "worker", cluster or "a Swarm", node.address), ""
+    return OK, f"{'manager' if node.manager else 'worker'} of {cluster or 'a Swarm'} at {node.address}", ""
 
 
 def _quorum(managers: Sequence[str], size: int) -> Verdict:
@@ -74,7 +57,7 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
     if size >= 3 and len(managers) < 3:
         return (
             WARN,
-            "%s: its loss stops the Swarm" % found,
+            f"{found}: its loss stops the Swarm",
             "set agent_swarm_manager: true on two or more further agents",
         )
     return OK, found, ""
@@ -94,10 +77,10 @@ def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Findin
 
 def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Finding:
     names = {"sender": sender["name"], "receiver": receiver["name"], "from": sender["address"]}
-    found = "does not arrive at %s" % receiver["address"]
+    found = f"does not arrive at {receiver['address']}"
     if check == "path mtu":
         found = "packets of %d bytes do not arrive at %s" % (sender["mtu"], receiver["address"])
-    return Finding(check, "%(sender)s -> %(receiver)s" % names, FAIL, found, remedy % names)
+    return Finding(check, "{sender} -> {receiver}".format(**names), FAIL, found, remedy % names)
 
 
 def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
@@ -111,7 +94,7 @@ def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Fi
         return [Finding("isolation", "all pairs", OK, "no container reaches UDP %d of an agent" % port)]
     found = "a container reaches UDP %d (VXLAN) and so the overlays of other sessions" % port
     return [
-        Finding("isolation", "%s -> %s" % (sender["name"], receiver["name"]), WARN, found, PROVISION)
+        Finding("isolation", f"{sender['name']} -> {receiver['name']}", WARN, found, PROVISION)
         for sender, receiver in reached
     ]
 
@@ -211,7 +194,7 @@ def unfit(findings: Sequence[Finding], agents: Sequence[str]) -> Dict[str, str]:
 
 
 def _reason(finding: Finding) -> str:
-    return "%s on %s: %s" % (finding.check, finding.where, finding.found.rstrip("."))
+    return f"{finding.check} on {finding.where}: {finding.found.rstrip('.')}"
 
 
 def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:

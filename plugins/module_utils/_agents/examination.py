@@ -14,23 +14,16 @@ import secrets
 import time
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import host
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_CHECK,
-    LABEL_SESSION,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    EngineError,
-    LibraryError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, load_sdk
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import silent_folders
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry, network_entry
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
+from .._core.constants import LABEL_CHECK, LABEL_SESSION
+from .._core.documents import Json
+from .._core.errors import ComputeError, EngineError, LibraryError
+from .._core.waiting import deadline_in, wait_until
+from .._docker.client import Engine, load_sdk
+from .._docker.data_folders import silent_folders
+from .._docker.device_nodes import amd_gpus
+from .._docker.reports import engine_entry, network_entry
+from .._docker.runtime import find_runtime
+from . import host
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600

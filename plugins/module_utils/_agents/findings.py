@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.documents import Json
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 PROVISION = "run provision_agents.yml"

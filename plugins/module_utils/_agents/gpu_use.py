@@ -12,9 +12,9 @@ import re
 import subprocess
 from typing import List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
+from .._core.documents import Json
+from .._docker.device_nodes import amd_gpus
+from .host import read
 
 _COMMAND = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
 # Seconds. The driver loads for a second or two if no program uses it.
@@ -38,7 +38,7 @@ def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
 
     https://docs.kernel.org/gpu/amdgpu/thermal.html
     """
-    folders = {name: "%s/class/drm/%s/device/" % (sys, os.path.basename(node)) for name, node in nodes.items()}
+    folders = {name: f"{sys}/class/drm/{os.path.basename(node)}/device/" for name, node in nodes.items()}
     return [
         {
             "id": name,

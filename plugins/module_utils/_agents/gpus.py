@@ -16,8 +16,8 @@ import shutil
 import subprocess
 from typing import Callable, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
+from .._docker.device_nodes import amd_gpus
+from .host import read
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
 PATIENCE = 30
@@ -52,10 +52,10 @@ def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = ask_driver) -> List[st
     Before its first use the kernel shows a GPU as ``GPU-????????-…``, and it never shows MIG devices. ``nvidia-smi`` is asked only
     then, because it takes seconds on some hosts.
     """
-    files = sorted(glob.glob("%s/driver/nvidia/gpus/*/information" % proc))
+    files = sorted(glob.glob(f"{proc}/driver/nvidia/gpus/*/information"))
     matches = (re.search(r"^GPU UUID:\s*(\S+)", read(name), re.MULTILINE) for name in files)
     known = [match.group(1) for match in matches if match]
-    is_split = bool(glob.glob("%s/driver/nvidia/capabilities/gpu*/mig/gi*" % proc))
+    is_split = bool(glob.glob(f"{proc}/driver/nvidia/capabilities/gpu*/mig/gi*"))
     listed = parse_list(ask()) if known and (is_split or any("?" in uuid for uuid in known)) else []
     return listed or [uuid for uuid in known if "?" not in uuid]
 

@@ -13,8 +13,8 @@ import subprocess
 import time
 from typing import Any, Collection, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import has_systemd
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.documents import Json
+from .host import has_systemd
 
 MISSING, PRESENT = "missing", "present"
 NOT_SEEN: Json = {"state": "", "port": 0}

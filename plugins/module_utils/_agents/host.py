@@ -16,8 +16,8 @@ import struct
 from ipaddress import IPv4Address, IPv4Network
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import bounded
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
+from .._core import bounded
+from .._docker.payloads import Limits
 
 NOFILE = 1048576
 LISTENING = "0A"
@@ -52,13 +52,13 @@ def engine_pid(docker_host: str, proc: str = "/proc") -> int:
 
 def listening_ports(proc: str = "/proc") -> Set[int]:
     """The TCP ports that something on this host listens on, on any address."""
-    rows = (row for name in ("tcp", "tcp6") for row in _rows("%s/net/%s" % (proc, name)))
+    rows = (row for name in ("tcp", "tcp6") for row in _rows(f"{proc}/net/{name}"))
     return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == LISTENING}
 
 
 def routes(proc: str = "/proc") -> List[str]:
     """The networks that this host has a route to, except the default one."""
-    found = {_route(row) for row in _rows("%s/net/route" % proc)}
+    found = {_route(row) for row in _rows(f"{proc}/net/route")}
     return [str(network) for network in sorted(found) if network.prefixlen > 0]
 
 
@@ -69,7 +69,7 @@ def kernel_limits(docker_host: str = "", proc: str = "/proc") -> Dict[str, int]:
         "processes": "kernel/pid_max",
         "inotify": "fs/inotify/max_user_instances",
     }
-    found = {name: _number(read("%s/sys/%s" % (proc, path))) for name, path in paths.items()}
+    found = {name: _number(read(f"{proc}/sys/{path}")) for name, path in paths.items()}
     pid = engine_pid(docker_host, proc)
     files = _hard_limit(read("%s/%d/limits" % (proc, pid)), "Max open files") if pid else 0
     return {name: amount for name, amount in {**found, "files": files}.items() if amount > 0}
@@ -77,14 +77,14 @@ def kernel_limits(docker_host: str = "", proc: str = "/proc") -> Dict[str, int]:
 
 def has_bridge_filter(proc: str = "/proc") -> bool:
     """Whether packets between the ports of a bridge pass iptables; without the module br_netfilter they do not."""
-    return read("%s/sys/net/bridge/bridge-nf-call-iptables" % proc).strip() == "1"
+    return read(f"{proc}/sys/net/bridge/bridge-nf-call-iptables").strip() == "1"
 
 
 def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") -> List[str]:
     """Addresses that this host must keep reaching: its gateways, its name servers, and the other end of its SSH connection."""
-    gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows("%s/net/route" % proc)}
+    gateways = {socket.inet_ntoa(struct.pack("=I", int(row[2], 16))) for row in _rows(f"{proc}/net/route")}
     # systemd-resolved listens at 127.0.0.53 and has the servers that it asks in a file of its own.
-    texts = read("%s/resolv.conf" % etc), read("%s/systemd/resolve/resolv.conf" % run)
+    texts = read(f"{etc}/resolv.conf"), read(f"{run}/systemd/resolve/resolv.conf")
     servers = re.findall(r"^nameserver\s+(\S+)", "\n".join(texts), re.MULTILINE)
     return sorted(address for address in {*gateways, *servers, _ssh_client(proc)} if _is_far(address))
 
@@ -118,8 +118,8 @@ def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -
     """The MTU of the first interface that holds one of the addresses, else of the default route's; 0: not known."""
     held = {address: name for name, address in _interfaces()}
     names = [held[address] for address in addresses if address in held and held[address] != "lo"]
-    names += [row[0] for row in _rows("%s/net/route" % proc) if _route(row).prefixlen == 0]
-    return next((mtu for mtu in (_number(read("%s/class/net/%s/mtu" % (sys, name))) for name in names) if mtu), 0)
+    names += [row[0] for row in _rows(f"{proc}/net/route") if _route(row).prefixlen == 0]
+    return next((mtu for mtu in (_number(read(f"{sys}/class/net/{name}/mtu")) for name in names) if mtu), 0)
 
 
 def own_address(wanted: List[str]) -> str:
@@ -143,12 +143,12 @@ def existing(paths: Sequence[str], seconds: float = bounded.PATIENCE) -> Dict[st
 
 def gpu_nodes(dev: str = "/dev") -> List[str]:
     """The device nodes of NVIDIA GPUs, whether or not containers can use them."""
-    return sorted(name for name in glob.glob("%s/nvidia*" % dev) if re.search(r"/nvidia[0-9]+$", name))
+    return sorted(name for name in glob.glob(f"{dev}/nvidia*") if re.search(r"/nvidia[0-9]+$", name))
 
 
 def has_systemd(run: str = "/run") -> bool:
     """Whether systemd manages this host: https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html"""
-    return os.path.isdir("%s/systemd/system" % run)
+    return os.path.isdir(f"{run}/systemd/system")
 
 
 def cpu_ids(count: int) -> List[int]:
@@ -196,7 +196,7 @@ def _peer(docker_host: str) -> int:
 
 
 def _hard_limit(text: str, name: str) -> int:
-    match = re.search(r"^%s\s+\S+\s+(\S+)" % name, text, re.MULTILINE)
+    match = re.search(rf"^{name}\s+\S+\s+(\S+)", text, re.MULTILINE)
     if not match:
         return 0
     return -1 if match.group(1) == "unlimited" else int(match.group(1))
@@ -204,7 +204,7 @@ def _hard_limit(text: str, name: str) -> int:
 
 def _route(row: List[str]) -> IPv4Network:
     address, mask = (IPv4Address(struct.pack("<L", int(row[place], 16))) for place in (1, 7))
-    return IPv4Network("%s/%s" % (address, mask), strict=False)
+    return IPv4Network(f"{address}/{mask}", strict=False)
 
 
 def _rows(path: str) -> Iterator[List[str]]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import own_digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by, environment_like
+from .._core.documents import Json
+from .._core.errors import InputError, StateError
+from .._core.image_reference import own_digest
+from .._core.units import show_bytes
+from .._planning.catalogue import built_by, environment_like
 
 MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
@@ -92,11 +92,11 @@ def check_copies(reference: str, plan: Copies, images: Mapping[str, Json], varia
 def _no_source(reference: str, plan: Copies, images: Mapping[str, Json]) -> str:
     environment = built_by(reference)
     if environment:
-        return "no agent has this environment; build it: build_environments.yml -e environments=[%s]" % environment
+        return f"no agent has this environment; build it: build_environments.yml -e environments=[{environment}]"
     meant = environment_like(reference)
-    hint = "; did you mean the environment %s?" % meant if meant else ""
+    hint = f"; did you mean the environment {meant}?" if meant else ""
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
-    why = "the pull failed (%s)" % reasons[0].rstrip(".") if reasons else "session_pull is never"
+    why = f"the pull failed ({reasons[0].rstrip('.')})" if reasons else "session_pull is never"
     rule = (
         "no agent has it, and %s%s; build it on an agent, correct its name, or set session_registry, "
         "session_registry_username and session_registry_password"
@@ -108,10 +108,10 @@ def distribution_message(reference: str, pulled: Sequence[str], plan: Copies, se
     """One line about the pulls and copies; empty if all agents had the image."""
     parts: List[str] = []
     if pulled:
-        parts.append("pulled on %s in %.1f s" % (", ".join(pulled), seconds))
+        parts.append(f"pulled on {', '.join(pulled)} in {seconds:.1f} s")
     if plan.copies:
-        parts.append("copied from %s to %s (%s)" % (plan.source, ", ".join(plan.copies), show_bytes(plan.size)))
-    return "Image %s: %s" % (reference, ", ".join(parts)) if parts else ""
+        parts.append(f"copied from {plan.source} to {', '.join(plan.copies)} ({show_bytes(plan.size)})")
+    return f"Image {reference}: {', '.join(parts)}" if parts else ""
 
 
 def by_name(images: Sequence[Json]) -> Dict[str, Json]:

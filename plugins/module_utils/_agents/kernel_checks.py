@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from typing import Callable
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import OK, WARN, Requirements, Verdict
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import BRIDGE_PORTS
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import (
-    kernel_bounds,
-    kernel_room,
-    kernel_shortfall,
-)
+from .._core.constants import BRIDGE_PORTS
+from .._core.documents import Json
+from .._core.units import show_bytes
+from .._planning.kernel_limits import kernel_bounds, kernel_room, kernel_shortfall
+from .findings import OK, WARN, Requirements, Verdict
 
 NOFILE_WARN = 65536
 MEMLOCK_WARN = 64 << 20
@@ -30,7 +26,7 @@ def check_limits(report: Json, _required: Requirements) -> Verdict:
     nofile, memlock = report["nofile"], report["memlock"]
     if not nofile and not memlock:
         return OK, "the engine's own", ""
-    found = "nofile %s, memlock %s" % (_limit(nofile, str), _limit(memlock, show_bytes))
+    found = f"nofile {_limit(nofile, str)}, memlock {_limit(memlock, show_bytes)}"
     if 0 < nofile < NOFILE_WARN or 0 < memlock < MEMLOCK_WARN:
         return WARN, found, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA"
     return OK, found, ""
@@ -54,7 +50,7 @@ def check_size(report: Json, _required: Requirements) -> Verdict:
     if room < BRIDGE_PORTS:
         return (
             WARN,
-            "%s: one more %s" % (found, kernel_shortfall(kernel, room + 1)),
+            f"{found}: one more {kernel_shortfall(kernel, room + 1)}",
             "raise this limit for larger sessions",
         )
     return OK, found, ""

@@ -14,11 +14,11 @@ import calendar
 import time
 from typing import Dict, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups, Reading, without_cache
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.documents import Json
+from .._core.errors import ConflictError, EngineError
+from .._core.parallel import run_all
+from .._docker.client import Engine
+from .cgroups import Groups, Reading, without_cache
 
 # Seconds between the two readings.
 PAUSE = 0.5

@@ -12,16 +12,9 @@ from itertools import permutations
 from statistics import median_high, median_low
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import (
-    FAIL,
-    OK,
-    PROVISION,
-    VXLAN,
-    WARN,
-    Finding,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_PORT
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.constants import VXLAN_PORT
+from .._core.documents import Json
+from .findings import FAIL, OK, PROVISION, VXLAN, WARN, Finding
 
 Pair = Tuple[str, str]
 # An outlier has less than this part of the usual throughput, or this many times the usual latency and at least some milliseconds more.
@@ -34,12 +27,12 @@ def check_overlay(plan: Json, probes: Mapping[str, Json], port: int = VXLAN_PORT
     if not plan:
         return []
     if plan["reason"]:
-        return [Finding("overlay", "all", WARN, "not tested: %s" % plan["reason"], PROVISION)]
+        return [Finding("overlay", "all", WARN, f"not tested: {plan['reason']}", PROVISION)]
     members = {member["name"]: member for member in plan["members"]}
     refused = next((probe["network_reason"] for probe in probes.values() if probe.get("network_reason")), "")
     if refused:
-        remedy = "read the log of the engine of %s, and check that the managers of the Swarm run" % plan["manager"]
-        return [Finding("overlay", "all", FAIL, "no overlay network can be made: %s" % refused, remedy)]
+        remedy = f"read the log of the engine of {plan['manager']}, and check that the managers of the Swarm run"
+        return [Finding("overlay", "all", FAIL, f"no overlay network can be made: {refused}", remedy)]
     absent = [finding for name in members for finding in _absent(name, probes.get(name, {}))]
     tested = [name for name in members if (probes.get(name, {}).get("overlay") or {}).get("measured")]
     found = {name: probes[name]["overlay"] for name in tested}
@@ -67,9 +60,7 @@ def matrix(probes: Mapping[str, Json]) -> List[Json]:
 def _absent(name: str, probe: Json) -> List[Finding]:
     if probe.get("overlay_reason"):
         remedy = "read the log of its engine; docker node ls on a manager shows whether the Swarm sees the agent"
-        return [
-            Finding("overlay", name, FAIL, "it cannot use an overlay network: %s" % probe["overlay_reason"], remedy)
-        ]
+        return [Finding("overlay", name, FAIL, f"it cannot use an overlay network: {probe['overlay_reason']}", remedy)]
     if not (probe.get("overlay") or {}).get("measured"):
         return [
             Finding("overlay", name, WARN, "its container did not finish in time", "check again when its load is lower")
@@ -82,8 +73,8 @@ def _names(pairs: Sequence[Pair], found: Mapping[str, Json], members: Mapping[st
     for sender, receiver in pairs:
         answer = found[sender]["names"].get(receiver, "no answer")
         if answer != members[receiver]["address"]:
-            remedy = "allow TCP and UDP 7946 (Swarm's gossip) between %s and %s" % (sender, receiver)
-            text = "Docker's DNS does not know the other's name (%s)" % answer
+            remedy = f"allow TCP and UDP 7946 (Swarm's gossip) between {sender} and {receiver}"
+            text = f"Docker's DNS does not know the other's name ({answer})"
             wrong.append(Finding("overlay names", _where((sender, receiver)), FAIL, text, remedy))
     return wrong or _all("overlay names", pairs, "resolve")
 
@@ -149,8 +140,7 @@ def _outliers(
 ) -> List[Finding]:
     """A warning for each agent that the pairs have in common, and for each pair that is left; else the summary."""
     findings = [
-        Finding(check, where, WARN, "%s, where %s is usual" % (show(group), usual), _HEALTH)
-        for where, group in blamed(pairs)
+        Finding(check, where, WARN, f"{show(group)}, where {usual} is usual", _HEALTH) for where, group in blamed(pairs)
     ]
     return findings or [Finding(check, "all pairs", OK, summary)]
 
@@ -179,7 +169,7 @@ def _all(check: str, pairs: Sequence[Pair], verb: str) -> List[Finding]:
 
 
 def _where(pair: Pair) -> str:
-    return "%s -> %s" % pair
+    return "{} -> {}".format(*pair)
 
 
 def _mbits(rate: float) -> str:
@@ -189,8 +179,8 @@ def _mbits(rate: float) -> str:
     """
     if rate >= 10000:
         return "%.1f Gbit/s" % (rate / 1000)
-    return "%.1f Mbit/s" % rate if rate < 10 else "%.0f Mbit/s" % rate
+    return f"{rate:.1f} Mbit/s" if rate < 10 else f"{rate:.0f} Mbit/s"
 
 
 def _ms(spent: float) -> str:
-    return "%.2f ms" % spent
+    return f"{spent:.2f} ms"

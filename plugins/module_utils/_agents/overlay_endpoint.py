@@ -147,7 +147,7 @@ class Endpoint:
         return answered
 
     def send(self, sender: socket.socket, name: str, size: str) -> None:
-        packet = ("%s\n%s\n%s\n" % (self.name, size, name)).encode()
+        packet = (f"{self.name}\n{size}\n{name}\n").encode()
         try:
             sender.sendto(
                 packet.ljust(self.payload, b"\0") if size == FULL else packet, (self.peers[name]["address"], UDP_PORT)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import Node, resolved, right_cluster
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_OVERHEAD
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet, prefix_for
+from .._core.constants import VXLAN_OVERHEAD
+from .._core.documents import Json
+from .._core.errors import ConflictError
+from .._planning.addresses import choose_subnet, prefix_for
+from .swarm_plan import Node, resolved, right_cluster
 
 # Seconds for all measurements of throughput, and the least that a measurement takes.
 BUDGET = 60.0

@@ -12,19 +12,16 @@ import json
 import time
 from typing import Any, Dict, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import overlay_endpoint
-from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import (
-    OLD,
-    check_body,
-    start_container,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CHECK
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Network
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import network_body
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
+from .._core.constants import LABEL_CHECK
+from .._core.documents import Json
+from .._core.errors import ComputeError, EngineError
+from .._core.model import Network
+from .._core.waiting import deadline_in, wait_until
+from .._docker.client import Engine
+from .._docker.payloads import network_body
+from .._docker.removal import persist
+from . import overlay_endpoint
+from .examination import OLD, check_body, start_container
 
 NAME = "cluster-compute-check-overlay-%s"
 # Seconds until the container listens, until the engine lets the network go, and for the end of the measurements beside their budget.

@@ -18,16 +18,12 @@ import socket
 import time
 from typing import Dict, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import (
-    check_body,
-    run_to_end,
-    start_container,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import CONTAINER, FULL, GOSSIP, VXLAN
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.errors import EngineError
+from .._core.parallel import run_all
+from .._core.waiting import wait_until
+from .._docker.client import Engine
+from .examination import check_body, run_to_end, start_container
+from .findings import CONTAINER, FULL, GOSSIP, VXLAN
 
 NAME = "cluster-compute-check-listener-%s"
 GOSSIP_PORT = 7946

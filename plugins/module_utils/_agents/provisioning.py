@@ -2,20 +2,16 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Decisions of the role ``agent``: settings with their defaults, packages of the engine, and what belongs to the collection."""
+"""Decisions of the role ``agent``: settings with their defaults, and the packages of the engine."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-import os.path
-import re
 from dataclasses import asdict, dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE, STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-
-REFERENCE_LABEL = "cluster.compute.image"
+from .._core.constants import STATE_DIR
+from .._core.documents import Json
 
 # Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
 LAST_DEBIAN_WITH_CLI = 12
@@ -27,9 +23,6 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
     "moby-engine": ("moby-engine", "iptables", "iproute"),
     "docker": ("docker", "iptables", "iproute"),
 }
-
-_STORE_FILE = re.compile(r"sessions\.db[^/]*|policy\.json")
-_LOG_FOLDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +40,7 @@ class RoleSettings:
     swarm_addresses: Tuple[str, ...]
     engine_packages: Tuple[str, ...]
     engine_packages_to_remove: Tuple[str, ...]
+    engine_choices: Tuple[Json, ...]
 
     def to_json(self) -> Json:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
@@ -78,6 +72,7 @@ def role_settings(
         swarm_addresses=tuple(text for text in (options.get("swarm_address"), address) if text),
         engine_packages=debian_engine_packages(facts) if facts.get("os_family") == "Debian" else (),
         engine_packages_to_remove=engine_packages_to_remove(facts),
+        engine_choices=tuple({"name": name, "packages": list(parts)} for name, parts in REDHAT_ENGINES.items()),
     )
 
 
@@ -86,58 +81,11 @@ def debian_engine_packages(facts: Json) -> Tuple[str, ...]:
     return DEBIAN_ENGINE + ((DEBIAN_CLI,) if _has_cli_package(facts) else ())
 
 
-def redhat_engine_packages(offered: Sequence[str]) -> List[str]:
-    """The packages of the engine on Red Hat and its derivatives; none if no repository offers one.
-
-    >>> redhat_engine_packages(["docker", "moby-engine"])
-    ['moby-engine', 'iptables', 'iproute']
-    """
-    return next((list(parts) for name, parts in REDHAT_ENGINES.items() if name in offered), [])
-
-
 def engine_packages_to_remove(facts: Json) -> Tuple[str, ...]:
     """The packages that contain the engine; tools that other programs need stay."""
     if facts.get("os_family") == "Debian":
         return tuple(name for name in debian_engine_packages(facts) if name.startswith("docker"))
     return tuple(REDHAT_ENGINES)
-
-
-def busy_containers(lines: Sequence[str]) -> List[str]:
-    """The names of containers of sessions.
-
-    Each line is a container's name and the name that its labels give it. An image that was committed from a session's
-    container passes the labels on to containers of other owners, whose names differ.
-
-    >>> busy_containers(["alice.demo.main1 alice.demo.main1", "web alice.demo.main1", ""])
-    ['alice.demo.main1']
-    """
-    pairs = [line.split() for line in lines]
-    return [pair[0] for pair in pairs if len(pair) == 2 and pair[0] == pair[1]]
-
-
-def store_contents(files: Sequence[Json]) -> List[str]:
-    """The paths that the session store created: the database with its journal, and a folder of logs for each ended session."""
-    return [
-        str(entry["path"])
-        for entry in files
-        if (entry.get("isreg") and _STORE_FILE.fullmatch(os.path.basename(entry["path"])))
-        or (entry.get("isdir") and _LOG_FOLDER.fullmatch(os.path.basename(entry["path"])))
-    ]
-
-
-def reference_image_names(images: Sequence[Json]) -> List[str]:
-    """The names of the reference image among images that carry its label, in the form of ``docker image inspect``.
-
-    Every image that is built from the reference image inherits the label. The reference image itself has the name that this
-    collection gives it, and a single layer.
-    """
-    return [REFERENCE_IMAGE] if any(_is_reference(image) for image in images) else []
-
-
-def _is_reference(image: Json) -> bool:
-    labels = (image.get("Config") or {}).get("Labels") or {}
-    layers = (image.get("RootFS") or {}).get("Layers") or []
-    return REFERENCE_LABEL in labels and len(layers) == 1 and REFERENCE_IMAGE in (image.get("RepoTags") or [])
 
 
 def _is_root(facts: Json) -> bool:

@@ -11,8 +11,8 @@ import glob
 import os
 from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import read
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.documents import Json
+from .host import read
 
 
 def rdma_ports(sys: str = "/sys") -> List[Json]:
@@ -20,10 +20,10 @@ def rdma_ports(sys: str = "/sys") -> List[Json]:
 
     https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
     """
-    found = sorted(glob.glob("%s/class/infiniband/*/ports/*" % sys))
+    found = sorted(glob.glob(f"{sys}/class/infiniband/*/ports/*"))
     return [
         {
-            "name": "%s:%s" % (os.path.basename(os.path.dirname(os.path.dirname(port))), os.path.basename(port)),
+            "name": f"{os.path.basename(os.path.dirname(os.path.dirname(port)))}:{os.path.basename(port)}",
             "link_layer": read(port + "/link_layer").strip(),
             "active": read(port + "/state").strip().endswith("ACTIVE"),
         }

@@ -11,30 +11,20 @@ import os
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import guard, host
-from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import gpu_use, use_of
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import all_gpus
-from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure
-from ansible_collections.cluster.compute.plugins.module_utils._agents.rdma_devices import rdma_ports
-from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import silence
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH, LABEL_SECRETS
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ConflictError,
-    EngineError,
-    InputError,
-    LibraryError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import WAITING
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import read_statuses
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit, read_state
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import folders_of, silent_folders
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+from .._core.bounded import silence
+from .._core.constants import LABEL_BATCH, LABEL_SECRETS
+from .._core.documents import Json
+from .._core.errors import ConflictError, EngineError, InputError, LibraryError
+from .._core.exits import WAITING
+from .._core.model import Gpu
+from .._core.parallel import default_parallelism, run_all
+from .._core.units import parse_bytes, parse_cpus
+from .._docker.apps import read_statuses
+from .._docker.batch import parse_exit, read_state
+from .._docker.client import Engine, LateError, UnreachableError
+from .._docker.container_report import container_entries
+from .._docker.data_folders import folders_of, silent_folders
+from .._docker.reports import (
     architecture,
     engine_entry,
     engine_name,
@@ -46,8 +36,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     published,
     relays_by_session,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import waits_for_secrets
+from .._docker.runtime import find_runtime
+from .._docker.secrets import waits_for_secrets
+from . import guard, host
+from .cgroups import Groups
+from .gpu_use import gpu_use, use_of
+from .gpus import all_gpus
+from .measuring import measure
+from .rdma_devices import rdma_ports
 
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
 

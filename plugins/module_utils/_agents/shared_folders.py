@@ -13,20 +13,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import (
-    PATIENCE,
-    Pending,
-    SilentError,
-    silence,
-    within,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    ConflictError,
-    InputError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from .._core.bounded import PATIENCE, Pending, SilentError, silence, within
+from .._core.documents import Json
+from .._core.errors import ComputeError, ConflictError, InputError
+from .._core.waiting import deadline_in, wait_until
 
 _INTERVAL = 0.2
 _READABLE = os.O_RDONLY | os.O_DIRECTORY
@@ -54,8 +44,8 @@ def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float, 
     for folder, mark in marks.items():
         if not wait_until(partial(_seen, folder, mark, token, agent, seconds), deadline, _INTERVAL, _INTERVAL):
             message = (
-                "session_mounts: %s: on %s it is another folder than on %s; mount the same folder on every agent, or "
-                "use an NFS mount." % (folder, agent, mark["agent"])
+                "session_mounts: {}: on {} it is another folder than on {}; mount the same folder on every agent, or "
+                "use an NFS mount.".format(folder, agent, mark["agent"])
             )
             raise ConflictError(message, agent)
 
@@ -119,7 +109,7 @@ def _written(folder: str, token: str, agent: str, seconds: float) -> Tuple[Json,
     try:
         mark, new = _in_time(partial(_write, folder, token), folder, agent, seconds)
     except OSError as error:
-        raise InputError("session_mounts", folder, "it must be a folder: %s" % error.strerror) from error
+        raise InputError("session_mounts", folder, f"it must be a folder: {error.strerror}") from error
     return mark, new
 
 
@@ -160,4 +150,4 @@ def _is_here(folder: str, mark: Json, token: str) -> bool:
 
 
 def _name(token: str) -> str:
-    return ".cluster-compute-%s" % token
+    return f".cluster-compute-{token}"

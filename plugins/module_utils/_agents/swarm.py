@@ -10,14 +10,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import host
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SCHEMA, SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_entry
+from .._core.constants import LABEL_SCHEMA, SCHEMA
+from .._core.documents import Json
+from .._core.errors import EngineError, StateError
+from .._core.waiting import wait_until
+from .._docker.client import AbsentError, Engine
+from .._docker.removal import persist
+from .._docker.reports import engine_entry
+from . import host
 
 PORT = 2377
 PAUSE = 0.2  # seconds between two looks at a membership
@@ -35,7 +35,7 @@ class SwarmEngine(Engine):
             client.init_swarm(advertise_addr=address, listen_addr="0.0.0.0:%d" % PORT, swarm_spec=spec, **pools)
 
     def join(self, remotes: Sequence[str], token: str, address: str) -> None:
-        with self._asking("join the Swarm of %s" % ", ".join(remotes)) as client:
+        with self._asking(f"join the Swarm of {', '.join(remotes)}") as client:
             listen = "0.0.0.0:%d" % PORT
             client.join_swarm(list(remotes), token, listen_addr=listen, advertise_addr=address)
 
@@ -54,11 +54,11 @@ class SwarmEngine(Engine):
 
     def set_role(self, node: Json, role: str) -> None:
         name = (node.get("Description") or {}).get("Hostname") or node["ID"]
-        with self._asking("make node %s a %s" % (name, role)) as client:
+        with self._asking(f"make node {name} a {role}") as client:
             client.update_node(node["ID"], node["Version"]["Index"], {**node["Spec"], "Role": role})
 
     def remove_node(self, node: str) -> None:
-        with self._asking("remove node %s from its Swarm" % node) as client:
+        with self._asking(f"remove node {node} from its Swarm") as client:
             self._or_none(client.remove_node, node, force=True)
 
 
@@ -147,7 +147,7 @@ def _await_role(engine: SwarmEngine, node: str, role: str, deadline: float) -> N
     def has_role() -> bool:
         listed = engine.nodes().get(node)
         if listed is None:
-            raise AbsentError("Node %s has left the Swarm." % node, engine.agent)
+            raise AbsentError(f"Node {node} has left the Swarm.", engine.agent)
         is_member = (listed.get("ManagerStatus") or {}).get("Reachability") == "reachable"
         return is_member == (role == "manager")
 

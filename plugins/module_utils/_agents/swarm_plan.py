@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import VXLAN_PORT
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from .._core.constants import VXLAN_PORT
+from .._core.documents import Json
+from .._core.reports import Agent
 
 INIT = "init"
 JOIN = "join"

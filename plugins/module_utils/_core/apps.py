@@ -44,7 +44,7 @@ class App:
         >>> App("lab", 8888, path="/lab?token={token}").url("127.0.0.1", 30001, "abc")
         'http://127.0.0.1:30001/lab?token=abc'
         """
-        host = "[%s]" % address if ":" in address else address
+        host = f"[{address}]" if ":" in address else address
         return "http://%s:%d%s" % (host, port, self.path.replace(TOKEN, token))
 
 

@@ -17,11 +17,12 @@ import re
 from dataclasses import fields
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import DECLARATION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.forms import (
+from .batch_settings import BatchSettings
+from .container_settings import ContainerSettings
+from .declaration import DECLARATION
+from .documents import Json
+from .errors import ComputeError
+from .forms import (
     AGENT,
     HOSTNAME,
     ID,
@@ -46,14 +47,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.forms import
     texts,
     whole,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner, check_session_name
-from ansible_collections.cluster.compute.plugins.module_utils._core.public_keys import check_public_key
-from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import LOGS, REPORT, STATUS
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import outline_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_image
+from .model import Plan
+from .names import check_owner, check_session_name
+from .public_keys import check_public_key
+from .report_rules import IMAGE, LOGS, REPORT, STATUS
+from .shared_texts import outline_of
+from .text import visible
+from .topology import members
+from .value_rules import check_image
 
 # Documents that must arrive as they are: a plan is compared with its request, a request with the one that was kept.
 _EXACT = ("plan", "request")
@@ -91,6 +92,13 @@ def status(document: Json, agent: str) -> Json:
     return document
 
 
+def image(document: Json, agent: str) -> Json:
+    """Whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
+    found = document.get("image")
+    _check(IMAGE, found, "answer", agent)
+    return {"present": found["present"], "size": found["size"]} if isinstance(found, dict) else {}
+
+
 def logs(document: Json, agent: str) -> Sequence[Json]:
     """The logs in an agent's answer. Raises ComputeError if they are none."""
     found: Sequence[Json] = document.get("logs") or []
@@ -125,7 +133,7 @@ def session_document(content: bytes | str, path: str) -> Json:
         _check(_SESSION_DOCUMENT, document, "document", path)
         _check_names(document)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ComputeError("%s is damaged: run the session's launch again, which writes it." % path) from error
+        raise ComputeError(f"{path} is damaged: run the session's launch again, which writes it.") from error
     shown: Json = _shown(document)
     return shown
 
@@ -173,7 +181,7 @@ def refusal(kind: str, sender: str, place: Tuple[Any, ...], value: object) -> Co
     """The error for a document of a sender that has a value at a place where its kind has none like it."""
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:79] + "…"
-    where = " has %s in %s" % (shown, ".".join(map(str, place))) if place else " is %s" % shown
+    where = f" has {shown} in {'.'.join(map(str, place))}" if place else f" is {shown}"
     message = "The %s of %s is refused: it%s. Nothing is done with it; find out who has changed it there."
     return ComputeError(message % (kind, sender, where), sender)
 

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import (
-    declared,
-    declared_choice,
-    declared_flag,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_text, within
+from .declaration import declared, declared_choice, declared_flag
+from .value_rules import check_text, within
 
 _DAYS = 86400
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Dict, Optional, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from .waiting import deadline_in
 
 # Seconds that a folder may take to answer. A network file system that is alive answers within a few.
 PATIENCE = 10.0

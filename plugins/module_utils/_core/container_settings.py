@@ -14,15 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared, declared_flag
-from ansible_collections.cluster.compute.plugins.module_utils._core.public_keys import check_public_keys
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
-    check_disk,
-    check_log_size,
-    check_text,
-    within,
-)
+from .constants import GRACE
+from .declaration import declared, declared_flag
+from .public_keys import check_public_keys
+from .value_rules import check_disk, check_log_size, check_text, within
 
 _DAYS = 86400
 

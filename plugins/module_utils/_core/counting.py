@@ -13,8 +13,8 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, List, Optional
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import error_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import wait_until
+from .parallel import error_of
+from .waiting import wait_until
 
 # Seconds between two counts. A count that takes long is made less often: it gets at most a fifth of the time.
 PERIOD = 2.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, Dict, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import plain_value, value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import UNCOUNTED
+from . import plain_value, value_rules
+from .digests import UNCOUNTED
 
 Check = Callable[[str, Any], Any]
 # Where the metadata of a field has the attributes of its variable.

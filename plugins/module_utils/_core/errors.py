@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from .text import visible
 
 
 class ComputeError(Exception):
@@ -43,7 +43,7 @@ class InputError(ComputeError):
 
     def __init__(self, variable: str, value: object, rule: str) -> None:
         # A part of the variable, such as the name of a preset, may be the user's.
-        message = "%s: %s: %s." % (_cut(variable, 120), _shown(value), rule.rstrip("."))
+        message = f"{_cut(variable, 120)}: {_shown(value)}: {rule.rstrip('.')}."
         super().__init__(message, variable)
 
 

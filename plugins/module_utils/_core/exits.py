@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sentences about how a batch command or a container ended."""
+"""Why a session is in its state: how its command, its apps and its containers ended."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from typing import Iterable, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .documents import Json
 
 # The exit code of a command that exceeded its timeout, as of timeout(1).
 TIMED_OUT = 124
@@ -26,6 +26,8 @@ _NO_END = {
     "unknown": "is out of reach",
     WAITING: "waits for its secrets; run cluster_session.yml again to repair the session",
 }
+# A restart of main1 ends its command.
+_NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
 
 
 def describe_command_exit(command: Json) -> str:
@@ -34,12 +36,12 @@ def describe_command_exit(command: Json) -> str:
     ``command`` has ``exit_code``, ``oom_killed`` and, where the exit code cannot be known, ``reason``.
     """
     if command.get("reason"):
-        return "the command has ended, but %s" % command["reason"]
+        return f"the command has ended, but {command['reason']}"
     if command["oom_killed"]:
-        return "the command ended with exit code %s, out of memory" % command["exit_code"]
+        return f"the command ended with exit code {command['exit_code']}, out of memory"
     if command["exit_code"] == TIMED_OUT:
         return "the command exceeded session_command_timeout and was terminated"
-    return "the command ended with exit code %s" % command["exit_code"]
+    return f"the command ended with exit code {command['exit_code']}"
 
 
 def describe_container_exit(container: Json) -> str:
@@ -47,13 +49,13 @@ def describe_container_exit(container: Json) -> str:
 
     ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
     """
-    where = "%s on %s" % (container["hostname"], container["agent"])
+    where = f"{container['hostname']} on {container['agent']}"
     if container["state"] in _NO_END:
-        return "%s %s" % (where, _NO_END[container["state"]])
+        return f"{where} {_NO_END[container['state']]}"
     if container.get("exit_code") in _BY_ITSELF and not container.get("oom_killed"):
-        return "%s %s" % (where, _BY_ITSELF[container["exit_code"]])
+        return f"{where} {_BY_ITSELF[container['exit_code']]}"
     memory = ", out of memory" if container.get("oom_killed") else ""
-    return "%s ended with exit code %s%s" % (where, container.get("exit_code"), memory)
+    return f"{where} ended with exit code {container.get('exit_code')}{memory}"
 
 
 def failed_apps(containers: Iterable[Json]) -> List[Json]:
@@ -68,7 +70,7 @@ def describe_app(app: Json) -> str:
     'app web has ended with exit code 3 and is not started again'
     """
     code = "" if app["exit_code"] is None else " with exit code %d" % app["exit_code"]
-    return "app %s has ended%s and is %s" % (app["name"], code, _DOWN[app["state"]])
+    return f"app {app['name']} has ended{code} and is {_DOWN[app['state']]}"
 
 
 def limit_reached(containers: Iterable[Json]) -> str:
@@ -79,3 +81,19 @@ def limit_reached(containers: Iterable[Json]) -> str:
     main = next((container for container in containers if container["hostname"] == "main1"), None)
     is_over = main is not None and main["state"] == "exited" and not main.get("oom_killed")
     return LIMITS.get(main["exit_code"], "") if main is not None and is_over else ""
+
+
+def what_happened(session: Json) -> str:
+    """The reason of a session's state. For a running session: how its command, apps and containers ended, if they did."""
+    if session["state"] == "RUNNING" and limit_reached(session["containers"]):
+        return limit_reached(session["containers"])
+    ends = [
+        describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
+    ]
+    ends += [describe_app(app) for app in failed_apps(session["containers"])]
+    command = session.get("command")
+    if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
+        ends.append(describe_command_exit(command))
+    elif session["state"] == "RUNNING" and command:
+        ends.append("the command runs" if command.get("begun", True) else _NOT_BEGUN)
+    return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]

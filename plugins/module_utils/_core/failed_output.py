@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from .text import visible
 
 # Characters that are kept of an output, lines that are searched, and characters of a message.
 LONGEST = 1 << 14
@@ -45,6 +45,6 @@ class Output:
         lines = [" ".join(line.split()) for line in visible(self._end).split("\n") if line.strip()][-MOST_LINES:]
         replaced = _OTHER_CONTENT.search(" ".join(lines))
         if replaced:
-            lines = ["ERROR: %s at %s does not have the digest that the requirements name" % replaced.groups()]
+            lines = ["ERROR: {} at {} does not have the digest that the requirements name".format(*replaced.groups())]
         found = next((line for line in lines if _ERROR.match(line)), lines[-1] if lines else "")
         return found if len(found) <= LONGEST_LINE else found[: LONGEST_LINE - 1] + "…"

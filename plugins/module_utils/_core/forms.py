@@ -10,9 +10,9 @@ import ipaddress
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import is_cpuset
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from .errors import ComputeError
+from .labels import is_cpuset
+from .text import visible
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
 Rule = Any

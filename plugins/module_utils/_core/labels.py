@@ -12,13 +12,8 @@ import json
 import re
 from typing import Any, Callable, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_RELAY,
-    LABEL_SESSION,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner, check_session_name
+from .constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
+from .names import check_owner, check_session_name
 
 # Limits of what a session can have. A label that exceeds them is not the collection's.
 _MOST_TEXT = 1 << 17

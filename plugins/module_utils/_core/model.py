@@ -11,16 +11,15 @@ Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. do
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import UNCOUNTED
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import completed, plain, shortened
-
-Json = Dict[str, Any]
+from .apps import App
+from .batch_settings import BatchSettings
+from .constants import SCHEMA
+from .container_settings import ContainerSettings
+from .digests import UNCOUNTED
+from .documents import Json
+from .shared_texts import completed, plain, shortened
 
 
 @dataclass(frozen=True)

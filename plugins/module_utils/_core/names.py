@@ -11,8 +11,8 @@ import random
 import re
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from .constants import CONFIG_FOLDER
+from .errors import InputError
 
 _SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 # No dot: it is what separates the parts of the engine's names.
@@ -66,7 +66,7 @@ def check_variable_name(name: object) -> str:
         raise InputError("session_environment", name, rule)
     if name.startswith(RESERVED_PREFIX):
         raise InputError(
-            "session_environment", name, "must not start with %s: the session sets these variables" % RESERVED_PREFIX
+            "session_environment", name, f"must not start with {RESERVED_PREFIX}: the session sets these variables"
         )
     return name
 
@@ -84,8 +84,8 @@ def container_names(owner: str, session: str, hostname: str, session_id: str) ->
     >>> container_names("alice", "train", "main1", "3614fdf3-0e04-4a4b")
     ('alice.train.main1', 'alice.train.main1.3614fdf3')
     """
-    name = "%s.%s.%s" % (owner, session, hostname)
-    return name, "%s.%s" % (name, session_id[:8])
+    name = f"{owner}.{session}.{hostname}"
+    return name, f"{name}.{session_id[:8]}"
 
 
 def run_folder(container: str) -> str:
@@ -96,7 +96,7 @@ def run_folder(container: str) -> str:
     >>> run_folder("3614fdf3-0e04-4a4b")
     '/etc/cluster-compute/run/3614fdf3-0e04-4a4b'
     """
-    return "%s/run/%s" % (CONFIG_FOLDER, container)
+    return f"{CONFIG_FOLDER}/run/{container}"
 
 
 def installed_mark(container: str) -> str:
@@ -117,5 +117,5 @@ def network_name(owner: str, session: str, session_id: str) -> str:
     >>> network_name("alice", "my.train", "3614fdf3-0e04-4a4b")
     'alice-my-train-3614fdf3'
     """
-    readable = ("%s-%s" % (owner, session)).replace(".", "-")[:54].rstrip("-_")
-    return "%s-%s" % (readable, session_id[:8])
+    readable = (f"{owner}-{session}").replace(".", "-")[:54].rstrip("-_")
+    return f"{readable}-{session_id[:8]}"

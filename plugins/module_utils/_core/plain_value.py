@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any, Callable, Iterator, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from .errors import InputError
 
 _MOST = 1 << 63
 # The longest text: scripts are the longest values, and a plan with all values travels with each call of a module.

@@ -11,7 +11,7 @@ import base64
 import binascii
 from typing import Any, List, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from .errors import InputError
 
 MOST, _LONGEST = 100, 4096
 _LEAST_MODULUS = 256

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.forms import (
+from .forms import (
     AGENT,
     AMOUNT,
     GPUS,
@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.forms import
     texts,
     whole,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
+from .labels import flaw
 
 _NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
@@ -92,6 +92,7 @@ _SWARM = {
 }
 _DEAD = Whole(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
 STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
+IMAGE = Whole(present=a_flag, size=AMOUNT)
 # A log has a size of its own.
 LOGS = [Whole(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
 REPORT = {

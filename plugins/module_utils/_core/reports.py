@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Json, Resources
+from .documents import Json
+from .model import Gpu, Resources
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from .errors import StateError
 
 PENDING = "PENDING"
 SCHEDULED = "SCHEDULED"
@@ -52,4 +52,4 @@ HOLDING = frozenset({SCHEDULED, PREPARING, RUNNING, TERMINATING})
 def check_change(name: str, before: str, after: str) -> None:
     """Raise StateError for a change that the table does not allow."""
     if after not in FOLLOWS[before]:
-        raise StateError("Session %s is %s and cannot become %s." % (name, before or "new", after), name)
+        raise StateError(f"Session {name} is {before or 'new'} and cannot become {after}.", name)

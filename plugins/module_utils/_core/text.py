@@ -34,4 +34,4 @@ def visible_lines(content: bytes) -> List[str]:
 
 def _escaped(found: Match[str]) -> str:
     code = ord(found.group())
-    return "\\x%02x" % code if code < 0x100 else "\\u%04x" % code
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

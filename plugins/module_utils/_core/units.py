@@ -2,15 +2,16 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Conversion of amounts between what people write and the integers of the documents."""
+"""Conversion of amounts and times between what people write and read and the numbers of the documents."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import re
+import time
 from decimal import Decimal
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from .errors import InputError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # No more digits than any machine has use for: what follows computes with them.
@@ -61,6 +62,25 @@ def show_cpus(millicpus: int) -> str:
     '1.5'
     """
     return _plain(Decimal(millicpus) / 1000)
+
+
+def show_time(seconds: float) -> str:
+    """A time, in seconds since the epoch, in the reader's time zone, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def show_seconds(seconds: float) -> str:
+    """A time span in its two largest units.
+
+    >>> show_seconds(93784), show_seconds(3600), show_seconds(59.9)
+    ('1 d 2 h', '1 h', '59 s')
+    """
+    left, parts = int(seconds), []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        parts.append((left // size, unit))
+        left %= size
+    first = next((place for place, (count, _unit) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join("%d %s" % part for part in parts[first : first + 2] if part[0] or first == len(parts) - 1)
 
 
 def _plain(number: Decimal) -> str:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, show_bytes
+from .errors import InputError
+from .units import parse_bytes, show_bytes
 
 LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
-    r"(?=.{1,512}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?%s(?:/%s)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?" % (_COMPONENT, _COMPONENT)
+    rf"(?=.{{1,512}}\Z)(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?{_COMPONENT}(?:/{_COMPONENT})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?"
 )
 
 
@@ -38,7 +38,7 @@ def within(least: int, most: int) -> Callable[[str, Any], int]:
 def one_of(*choices: str) -> Callable[[str, Any], str]:
     def check(variable: str, value: Any) -> str:
         if value not in choices:
-            raise InputError(variable, value, "must be one of: %s" % ", ".join(choices))
+            raise InputError(variable, value, f"must be one of: {', '.join(choices)}")
         return str(value)
 
     return check
@@ -66,12 +66,12 @@ def check_image(variable: str, value: Any) -> str:
 def check_log_size(variable: str, value: Any) -> int:
     size = parse_bytes(value, variable)
     if size < LEAST_LOG:
-        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_LOG))
+        raise InputError(variable, value, f"must be at least {show_bytes(LEAST_LOG)}")
     return size
 
 
 def check_disk(variable: str, value: Any) -> int:
     size = parse_bytes(value, variable)
     if 0 < size < LEAST_DISK:
-        raise InputError(variable, value, "must be 0 for no limit, or at least %s" % show_bytes(LEAST_DISK))
+        raise InputError(variable, value, f"must be 0 for no limit, or at least {show_bytes(LEAST_DISK)}")
     return size

@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import names_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import amd_gpus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
+from .._core.documents import Json
+from .._core.errors import EngineError
+from .._core.image_reference import names_of
+from .client import Engine
+from .device_nodes import amd_gpus
+from .payloads import AgentSettings
+from .runtime import find_runtime
 
 
 def agent_settings(engine: Engine, reference: str, runtime: str, edition: str) -> AgentSettings:
@@ -27,7 +27,7 @@ def agent_settings(engine: Engine, reference: str, runtime: str, edition: str) -
         raise EngineError(message % (engine.agent, reference), engine.agent)
     volume = runtime or find_runtime(engine, edition)
     if not volume or (runtime and engine.volume(runtime) is None):
-        missing = " (volume %s)" % runtime if runtime else ""
+        missing = f" (volume {runtime})" if runtime else ""
         message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
         raise EngineError(message % (engine.agent, missing), engine.agent)
     environment = (image.get("Config") or {}).get("Env") or []

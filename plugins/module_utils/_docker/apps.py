@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.constants import LABEL_CONTAINER
+from .._core.documents import Json
+from .._core.errors import EngineError, NotFoundError
+from .._core.names import run_folder
+from .._core.text import visible_lines
+from .._core.waiting import deadline_in, wait_until
+from .client import Engine
 
 LOGS = "/var/log/cluster-compute"
 READY, FAILED, ENDED, UNKNOWN = "ready", "failed", "ended", "unknown"
@@ -60,13 +60,13 @@ class Apps:
         raise NotFoundError(message % self.agent, self.agent)
 
     def status(self, name: str) -> AppStatus:
-        path = "%s/apps/%s/status" % (run_folder(self.session), name)
+        path = f"{run_folder(self.session)}/apps/{name}/status"
         content = self.engine.read_file(self.main()["Id"], path, "main1", _LONGEST_STATUS)
         return parse_status(name, content or b"")
 
     def serial(self, name: str) -> str:
         """The serial with which PID 1 keeps an app; empty if it keeps none."""
-        folder = "%s/apps/%s" % (run_folder(self.session), name)
+        folder = f"{run_folder(self.session)}/apps/{name}"
         main = self.main()["Id"]
         if self.status(name).state == ENDED:
             return ""
@@ -93,17 +93,17 @@ class Apps:
 
     def _complaint(self, status: AppStatus, seconds: float) -> str:
         if status.state == FAILED:
-            what = "App %s of main1 ends with exit code %s before it is ready" % (status.name, status.exit_code)
+            what = f"App {status.name} of main1 ends with exit code {status.exit_code} before it is ready"
         else:
-            what = "App %s of main1 is not ready after %g s" % (status.name, seconds)
+            what = f"App {status.name} of main1 is not ready after {seconds:g} s"
             if status.exit_code is not None:
                 what += ", its last run ended with exit code %d" % status.exit_code
         lines = self.last_lines(status.name)
-        return "%s: %s" % (what, " | ".join(lines) if lines else "it has printed nothing.")
+        return f"{what}: {' | '.join(lines) if lines else 'it has printed nothing.'}"
 
     def last_lines(self, name: str) -> List[str]:
         """The end of an app's log; a container may have written anything there."""
-        content = self.engine.read_file(self.main()["Id"], "%s/%s.log" % (LOGS, name), "main1") or b""
+        content = self.engine.read_file(self.main()["Id"], f"{LOGS}/{name}.log", "main1") or b""
         lines = [line.strip() for line in visible_lines(content)]
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
 

@@ -15,19 +15,15 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Dict, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER, LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Plan,
-    Session,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
+from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER
+from .._core.documents import Json
+from .._core.errors import EngineError, NotFoundError, StateError
+from .._core.model import Container, Plan, Session
+from .._core.names import run_folder
+from .._core.parallel import run_all
+from .._core.waiting import deadline_in, wait_until
+from .client import Engine
+from .data_folders import check_mounts_answer
 
 _FIRST_PAUSE = 0.2
 # Seconds in which PID 1 takes another command. It looks for one twice a second.
@@ -103,7 +99,7 @@ class Batch:
     def _is_next(self, main: str) -> bool:
         """Whether main1 has another command than the plan, or another timeout for it."""
         return any(
-            self.engine.read_file(main, "%s/%s" % (CONFIG_FOLDER, name), "main1", len(text) + 1) != text
+            self.engine.read_file(main, f"{CONFIG_FOLDER}/{name}", "main1", len(text) + 1) != text
             for name, text in self._files().items()
         )
 

@@ -10,18 +10,13 @@ import sys
 import traceback
 from typing import Any, List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import names_of
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
-    AbsentError,
-    LateError,
-    UnreachableError,
-    label_filter,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import ContainerRequests
-from ansible_collections.cluster.compute.plugins.module_utils._docker.network_requests import NetworkRequests
+from .._core.constants import LABEL_RUNTIME
+from .._core.documents import Json
+from .._core.errors import LibraryError
+from .._core.image_reference import names_of
+from .connection import AbsentError, LateError, UnreachableError, label_filter
+from .container_requests import ContainerRequests
+from .network_requests import NetworkRequests
 
 __all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]
 
@@ -47,13 +42,13 @@ class Engine(ContainerRequests, NetworkRequests):
 
     def image(self, reference: str) -> Json | None:
         """An image's description, or None if the engine does not have the image."""
-        with self._asking("inspect image %s" % reference) as client:
+        with self._asking(f"inspect image {reference}") as client:
             tried = (self._or_none(client.inspect_image, name) for name in names_of(reference))
             found: Json | None = next((image for image in tried if image is not None), None)
             return found
 
     def volume(self, name: str) -> Json | None:
-        with self._asking("inspect volume %s" % name) as client:
+        with self._asking(f"inspect volume {name}") as client:
             found: Json | None = self._or_none(client.inspect_volume, name)
             return found
 
@@ -69,12 +64,12 @@ class Engine(ContainerRequests, NetworkRequests):
 
     def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a volume; one that exists stays as it is."""
-        with self._asking("create volume %s" % name) as client:
+        with self._asking(f"create volume {name}") as client:
             client.create_volume(name, labels=dict(labels))
 
     def remove_volume(self, name: str) -> None:
         """Remove a volume that no container mounts. A volume that is gone is no error."""
-        with self._asking("remove volume %s" % name) as client:
+        with self._asking(f"remove volume {name}") as client:
             self._or_none(client.remove_volume, name)
 
 

@@ -12,15 +12,10 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Sequence, Set, TypeVar
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.calls import timed
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import (
-    advice,
-    advice_of_silence,
-    clean,
-    is_taken,
-)
+from .._core.calls import timed
+from .._core.constants import LABEL_SESSION
+from .._core.errors import ConflictError, EngineError, TakenError
+from .error_text import advice, advice_of_silence, clean, is_taken
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
@@ -57,7 +52,7 @@ class Connection:
 
     def __init__(self, sdk: Any, docker_host: str, timeout: int, agent: str) -> None:
         self.agent = agent
-        self.where = "the engine of %s" % agent if agent else "the engine"
+        self.where = f"the engine of {agent}" if agent else "the engine"
         self._host = docker_host
         self._timeout = timeout
         self._sdk = sdk
@@ -116,15 +111,15 @@ class Connection:
     def _sentence(self, what: str, subject: str, error: Any) -> str:
         text = error.explanation or str(error)
         reason = clean(text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text))
-        return "%s could not %s: %s; %s." % (self._speaker(subject), what, reason, advice(reason, DEFAULT_ADVICE))
+        return f"{self._speaker(subject)} could not {what}: {reason}; {advice(reason, DEFAULT_ADVICE)}."
 
     def _silence(self, subject: str, error: Exception) -> str:
         reason = _root(error) or clean(str(error))
         advised = advice_of_silence(reason, DEFAULT_ADVICE)
-        return "%s does not answer at %s: %s; %s." % (self._speaker(subject), self._host, reason, advised)
+        return f"{self._speaker(subject)} does not answer at {self._host}: {reason}; {advised}."
 
     def _speaker(self, subject: str) -> str:
-        return "%s: %s" % (subject, self.where) if subject else self.where[:1].upper() + self.where[1:]
+        return f"{subject}: {self.where}" if subject else self.where[:1].upper() + self.where[1:]
 
 
 def _root(error: BaseException | None) -> str:

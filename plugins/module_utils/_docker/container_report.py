@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, engine_name
+from .._core.documents import Json
+from .._core.parallel import run_all
+from .client import Engine
+from .reports import container_entry, engine_name
 
 
 def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:

@@ -14,13 +14,13 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import Connection, label_filter
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import is_ours
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed, until
+from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
+from .._core.documents import Json
+from .._core.errors import EngineError
+from .._core.text import visible
+from .connection import Connection, label_filter
+from .reports import is_ours
+from .streams import MIB, Pieces, last, unframed, until
 
 MOST_LINKS = 8
 HTTP_NOT_FOUND = 404
@@ -115,7 +115,7 @@ class ContainerRequests(Connection):
             script = '"$0" head -c "$1" | "$0" tar -x -f - -C "$2"'
             self.feed(identity, (*_SHELL, script, _BUSYBOX, str(len(archive)), path), archive, subject)
             return
-        with self._asking("take files below %s" % path, subject) as client:
+        with self._asking(f"take files below {path}", subject) as client:
             client.put_archive(identity, path, archive)
 
     def feed(self, identity: str, command: Sequence[str], data: bytes, subject: str = "") -> None:
@@ -179,7 +179,7 @@ class ContainerRequests(Connection):
 
     def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
-        with self._asking("look for %s" % path, subject) as client:
+        with self._asking(f"look for {path}", subject) as client:
             url = client._url("/containers/{0}/archive", identity)
             answer = client.head(url, params={"path": path}, timeout=self._timeout)
             if answer.status_code == HTTP_NOT_FOUND:
@@ -219,14 +219,14 @@ class ContainerRequests(Connection):
 
     def _read_inside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         script = '[ -e "$1" ] || exit %d; [ ! -f "$1" ] || exec "$0" head -c "$2" "$1"' % _ABSENT
-        with self._asking("read %s" % path, subject) as client:
+        with self._asking(f"read {path}", subject) as client:
             command = [*_SHELL, script, _BUSYBOX, path, str(most)]
             made = client.exec_create(identity, command, stderr=False, user="0:0")
             content: bytes = client.exec_start(made["Id"])
             return None if client.exec_inspect(made["Id"]).get("ExitCode") == _ABSENT else content
 
     def _member(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
-        with self._asking("read %s" % path, subject) as client:
+        with self._asking(f"read {path}", subject) as client:
             found = self._or_none(client.get_archive, identity, path)
             if found is None:
                 return None, None

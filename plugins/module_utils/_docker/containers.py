@@ -10,53 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_SESSION,
-    LABEL_SPEC,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    ConflictError,
-    InputError,
-    StateError,
-    TakenError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
-    error_of,
-    first_error,
-    map_bounded,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.agent_settings import agent_settings
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import apply_limits
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
-    NO_LIMITS,
-    AgentSettings,
-    Limits,
-    container_body,
-    endpoint,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.permitted_folders import found_folders
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
-    GOING,
-    ContainerChanges,
-    clear_away,
-    remove_orphans,
-    session_containers,
-    state_of,
-    stop_containers,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
-    claims,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, waits_for_secrets
-from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import RUNNING, Starting
-from ansible_collections.cluster.compute.plugins.module_utils._docker.volumes import check_volumes
+from .._core.constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_SESSION, LABEL_SPEC
+from .._core.documents import Json
+from .._core.errors import ComputeError, ConflictError, InputError, StateError, TakenError
+from .._core.model import Container, Plan
+from .._core.parallel import error_of, first_error, map_bounded
+from .agent_settings import agent_settings
+from .client import Engine
+from .container_report import container_entries
+from .data_folders import check_folders_answer
+from .limits import apply_limits
+from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
+from .permitted_folders import found_folders
+from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
+from .reports import claims
+from .secrets import Delivery, waits_for_secrets
+from .starting import RUNNING, Starting
+from .volumes import check_volumes
 
 
 @dataclass(frozen=True)

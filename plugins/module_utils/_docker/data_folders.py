@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import Collection, Iterable, List, Sequence, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.bounded import PATIENCE, existing, silence
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Session
+from .._core.bounded import PATIENCE, existing, silence
+from .._core.documents import Json
+from .._core.errors import ComputeError
+from .._core.model import Session
 
 _MOST_NAMES = 5
 

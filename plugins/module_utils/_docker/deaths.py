@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.errors import EngineError
+from .._core.model import Container
+from .._core.waiting import deadline_in
+from .client import Engine
 
 LAST_LINES = 5
 LONGEST_LINE = 300
@@ -25,7 +25,7 @@ def death(engine: Engine, container: Container, identity: str, agent: str) -> En
         return EngineError(message % (container.hostname, agent), agent)
     state = now.get("State") or {}
     killed, code = state.get("OOMKilled"), state.get("ExitCode")
-    why = "was killed because memory ran out" if killed else "ended with exit code %s" % code
+    why = "was killed because memory ran out" if killed else f"ended with exit code {code}"
     message = "%s: on %s the container %s right after its start; its last lines: %s."
     lines = _last_lines(engine, identity).rstrip(".")
     return EngineError(message % (container.hostname, agent, why, lines), agent)
@@ -42,4 +42,4 @@ def _last_lines(engine: Engine, identity: str) -> str:
     try:
         return joined_lines(engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)))
     except EngineError as error:
-        return "they cannot be read (%s)" % error.message.rstrip(".")
+        return f"they cannot be read ({error.message.rstrip('.')})"

@@ -12,9 +12,9 @@ import os
 import re
 from typing import Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.constants import RDMA_FOLDER
+from .._core.documents import Json
+from .._core.errors import StateError
 
 # An AMD GPU is named by its address on the PCI bus, because the number of its node can change at a start of the host.
 _AMD = "AMD-"
@@ -25,10 +25,10 @@ _COMPUTE = "kfd"
 
 def amd_gpus(sys: str = "/sys", dev: str = "/dev") -> Dict[str, str]:
     """The nodes of this host's AMD GPUs by their names; none if the kernel offers no node to compute through."""
-    if not os.path.exists("%s/%s" % (dev, _COMPUTE)):
+    if not os.path.exists(f"{dev}/{_COMPUTE}"):
         return {}
     found = {}
-    for folder in glob.glob("%s/class/drm/renderD*" % sys):
+    for folder in glob.glob(f"{sys}/class/drm/renderD*"):
         node = os.path.basename(folder)
         address = os.path.basename(os.path.realpath(folder + "/device"))
         if _vendor(folder + "/device/vendor") == _VENDOR and re.match(r"renderD[0-9]+$", node):
@@ -50,7 +50,7 @@ def device_requests(gpus: Sequence[str], nodes: Mapping[str, str], rdma: bool) -
     amd = [gpu for gpu in gpus if gpu.startswith(_AMD)]
     missing = [gpu for gpu in amd if gpu not in nodes]
     if missing:
-        raise StateError("The agent has no GPU %s any more; check the GPUs and the driver of that host." % missing[0])
+        raise StateError(f"The agent has no GPU {missing[0]} any more; check the GPUs and the driver of that host.")
     paths = (["/dev/" + _COMPUTE] if amd else []) + [nodes[gpu] for gpu in amd] + ([RDMA_FOLDER] if rdma else [])
     return [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths]
 

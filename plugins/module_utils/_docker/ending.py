@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import map_bounded, run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import STOP_MARGIN
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name
+from .._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
+from .._core.documents import Json
+from .._core.parallel import map_bounded, run_all
+from .._core.waiting import deadline_in, wait_until
+from .client import Engine
+from .payloads import STOP_MARGIN
+from .reports import engine_name
 
 # Containers that are killed at the same time, where each may take as long as a request.
 _MOST_AT_ONCE = 64

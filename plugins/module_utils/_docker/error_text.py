@@ -11,8 +11,8 @@ import re
 from contextlib import contextmanager
 from typing import Iterator, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from .._core.constants import RUNTIME_PATH
+from .._core.errors import ComputeError
 
 LONGEST = 300
 

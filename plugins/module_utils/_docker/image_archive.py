@@ -16,7 +16,7 @@ import posixpath
 import tarfile
 from typing import IO, Any, Callable, Dict, FrozenSet, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from .._core.errors import StateError
 
 # The parser of an engine takes a key in any case, such as ``repotags``.
 _TAGS, _NOTES = "repotags", "annotations"
@@ -36,7 +36,7 @@ def remove_names(path: str, where: str) -> None:
         message = "%s: the archive of the image cannot be read (%s); check the engine that it comes from."
         raise StateError(message % (where, error), where) from error
     if _MANIFEST not in names:
-        raise StateError("%s: the archive holds no image; check the engine that it comes from." % where, where)
+        raise StateError(f"{where}: the archive holds no image; check the engine that it comes from.", where)
 
 
 def proven_ids(path: str, digest: str) -> FrozenSet[str]:
@@ -73,9 +73,9 @@ class _Blobs:
     def read(self, digest: str) -> Dict[str, Any]:
         """The document of a digest. Raises ValueError if it has another one."""
         kind, _colon, number = digest.partition(":")
-        content = self._content("blobs/%s/%s" % (kind, number))
+        content = self._content(f"blobs/{kind}/{number}")
         if kind != "sha256" or hashlib.sha256(content).hexdigest() != number:
-            raise ValueError("a document with another digest than %s" % digest)
+            raise ValueError(f"a document with another digest than {digest}")
         document: Dict[str, Any] = json.loads(content)
         return document
 
@@ -83,7 +83,7 @@ class _Blobs:
         member = self._archive.getmember(name)
         file = self._archive.extractfile(member) if member.type in _PLAIN and member.size <= _LONGEST else None
         if file is None:
-            raise ValueError("%s is no plain file" % name)
+            raise ValueError(f"{name} is no plain file")
         return file.read()
 
 
@@ -91,12 +91,12 @@ def _rewritten(file: IO[bytes], member: tarfile.TarInfo) -> str:
     """Replace the content of a member without a change of its size, and return the member's name."""
     name = posixpath.normpath("/" + member.name)[1:]
     if member.type not in _PLAIN or member.sparse is not None or member.size > _LONGEST:
-        raise ValueError("%s is no plain file" % name)
+        raise ValueError(f"{name} is no plain file")
     file.seek(member.offset_data)
     content = file.read(member.size)
     changed = _WITHOUT_NAMES[name](content)
     if len(changed) > member.size:
-        raise ValueError("%s has an unexpected form" % name)
+        raise ValueError(f"{name} has an unexpected form")
     file.seek(member.offset_data)
     file.write(changed.ljust(member.size))
     return name

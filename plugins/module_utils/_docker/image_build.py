@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.counting import run_counted
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.failed_output import Output
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
+from .._core.counting import run_counted
+from .._core.documents import Json
+from .._core.errors import ComputeError, EngineError, StateError
+from .._core.failed_output import Output
+from .._core.waiting import deadline_in
+from .client import Engine
+from .error_text import clean
 
 # Seconds in which the engine must measure a container; a slow answer costs one count.
 COUNT_TIMEOUT = 10
@@ -37,7 +37,7 @@ class BuildEngine(Engine):
         Steps use the network of the host. The engine ends a build, and removes its container, when the connection closes.
         """
         context = self._context(options["path"])
-        with context, self._asking("build image %s" % options["name"]) as client:
+        with context, self._asking(f"build image {options['name']}") as client:
             events = client.build(
                 fileobj=context,
                 custom_context=True,
@@ -100,7 +100,7 @@ class BuildLog:
             return ""
         code, cause = (self.error.get("errorDetail") or {}).get("code"), self._output.cause()
         if code and cause:
-            return "%s (exit code %s)" % (cause.rstrip("."), code)
+            return f"{cause.rstrip('.')} (exit code {code})"
         return clean(str(self.error["error"])).rstrip(".")
 
 
@@ -141,5 +141,5 @@ def build(engine: BuildEngine, counter: BuildEngine, options: Json) -> str:
     image = None if reason else engine.image(options["name"])
     if image is None:
         reason = reason or "the engine ended the build early; check the log of that engine"
-        raise EngineError("%s: %s cannot be built: %s." % (agent or "The engine", options["name"], reason), agent)
+        raise EngineError(f"{agent or 'The engine'}: {options['name']} cannot be built: {reason}.", agent)
     return str(image["Id"])

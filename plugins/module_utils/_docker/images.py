@@ -12,26 +12,16 @@ import re
 import time
 from typing import Any, Dict, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import (
-    copy_name,
-    digest_of,
-    own_digest,
-    registry_of,
-    split,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import clean
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import proven_ids, remove_names
-from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import Listener, counted
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
-    architecture,
-    content_of,
-    image_entry,
-)
+from .._core.documents import Json
+from .._core.errors import ComputeError, EngineError, StateError
+from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
+from .._core.units import show_bytes
+from .._core.waiting import deadline_in
+from .client import Engine, UnreachableError
+from .error_text import clean
+from .image_archive import proven_ids, remove_names
+from .pull_count import Listener, counted
+from .reports import architecture, content_of, image_entry
 
 # Seconds in which a registry must return an image's digest; after that it counts as not answering.
 REGISTRY_TIMEOUT = 10
@@ -46,14 +36,14 @@ class ImageEngine(Engine):
 
     def resolve(self, reference: str, auth: Dict[str, str] | None) -> str:
         """The digest that the registry has for a reference now. Raises an EngineError if the registry refuses."""
-        with self._asking("ask %s for image %s" % (registry_of(reference), reference)) as client:
+        with self._asking(f"ask {registry_of(reference)} for image {reference}") as client:
             found = client.inspect_distribution(reference, auth_config=auth)
             return str((found.get("Descriptor") or {}).get("digest") or "")
 
     def pull(
         self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
     ) -> None:
-        what = "pull image %s%s%s" % (repository, "@" if ":" in tag else ":", tag)
+        what = f"pull image {repository}{'@' if ':' in tag else ':'}{tag}"
         with self._asking(what) as client:
             header = self._sdk.auth.encode_header(auth) if auth else None
             header = header or self._sdk.auth.get_config_header(client, registry_of(repository))
@@ -75,7 +65,7 @@ class ImageEngine(Engine):
         return found.group(1) if found else ""
 
     def save(self, identity: str, archive: Any) -> None:
-        with self._asking("save image %s" % identity[:19]) as client:
+        with self._asking(f"save image {identity[:19]}") as client:
             for chunk in client.get_image(identity, CHUNK):
                 archive.write(chunk)
 
@@ -86,12 +76,12 @@ class ImageEngine(Engine):
 
     def remove_image(self, identity: str) -> None:
         """Remove an image that no container uses. An image that is gone is no error."""
-        with self._asking("remove image %s" % identity[:19]) as client:
+        with self._asking(f"remove image {identity[:19]}") as client:
             self._or_none(client.remove_image, identity)
 
     def tag(self, identity: str, name: str) -> None:
         repository, tag = split(name)
-        with self._asking("name image %s %s" % (identity[:19], name)) as client:
+        with self._asking(f"name image {identity[:19]} {name}") as client:
             client.tag(identity, repository, tag, force=True)
 
     def _follow(self, events: Any, what: str, deadline: float, listen: Listener | None = None) -> str:
@@ -103,7 +93,7 @@ class ImageEngine(Engine):
                 listen(event)
             if event.get("error"):
                 reason = clean(str(event["error"])).rstrip(".")
-                raise EngineError("%s could not %s: %s." % (self._speaker(""), what, reason), self.agent)
+                raise EngineError(f"{self._speaker('')} could not {what}: {reason}.", self.agent)
             if time.monotonic() > deadline:
                 message = "%s did not %s in time; raise session_pull_timeout, or check its network."
                 raise EngineError(message % (self._speaker(""), what), self.agent)
@@ -150,7 +140,7 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
         with counted(options.get("progress")) as listen:
             engine.pull(repository, known if wanted else tag, auth, deadline, listen)
         if wanted and ":" not in tag:
-            engine.tag("%s@%s" % (repository, wanted), reference)
+            engine.tag(f"{repository}@{wanted}", reference)
     except UnreachableError:
         raise
     except ComputeError as error:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Session
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_mounts_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import ContainerChanges
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name
+from .._core.constants import CONFIG_FOLDER
+from .._core.documents import Json
+from .._core.model import Session
+from .._core.parallel import run_all
+from .client import Engine
+from .data_folders import check_mounts_answer
+from .removal import ContainerChanges
+from .reports import engine_name
 
 FILE = "limits"
 
@@ -44,7 +45,7 @@ def apply_limits(
     wanted = limits_text(session).encode()
 
     def differs(container: Json) -> bool:
-        return engine.read_file(container["Id"], "%s/%s" % (CONFIG_FOLDER, FILE), engine_name(container)) != wanted
+        return engine.read_file(container["Id"], f"{CONFIG_FOLDER}/{FILE}", engine_name(container)) != wanted
 
     running = [container for container in listed if container["State"] == "running"]
     changed = [one for one, is_other in zip(running, run_all(differs, running, parallelism)) if is_other]

@@ -11,13 +11,13 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import LONGEST_LOG
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry, is_member
+from .._core.documents import Json
+from .._core.errors import EngineError
+from .._core.parallel import default_parallelism, run_all
+from .._core.waiting import deadline_in
+from .client import Engine
+from .container_requests import LONGEST_LOG
+from .reports import container_entry, is_member
 
 # Bytes of each log that remain, however many containers the session has: enough for a traceback.
 LEAST_LOG = 4096
@@ -64,7 +64,7 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.seconds
             return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
         except EngineError as error:
-            return "(its log cannot be read: %s)\n" % error.message.rstrip(".")
+            return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
     texts = run_all(read, ranked, default_parallelism())
     return [_shown(entry, text) for entry, text in zip(ranked, texts)]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import Connection, label_filter
+from .._core.documents import Json
+from .connection import Connection, label_filter
 
 
 class NetworkRequests(Connection):
@@ -21,13 +21,13 @@ class NetworkRequests(Connection):
             return list(client.networks(filters=filters))
 
     def network(self, identity: str) -> Json | None:
-        with self._asking("inspect network %s" % identity) as client:
+        with self._asking(f"inspect network {identity}") as client:
             found: Json | None = self._or_none(client.inspect_network, identity)
             return found
 
     def create_network(self, name: str, body: Mapping[str, Any]) -> str:
         """Create a network, and return its ID. The body holds the keyword arguments of the SDK's low-level call."""
-        with self._asking("create network %s" % name) as client:
+        with self._asking(f"create network {name}") as client:
             return str(client.create_network(name, check_duplicate=True, **body)["Id"])
 
     def remove_network(self, identity: str, name: str = "") -> None:
@@ -36,7 +36,7 @@ class NetworkRequests(Connection):
 
     def connect(self, identity: str, network: str, endpoint: Json, subject: str = "") -> None:
         """Connect a container to a network that was created again."""
-        with self._asking("connect it to network %s" % network, subject) as client:
+        with self._asking(f"connect it to network {network}", subject) as client:
             self._or_none(client.disconnect_container_from_network, identity, network, force=True)
             address = (endpoint.get("IPAMConfig") or {}).get("IPv4Address")
             client.connect_container_to_network(

@@ -11,26 +11,14 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    ConflictError,
-    EngineError,
-    StateError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Json,
-    Network,
-    Plan,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
-    MTU_OPTION,
-    network_body,
-    network_options,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import is_refusal
+from .._core.constants import LABEL_SESSION
+from .._core.documents import Json
+from .._core.errors import ComputeError, ConflictError, EngineError, StateError
+from .._core.model import Network, Plan
+from .._core.waiting import deadline_in, retry_until
+from .client import Engine
+from .payloads import MTU_OPTION, network_body, network_options
+from .removal import is_refusal
 
 HELD = "in use by task"
 ENDPOINTS = "active endpoints"

@@ -17,28 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    DEFAULT_PATH,
-    LABEL_OWNER,
-    RUNTIME_PATH,
-    SEARCH_PATH,
-    SECRETS_FOLDER,
-    VXLAN_OVERHEAD,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Mount,
-    Network,
-    Plan,
-    Resources,
-    Session,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker import read_only_root, secrets
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import (
-    device_requests,
-    nvidia_only,
-)
+from .._core.constants import DEFAULT_PATH, LABEL_OWNER, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
+from .._core.documents import Json
+from .._core.model import Container, Mount, Network, Plan, Resources, Session
+from . import read_only_root, secrets
+from .device_nodes import device_requests, nvidia_only
 
 MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
@@ -149,7 +132,7 @@ def _environment(container: Container, image_path: str) -> List[str]:
         # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         GPUS_SEEN: ",".join(nvidia_only(container.resources.devices)) or NO_GPU,
     }
-    return ["%s=%s" % item for item in merged.items()]
+    return ["{}={}".format(*item) for item in merged.items()]
 
 
 def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
@@ -160,7 +143,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
     return {
         "NetworkMode": plan.network.name,
         # The engine itself writes the line of the container.
-        "ExtraHosts": ["%s:%s" % pair for pair in plan.addresses if pair[0] != container.hostname],
+        "ExtraHosts": ["{}:{}".format(*pair) for pair in plan.addresses if pair[0] != container.hostname],
         "PortBindings": bindings,
         "Mounts": [
             runtime_mount(settings.runtime),

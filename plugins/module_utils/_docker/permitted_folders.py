@@ -16,11 +16,11 @@ import stat
 from contextlib import ExitStack, contextmanager
 from typing import Iterator, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session
-from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.constants import RUNTIME_PATH
+from .._core.errors import InputError, StateError
+from .._core.model import Container, Session
+from .._core.paths import covers
+from .client import Engine
 
 _VARIABLE = "session_mounts"
 # The files of a container that does not run yet from which its own files are made: _ssh/installer.py.

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.counting import Write, progress_file
+from .._core.counting import Write, progress_file
 
 # Seconds between two counts in the file: the engine sends an event for every few hundred kilobytes.
 PERIOD = 1.0

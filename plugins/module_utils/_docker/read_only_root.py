@@ -15,9 +15,10 @@ from __future__ import annotations
 import posixpath
 from typing import Collection, Dict, Iterable, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan, Session
-from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
+from .._core.constants import LABEL_CONTAINER
+from .._core.documents import Json
+from .._core.model import Container, Plan, Session
+from .._core.paths import covers
 
 # The options of each tmpfs, and the part of the container's memory that it may use: a divisor.
 _TEMPORARY: Mapping[str, Tuple[str, int]] = {

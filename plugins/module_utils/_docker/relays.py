@@ -16,8 +16,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+from .._core.apps import App
+from .._core.constants import (
     LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
@@ -28,19 +28,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     RELAY_ROLE,
     RUNTIME_PATH,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import GPUS_SEEN, NO_GPU, runtime_mount
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
-    container_entry,
-    engine_name,
-    is_relay,
-    published,
-    relays_by_session,
-)
+from .._core.digests import digest
+from .._core.documents import Json
+from .._core.errors import EngineError, TakenError
+from .._core.names import container_names
+from .client import Engine
+from .payloads import GPUS_SEEN, NO_GPU, runtime_mount
+from .reports import container_entry, engine_name, is_relay, published, relays_by_session
 
 # The port at which a relay listens. Its user is not root.
 _LISTEN = 7000
@@ -145,7 +139,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     return {
         "Image": main["ImageID"],
         # A CUDA image would get all devices of an agent whose default runtime is that of NVIDIA.
-        "Env": ["%s=%s" % (GPUS_SEEN, NO_GPU)],
+        "Env": [f"{GPUS_SEEN}={NO_GPU}"],
         "User": _NOBODY,
         "Entrypoint": listen,
         "Cmd": [],

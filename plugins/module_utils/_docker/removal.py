@@ -10,34 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, Iterable, List, Sequence, Set, Tuple, TypeVar
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH, LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    ConflictError,
-    EngineError,
-    StateError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import (
-    folders_of,
-    silent_folders,
-    waiting_programs,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import (
-    active,
-    end_programs,
-    kill_all,
-    survivors,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
-from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import (
-    goes_with_container,
-    orphans,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import engine_name, is_ours
+from .._core.constants import LABEL_LAUNCH, LABEL_SESSION
+from .._core.documents import Json
+from .._core.errors import ComputeError, ConflictError, EngineError, StateError
+from .._core.parallel import run_all
+from .._core.waiting import deadline_in, retry_until
+from .client import Engine, UnreachableError
+from .data_folders import folders_of, silent_folders, waiting_programs
+from .ending import active, end_programs, kill_all, survivors
+from .logs import LogRequest, read_logs
+from .read_only_root import goes_with_container, orphans
+from .reports import engine_name, is_ours
 
 Value = TypeVar("Value")
 
@@ -269,5 +252,5 @@ def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], paral
         if len(made) == len(listed):
             remove_volumes(engine, ended_volumes(engine, [session], made)[0], deadline)
     except ComputeError as error:
-        return " The containers of this launch could not all be removed there: %s" % error.message
+        return f" The containers of this launch could not all be removed there: {error.message}"
     return ""

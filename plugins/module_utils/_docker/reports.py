@@ -10,18 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterable, List, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL,
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_RELAY,
-    LABEL_SESSION,
-    RELAY_ROLE,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw, is_uuid, whole
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
+from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION, RELAY_ROLE
+from .._core.digests import digest
+from .._core.documents import Json
+from .._core.labels import flaw, is_uuid, whole
+from .._core.model import Resources
+from .._core.names import container_names
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
 

@@ -17,21 +17,16 @@ import time
 from dataclasses import dataclass
 from typing import List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_EDITION,
-    LABEL_RUNTIME,
-    RUNTIME_PATH,
-    RUNTIME_VOLUME_PREFIX,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import content_of
+from .._core.constants import LABEL_EDITION, LABEL_RUNTIME, RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
+from .._core.digests import digest
+from .._core.documents import Json
+from .._core.errors import ConflictError, EngineError, StateError
+from .client import Engine
+from .reports import content_of
 
 COMPLETE = "-complete"
 _FILLER = "-fill"
-_SHELL = "#!%s/bin/sh\n" % RUNTIME_PATH
+_SHELL = f"#!{RUNTIME_PATH}/bin/sh\n"
 
 
 @dataclass(frozen=True)

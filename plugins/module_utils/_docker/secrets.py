@@ -20,10 +20,10 @@ import time
 from dataclasses import dataclass
 from typing import List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, SECRETS_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import run_folder
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.constants import RUNTIME_PATH, SECRETS_FOLDER
+from .._core.model import User
+from .._core.names import run_folder
+from .client import Engine
 
 # The seconds that PID 1 waits for them.
 PATIENCE = 60
@@ -52,7 +52,7 @@ class Delivery:
     set_env: str
 
     def __repr__(self) -> str:
-        return "Delivery(%s)" % ",".join(self.contents)
+        return f"Delivery({','.join(self.contents)})"
 
     def to_text(self) -> str:
         """The delivery as base64, so that no part of it equals another value when Ansible censors results."""
@@ -68,7 +68,7 @@ class Delivery:
 
     def archive(self, user: User) -> bytes:
         """A tar archive: files that only the user can read, and files for PID 1, the last of which completes them."""
-        exports = "".join("export %s=%s\n" % (name, shlex.quote(text)) for name, text in self.variables.items())
+        exports = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items())
         files: List[Tuple[str, bytes, int, int, int]] = [
             (name, content, 0o400, user.uid, user.gid) for name, content in self.contents.items()
         ]

@@ -11,22 +11,19 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import run_all
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import wait_bootstrapped
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.deaths import death
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import endpoint
-from ansible_collections.cluster.compute.plugins.module_utils._docker.permitted_folders import (
-    CHECKED,
-    check_image_paths,
-    found_folders,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import session_containers, state_of
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery, unpack_command
+from .._core.constants import LABEL_CONTAINER
+from .._core.documents import Json
+from .._core.errors import EngineError
+from .._core.model import Container, Plan
+from .._core.parallel import run_all
+from .batch import wait_bootstrapped
+from .client import AbsentError, Engine
+from .data_folders import check_folders_answer
+from .deaths import death
+from .payloads import endpoint
+from .permitted_folders import CHECKED, check_image_paths, found_folders
+from .removal import session_containers, state_of
+from .secrets import Delivery, unpack_command
 
 RUNNING = frozenset({"running", "restarting"})
 # Seconds that a container must run to count as started: a container that cannot run ends within this time.

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_OWNER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from .._core.constants import LABEL, LABEL_OWNER
+from .._core.documents import Json
+from .._core.errors import ConflictError
+from .._core.model import Mount, Plan
+from .client import Engine
 
 # The driver of the volumes that a session describes: the engine's own.
 _DRIVER = "local"
@@ -27,7 +28,7 @@ def check_volumes(engine: Engine, plan: Plan, agent: str, runtime: str) -> None:
             own_only = plan.session.own_volumes
             reason = refusal(mount, found, plan.session.owner, runtime, own_only=own_only) if found is not None else ""
             if reason:
-                message = "On %s the volume %s %s." % (agent, mount.source, reason)
+                message = f"On {agent} the volume {mount.source} {reason}."
                 raise ConflictError(message, agent)
 
 
@@ -41,13 +42,13 @@ def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bo
     if (runtime and mount.source == runtime) or (not holder and any(name.startswith(LABEL) for name in labels)):
         return "belongs to the collection and is not for data; choose another name in session_mounts"
     if holder and holder != owner:
-        return "belongs to a session of owner %s; choose another name in session_mounts" % holder
+        return f"belongs to a session of owner {holder}; choose another name in session_mounts"
     if own_only and not holder:
         advice = "choose another name in session_mounts"
-        return "was not created by a session of %s, as the policy of this site demands; %s" % (owner, advice)
+        return f"was not created by a session of {owner}, as the policy of this site demands; {advice}"
     if mount.options and not _is_as_described(mount, found):
         advice = "remove that volume, or choose another name in session_mounts"
-        return "exists with another driver or other options than session_mounts describes; %s" % advice
+        return f"exists with another driver or other options than session_mounts describes; {advice}"
     return ""
 
 

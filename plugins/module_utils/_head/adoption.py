@@ -10,28 +10,20 @@ from __future__ import annotations
 import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL, LABEL_BEGAN, LABEL_FOLDERS
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import members
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import subnet_layout
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
-    FreeCapacity,
-    free_of,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
-    PlanInputs,
-    build_plan,
-    mtu_for,
-    read_placement,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core import states
+from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FOLDERS
+from .._core.errors import ConflictError, InputError
+from .._core.model import Plan, Port, Resources
+from .._core.reports import Agent, ObservedContainer
+from .._core.topology import members
+from .._planning.addresses import subnet_layout
+from .._planning.allocation import Allocation
+from .._planning.capacity import FreeCapacity, free_of
+from .._planning.placement import Placement
+from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
+from .._planning.rdma import usable_ports
+from .._planning.request import Request
+from .row import Row
 
 _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
 # Seconds since the epoch: later than any session.
@@ -138,8 +130,8 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
     example = next(iter(observed.values()), None)
     if example is None:
         raise ConflictError(
-            "Session %s is known from its labels alone, and no agent that answers has a container of it: bring its "
-            "agents back and run this again, or end the session with terminate.yml." % row.name, row.name)  # fmt: skip
+            f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
+            "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
     if _label(example, "session.request") != request.digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
@@ -172,6 +164,6 @@ def _chosen_again(hostname: str, request: Request, free: FreeCapacity | None) ->
         return Resources(per_container.millicpus, per_container.memory, per_container.shm)
     if not free.room(per_container):
         raise ConflictError(
-            "Session %s has lost %s, and %s has no room for it any more (%s): free some room, or end the session with "
-            "terminate.yml." % (request.name, hostname, free.agent, free.shortfall(per_container, 1)), free.agent)  # fmt: skip
+            f"Session {request.name} has lost {hostname}, and {free.agent} has no room for it any more "
+            f"({free.shortfall(per_container, 1)}): free some room, or end the session with terminate.yml.", free.agent)  # fmt: skip
     return free.take(per_container)

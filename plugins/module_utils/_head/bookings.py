@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import End
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from .._core import states
+from .._core.model import Plan, Resources
+from .._core.reports import Agent
+from .row import End
+from .store import Store
 
 
 def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Collection, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from .._core.documents import Json
+from .._core.reports import Agent
+from .._planning.policy import SitePolicy
+from .._planning.queue import Policy
+from .row import Requester
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a list shows of a session besides its state: its kind, its start, its apps and folders, and what it uses."""
+"""What a list shows of a session besides its state, such as its apps and folders, and what a pass over the queue does about it."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Port
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from .._core import states
+from .._core.constants import LABEL_CONTAINER
+from .._core.documents import Json
+from .._core.exits import failed_apps, limit_reached
+from .._core.model import Mount, Port
+from .._core.reports import Agent, ObservedContainer
+from .row import Row
 
 # Of the request of a session that waits, only its owner sees these: they may contain secrets.
 PRIVATE = ("environment", "secrets", "command", "bootstrap")
@@ -62,6 +64,39 @@ def without_private(session: Json, viewer: str) -> Json:
     if request is None or session["owner"] == viewer:
         return session
     return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE}}
+
+
+def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml terminates.
+
+    They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
+    command or a container failed and on_failure is terminate.
+    """
+    return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
+
+
+def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml repairs: they have lost containers or apps, ask for them, and all of their agents answer."""
+    return [
+        session
+        for session in sessions
+        if session["state"] == "RUNNING"
+        and session.get("on_failure") == "restart"
+        and (session["degraded"] or failed_apps(session["containers"]))
+        and session["request"]
+        and not _is_finished(session)
+        and all(container["state"] != "unknown" for container in session["containers"])
+    ]
+
+
+def _is_finished(session: Json) -> bool:
+    command = session.get("command") or {}
+    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None
+    # An agent that is out of reach may come back with its containers: only an end that is seen counts.
+    has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
+    has_failed = has_dead or bool(command.get("exit_code"))
+    is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
+    return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)
 
 
 def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps, limit_reached
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
+from .._core import states
+from .._core.exits import failed_apps, limit_reached, what_happened
+from .._core.reports import Agent
+from .listing import list_sessions
+from .row import Row
+from .store import Store
 
 _DEGRADED = "degraded: "
 _UNHEALTHY = "unhealthy: "

@@ -14,14 +14,9 @@ import os
 from contextlib import contextmanager, suppress
 from typing import Iterator, List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
-    PRIVATE,
-    SHARED,
-    is_shared,
-    set_rights,
-)
+from .._core.documents import Json
+from .._core.errors import StateError
+from .state_folder import PRIVATE, SHARED, is_shared, set_rights
 
 _SUFFIX = ".log"
 # Neither a link nor a pipe that blocks.
@@ -51,7 +46,7 @@ def kept_logs(folder: str, session_id: str) -> List[Json]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        message = "The logs in %s cannot be read: %s." % (os.path.join(folder, session_id), error.strerror)
+        message = f"The logs in {os.path.join(folder, session_id)} cannot be read: {error.strerror}."
         raise StateError(message, folder) from error
 
 
@@ -80,7 +75,7 @@ def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:
 
 
 def _keep_log(own: int, folder: os.stat_result, log: Json) -> None:
-    name = os.path.basename("%s%s" % (log["hostname"], _SUFFIX))
+    name = os.path.basename(f"{log['hostname']}{_SUFFIX}")
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_SURPRISE, 0o600, dir_fd=own)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         set_rights(handle, folder)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import Iterable, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import failed_apps, limit_reached
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import describes_session
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import details
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import Holdings, amounts
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
+from .._core import states
+from .._core.constants import LABEL_SESSION
+from .._core.documents import Json
+from .._core.exits import failed_apps, limit_reached
+from .._core.model import Container, Resources
+from .._core.reports import Agent, ObservedContainer
+from .._planning.plan import read_placement
+from .adoption import describes_session
+from .details import details
+from .row import Row
+from .usage import Holdings, amounts
 
 
 def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
@@ -62,7 +63,7 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
 
 def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
     """What has failed in containers that run."""
-    apps = ["app %s" % app["name"] for app in failed_apps(containers)]
+    apps = [f"app {app['name']}" for app in failed_apps(containers)]
     return apps + (["command"] if command and command["exit_code"] else [])
 
 

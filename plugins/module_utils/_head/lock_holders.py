@@ -32,6 +32,6 @@ def lock_holders(path: str, table: str = _LOCKS) -> List[str]:
 def _program(pid: int) -> str:
     try:
         with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as name:
-            return " (%s)" % name.read().strip()
+            return f" ({name.read().strip()})"
     except OSError:
         return ""

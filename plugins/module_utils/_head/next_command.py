@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import describe_command_exit
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.documents import Json
+from .._core.errors import StateError
+from .._core.exits import describe_command_exit
+from .._core.model import Plan
+from .._planning.policy_rules import check_policy
+from .._planning.request import Request
+from .context import Context
+from .row import Row
+from .store import Store
 
 # The fields of a request that describe its command.
 _FIELDS = ("command", "command_timeout")
@@ -40,8 +41,8 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     former = _former(plan, context)
     if former is not None and former["begun"] and former["exit_code"] is None:
         raise StateError(
-            "session_command: the former command of session %s still runs on %s; wait for its end, or end the session with "
-            "terminate.yml." % (row.name, plan.main.agent), row.name)  # fmt: skip
+            f"session_command: the former command of session {row.name} still runs on {plan.main.agent}; wait for its end, "
+            "or end the session with terminate.yml.", row.name)  # fmt: skip
     check_policy(context.site, request)
     _note_former(store, row, former, context.now)
     row.request = replace(row.request, **wanted)

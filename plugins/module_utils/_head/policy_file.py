@@ -12,10 +12,10 @@ import os
 import stat
 import tempfile
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import POLICY_FILE, STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
+from .._core.constants import POLICY_FILE, STATE_DIR
+from .._core.documents import Json
+from .._core.errors import StateError
+from .._planning.policy import SitePolicy, parse_policy
 
 _MOST_BYTES = 1 << 20
 _REMEDY = "write it again with provision_agents.yml and agent_policy"
@@ -34,15 +34,15 @@ def read_document(folder: str) -> Json:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise StateError("The policy %s cannot be read: %s; %s." % (path, error.strerror, _REMEDY), path) from error
+        raise StateError(f"The policy {path} cannot be read: {error.strerror}; {_REMEDY}.", path) from error
     with os.fdopen(handle, encoding="utf-8") as file:
         _check_rights(path, os.fstat(handle), folder)
         try:
             document = json.loads(file.read(_MOST_BYTES))
         except (ValueError, RecursionError) as error:
-            raise StateError("The policy %s is no JSON: %s; %s." % (path, error, _REMEDY), path) from error
+            raise StateError(f"The policy {path} is no JSON: {error}; {_REMEDY}.", path) from error
     if not isinstance(document, dict):
-        raise StateError("The policy %s is no dictionary; %s." % (path, _REMEDY), path)
+        raise StateError(f"The policy {path} is no dictionary; {_REMEDY}.", path)
     return document
 
 
@@ -62,12 +62,10 @@ def write_document(folder: str, document: Json) -> None:
             os.fchmod(handle, 0o644)
         os.replace(draft, path)
     except OSError as error:
-        raise StateError(
-            "The policy %s cannot be written: %s; run this as root." % (path, error.strerror), path
-        ) from error
+        raise StateError(f"The policy {path} cannot be written: {error.strerror}; run this as root.", path) from error
 
 
 def _check_rights(path: str, status: os.stat_result, folder: str) -> None:
     trusted = {0} if folder == STATE_DIR else {0, os.stat(folder).st_uid}
     if not stat.S_ISREG(status.st_mode) or status.st_uid not in trusted or status.st_mode & 0o022:
-        raise StateError("The policy %s is not root's alone to write: remove it, then %s." % (path, _REMEDY), path)
+        raise StateError(f"The policy {path} is not root's alone to write: remove it, then {_REMEDY}.", path)

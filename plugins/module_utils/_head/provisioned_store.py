@@ -12,17 +12,11 @@ import re
 import stat
 from dataclasses import asdict, dataclass
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
-    PRIVATE,
-    SHARED,
-    is_shared,
-    make_folder,
-    share,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from .._core.constants import STATE_DIR
+from .._core.documents import Json
+from .._core.errors import StateError
+from .state_folder import PRIVATE, SHARED, is_shared, make_folder, share
+from .store import Store
 
 _OWN = re.compile(r"sessions\.db.*|policy\.json|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -41,8 +35,8 @@ class Folder:
         except FileNotFoundError:
             return cls("", -1)
         if not stat.S_ISDIR(entry.st_mode):
-            raise StateError("The state folder %s is a link or no folder: remove it." % folder, folder)
-        return cls("%04o" % stat.S_IMODE(entry.st_mode), entry.st_gid if is_shared(entry) else -1)
+            raise StateError(f"The state folder {folder} is a link or no folder: remove it.", folder)
+        return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared(entry) else -1)
 
     def to_json(self) -> Json:
         return asdict(self)
@@ -55,8 +49,8 @@ def desired(folder: str, gid: int | None) -> Folder:
     if before.gid >= 0 or (before.mode and not _is_the_stores(folder, before)):
         return before
     if not may_share or gid is None:
-        return before if before.mode else Folder("%04o" % PRIVATE, -1)
-    return Folder("%04o" % SHARED, gid)
+        return before if before.mode else Folder(f"{PRIVATE:04o}", -1)
+    return Folder(f"{SHARED:04o}", gid)
 
 
 def provide(folder: str, wanted: Folder) -> None:
@@ -66,7 +60,7 @@ def provide(folder: str, wanted: Folder) -> None:
         if wanted.gid >= 0:
             share(folder, wanted.gid)
     except OSError as error:
-        message = "The state folder %s cannot be created or shared: %s; run this as root." % (folder, error.strerror)
+        message = f"The state folder {folder} cannot be created or shared: {error.strerror}; run this as root."
         raise StateError(message, folder) from error
     Store(folder).close()
 
@@ -76,5 +70,5 @@ def _is_the_stores(folder: str, before: Folder) -> bool:
     if folder == STATE_DIR:
         return True
     entry = os.lstat(folder)
-    is_own = entry.st_uid == os.geteuid() and before.mode in ("%04o" % PRIVATE, "%04o" % SHARED)
+    is_own = entry.st_uid == os.geteuid() and before.mode in (f"{PRIVATE:04o}", f"{SHARED:04o}")
     return is_own and all(_OWN.fullmatch(name) for name in os.listdir(folder))

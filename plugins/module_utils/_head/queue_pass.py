@@ -15,16 +15,16 @@ import json
 from dataclasses import dataclass
 from typing import Collection, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import held_plans
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, cancel_old, expire
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Shortfall
+from .._core.documents import Json
+from .._core.errors import ComputeError, ConflictError
+from .._planning.placement import Shortfall
+from .bookings import held_plans
+from .context import Context
+from .row import Row
+from .store import Store
+from .transitions import end_over
+from .turns import Turns, with_start
+from .upkeep import adopt, cancel_old, expire
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -94,7 +94,7 @@ def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:
     """Why this login does not launch a session, by the ID of the session: it is launched by the login that has requested it."""
     known = {identity: store.requester(identity) for identity in turns.rows}
     return {
-        identity: "it fits, and waits for a pass of the login %s of the head, which has requested it" % other.login
+        identity: f"it fits, and waits for a pass of the login {other.login} of the head, which has requested it"
         for identity, other in known.items()
         if other and other.uid != context.requester.uid
     }

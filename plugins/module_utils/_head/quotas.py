@@ -7,16 +7,18 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Iterable, List, Sequence, Tuple
+from dataclasses import asdict
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use, over_quota
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core import states
+from .._core.documents import Json
+from .._core.model import Resources
+from .._core.reports import Agent
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import QUOTAS, Use, over_quota
+from .._planning.request import Request
+from .row import Row
+from .store import Store
 
 # The ID of a session, its owner, and what it holds.
 SessionUse = Tuple[str, str, Use]
@@ -39,6 +41,24 @@ def by_owner(found: Iterable[SessionUse], besides: Collection[str] = ()) -> Dict
         if session not in besides:
             use[owner] = use.get(owner, Use()).plus(held)
     return use
+
+
+def quota_entries(policy: SitePolicy, use: Mapping[str, Use]) -> List[Json]:
+    """Every owner and group that has something or is named in the policy: what it has, and what it may have at a time."""
+    owners = sorted({*use, *policy.owners, *(owner for group in policy.groups.values() for owner in group.owners)})
+    found = [
+        _entry("owner", owner, use.get(owner, Use()), {q: policy.quota(owner, q) for q in QUOTAS}) for owner in owners
+    ]
+    for name, group in sorted(policy.groups.items()):
+        total = Use()
+        for owner in group.owners:
+            total = total.plus(use.get(owner, Use()))
+        found.append(_entry("group", name, total, {q: getattr(group.limits, q) for q in QUOTAS}))
+    return found
+
+
+def _entry(kind: str, name: str, use: Use, quota: Mapping[str, Any]) -> Json:
+    return {"kind": kind, "name": name, "used": asdict(use), "allowed": dict(quota)}
 
 
 def _resources(row: Row, agents: Iterable[Agent]) -> Iterable[Resources]:

@@ -9,18 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import PENDING, RUNNING, TERMINATING
-from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import (
-    DamagedStoreError,
-    FullStoreError,
-    Store,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
+from .._core.documents import Json
+from .._core.errors import ComputeError
+from .._core.states import PENDING, RUNNING, TERMINATING
+from .kept_logs import keep_logs
+from .row import Row
+from .store import DamagedStoreError, FullStoreError, Store
+from .transitions import CHANGES, Change
+from .upkeep import adopt, removable
 
 _ENDS = ("terminating", "terminated")
 _UNRECORDED = ": the end of the session is not recorded; free some space on the head, and run terminate.yml again."
@@ -48,7 +44,7 @@ class Recording:
             is_full = isinstance(error, FullStoreError)
             row, result = self._changed(Store.copy(folder) if is_full else self._from_labels(), keep=True)
             by_labels = _FROM_LABELS if row else "."
-            warnings = ["%s%s" % (error.message.rstrip("."), _UNRECORDED if is_full else by_labels)]
+            warnings = [f"{error.message.rstrip('.')}{_UNRECORDED if is_full else by_labels}"]
         warnings += self._keep(folder, row.id) if row and not check_mode else []
         return {"warnings": warnings, **result}
 

@@ -14,9 +14,9 @@ import stat
 from dataclasses import dataclass
 from typing import Iterable, List, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from .._core import states
+from .._core.reports import Agent
+from .store import Store
 
 _DAY = 86400.0
 # A folder of kept logs has the ID of its session as its name.
@@ -38,7 +38,7 @@ def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> Lis
     seen = {container.session for agent in agents for container in agent.containers}
     seen |= {session for agent in agents for session in agent.network_sessions}
     marks = ", ".join("?" * len(states.ENDED))
-    query = "SELECT id FROM session WHERE state IN (%s) AND changed < ? ORDER BY changed" % marks
+    query = f"SELECT id FROM session WHERE state IN ({marks}) AND changed < ? ORDER BY changed"
     found = store.query("session", query, (*sorted(states.ENDED), now - days * _DAY))
     return [row[0] for row in found if row[0] not in seen]
 

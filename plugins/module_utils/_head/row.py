@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.documents import Json
+from .._core.model import Plan
+from .._core.reports import ObservedContainer
+from .._planning.request import Request
 
 COLUMNS = (
     "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import List, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from .._core import states
+from .._core.documents import Json
+from .store import Store
 
 # Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
 _CLOSEST = 20

@@ -14,54 +14,28 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    ConflictError,
-    EngineError,
-    InputError,
-    StateError,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import rebuilt_plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.next_command import (
-    is_next_command,
-    with_next_command,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.retention import is_retired
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import end_over
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Turns, with_start
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import (
-    adopt,
-    cancel_old,
-    expire,
-    is_lost,
-    removable,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation, check_folders
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
-    PlanInputs,
-    build_plan,
-    mtu_for,
-    relaunched,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
-    check_policy,
-    check_waiting,
-    in_permitted_group,
-    owns_volumes,
-    permitted_folders,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import usable_ports
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_group
+from .._core import states
+from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
+from .._core.model import Container, Plan
+from .._core.reports import ObservedContainer
+from .._planning.allocation import Allocation, check_folders
+from .._planning.placement import Placement, Shortfall
+from .._planning.plan import PlanInputs, build_plan, mtu_for, relaunched
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
+from .._planning.rdma import usable_ports
+from .._planning.request import Request
+from .._planning.request_checks import check_group
+from .adoption import rebuilt_plan
+from .bookings import booked_on, ends_on, held_plans
+from .context import Context
+from .next_command import is_next_command, with_next_command
+from .retention import is_retired
+from .row import Row
+from .store import Store
+from .transitions import end_over
+from .turns import Turns, with_start
+from .upkeep import adopt, cancel_old, expire, is_lost, removable
 
 # What may change while a session runs.
 LIMITS = ("lifetime", "idle_timeout")
@@ -161,8 +135,8 @@ def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -
     lost = sorted({container.agent for container in missing} - reachable)
     if lost:
         raise ConflictError(
-            "Session %s is degraded: %s cannot be reached; bring it back and run this again, or end the session with "
-            "terminate.yml." % (row.name, ", ".join(lost)), lost[0])  # fmt: skip
+            "Session {} is degraded: {} cannot be reached; bring it back and run this again, or end the session with "
+            "terminate.yml.".format(row.name, ", ".join(lost)), lost[0])  # fmt: skip
 
 
 def _failed_apps(plan: Plan, observed: Sequence[ObservedContainer]) -> Tuple[str, ...]:
@@ -208,8 +182,8 @@ def _check_requester(store: Store, row: Row, context: Context) -> None:
     known = store.requester(row.id)
     if known is not None and known.uid != context.requester.uid:
         raise StateError(
-            "Session %s of owner %s was requested by the login %s on the head, and only that login launches it: end it with "
-            "terminate.yml, or choose another name." % (row.name, row.owner, known.login), row.name)  # fmt: skip
+            f"Session {row.name} of owner {row.owner} was requested by the login {known.login} on the head, and only that login "
+            "launches it: end it with terminate.yml, or choose another name.", row.name)  # fmt: skip
 
 
 def _check_kept(store: Store, request: Request, context: Context) -> None:
@@ -217,7 +191,7 @@ def _check_kept(store: Store, request: Request, context: Context) -> None:
     other = store.get(context.kept) if context.kept else None
     if not context.kept or (other.state in states.ENDED if other else is_retired(store, context.kept)):
         return
-    whose = "a session of %s" % other.owner if other else "session %s, which this head does not know" % context.kept
+    whose = f"a session of {other.owner}" if other else f"session {context.kept}, which this head does not know"
     rule = "the controller's folder of that name belongs to %s; choose another name, or set session_artifacts to another folder"
     raise InputError("session_name", request.name, rule % whose)
 
@@ -244,7 +218,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
         if placement.is_final and is_new:
-            raise EngineError("Session %s cannot be launched: %s." % (row.name, placement.reason))
+            raise EngineError(f"Session {row.name} cannot be launched: {placement.reason}.")
         if is_new:
             waiting = [one for one in store.live({states.PENDING}) if one.owner == row.owner and one.id != row.id]
             check_waiting(context.site, request, len(waiting))
@@ -261,8 +235,8 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
             raise
         return _give_up(store, row, error, context.now, remove)
     row.plan, row.holder, row.lease = plan, context.holder, context.now + context.lease
-    store.change(row, states.SCHEDULED, context.now, "placed on %s" % ", ".join(plan.agents))
-    store.change(row, states.PREPARING, context.now, "launch %s" % plan.session.launch)
+    store.change(row, states.SCHEDULED, context.now, f"placed on {', '.join(plan.agents)}")
+    store.change(row, states.PREPARING, context.now, f"launch {plan.session.launch}")
     return Decision("placed", row, plan, remove=remove, is_new=is_new)
 
 
@@ -303,5 +277,5 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
 def _held(row: Row) -> str:
     holder: Mapping[str, object] = row.holder or {}
     doing = {states.TERMINATING: "ended", states.RUNNING: "repaired"}.get(row.state, "launched")
-    who = "%s@%s (process %s)" % (holder.get("user"), holder.get("host"), holder.get("pid"))
-    return "session %s is being %s by %s" % (row.name, doing, who)
+    who = f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})"
+    return f"session {row.name} is being {doing} by {who}"

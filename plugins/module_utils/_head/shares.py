@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Iterable, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use, quota_left
+from .._core.documents import Json
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import Use, quota_left
 
 _NAMES = ("millicpus", "memory", "gpus")
 _NOTHING = dict.fromkeys(_NAMES, 0)

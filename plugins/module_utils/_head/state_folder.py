@@ -14,8 +14,8 @@ import grp
 import os
 import stat
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DOCKER_HOST, STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from .._core.constants import DOCKER_HOST, STATE_DIR
+from .._core.errors import StateError
 
 SHARED, PRIVATE = 0o2770, 0o700
 _UNIX = "unix://"
@@ -45,18 +45,18 @@ def prepare(folder: str, path: str) -> None:
     entry = _folder(folder)
     if not is_shared(entry) and stat.S_IMODE(entry.st_mode) & 0o077 and not _is_ours(path):
         raise StateError(
-            "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
-            "not exist, or that only you can read (mode 0700)." % folder, folder)  # fmt: skip
+            f"The state folder {folder} exists and is open to other users, and the store must be private: set a folder that does "
+            "not exist, or that only you can read (mode 0700).", folder)  # fmt: skip
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, file_mode(entry))
     except PermissionError as error:
         raise _refused(folder, entry) from error
     except OSError as error:
-        raise StateError("The session store %s cannot be opened: %s." % (path, error.strerror), path) from error
+        raise StateError(f"The session store {path} cannot be opened: {error.strerror}.", path) from error
     with os.fdopen(handle):
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise StateError("The session store %s is no file, or has a second name: remove it." % path, path)
+            raise StateError(f"The session store {path} is no file, or has a second name: remove it.", path)
         set_rights(handle, entry)
 
 
@@ -75,7 +75,7 @@ def is_filled(path: str) -> bool:
     except OSError:
         return False
     if not stat.S_ISREG(entry.st_mode):
-        raise StateError("The session store %s is a link or no file: remove it." % path, path)
+        raise StateError(f"The session store {path} is a link or no file: remove it.", path)
     return entry.st_size > 0
 
 
@@ -164,14 +164,14 @@ def _folder(folder: str) -> os.stat_result:
     except FileExistsError:
         pass
     except OSError as error:
-        raise StateError("The state folder %s cannot be created: %s." % (folder, error.strerror), folder) from error
+        raise StateError(f"The state folder {folder} cannot be created: {error.strerror}.", folder) from error
     entry = os.lstat(folder)
     is_folder, is_own = stat.S_ISDIR(entry.st_mode), entry.st_uid == os.geteuid()
     if is_folder and folder == STATE_DIR and not is_own and not is_shared(entry):
         raise _refused(folder, entry)
     if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared(entry))):
         raise StateError(
-            "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder,
+            f"The state folder {folder} is a link or belongs to another user: remove it, or set another folder.",
             folder,
         )
     return entry

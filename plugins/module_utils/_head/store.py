@@ -16,35 +16,14 @@ import sqlite3
 from contextlib import contextmanager
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import (
-    ENDED,
-    HOLDING,
-    LAUNCHING,
-    LIVE,
-    RUNNING,
-    TERMINATED,
-    TERMINATING,
-    check_change,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.lock_holders import lock_holders
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import (
-    COLUMNS,
-    End,
-    Requester,
-    Row,
-    held_by,
-    row_of,
-    values_of,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._head.schema import SCHEMA
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
-    check_readable,
-    is_filled,
-    prepare,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import Holding
+from .._core.documents import Json
+from .._core.errors import NotFoundError, StateError
+from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, RUNNING, TERMINATED, TERMINATING, check_change
+from .._planning.fair_share import Holding
+from .lock_holders import lock_holders
+from .row import COLUMNS, End, Requester, Row, held_by, row_of, values_of
+from .schema import SCHEMA
+from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -155,7 +134,7 @@ class Store:
 
     def _insert(self, row: Row) -> None:
         marks = ", ".join("?" * len(COLUMNS))
-        self._db.execute("INSERT INTO session (%s) VALUES (%s)" % (", ".join(COLUMNS), marks), values_of(row))
+        self._db.execute(f"INSERT INTO session ({', '.join(COLUMNS)}) VALUES ({marks})", values_of(row))
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved."""
@@ -175,8 +154,8 @@ class Store:
 
     def save(self, row: Row) -> None:
         """Save the row as it is, without an entry in the history."""
-        pairs = ", ".join("%s = ?" % name for name in COLUMNS)
-        self._db.execute("UPDATE session SET %s WHERE id = ?" % pairs, (*values_of(row), row.id))
+        pairs = ", ".join(f"{name} = ?" for name in COLUMNS)
+        self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values_of(row), row.id))
         self._record_launch(row)
 
     def _record_launch(self, row: Row) -> None:
@@ -227,13 +206,13 @@ class Store:
     def need(self, session_id: str) -> Row:
         row = self.get(session_id)
         if row is None:
-            raise NotFoundError("There is no session %s in the store." % session_id, session_id)
+            raise NotFoundError(f"There is no session {session_id} in the store.", session_id)
         return row
 
     def live(self, states: Iterable[str] = LIVE) -> List[Row]:
         """The sessions in these states, by default all that have not ended; oldest first."""
         wanted = tuple(states)
-        return self._select("state IN (%s)" % ", ".join("?" * len(wanted)), wanted)
+        return self._select(f"state IN ({', '.join('?' * len(wanted))})", wanted)
 
     def adopted(self) -> List[Row]:
         """Running sessions that are known from their labels alone."""
@@ -247,7 +226,7 @@ class Store:
     def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
         """The ends of those of these sessions that have ended, by their IDs."""
         found = {}
-        ended = "SELECT changed FROM session WHERE id = ? AND NOT (%s)" % _LIVE
+        ended = f"SELECT changed FROM session WHERE id = ? AND NOT ({_LIVE})"
         query = ended + " UNION ALL SELECT time FROM retired WHERE id = ?"
         for session_id in set(session_ids):
             for (time,) in self._db.execute(query, (session_id, session_id)).fetchall():
@@ -262,7 +241,7 @@ class Store:
 
     def ids(self, states: Collection[str]) -> Set[str]:
         """The IDs of the sessions in these states."""
-        query = "SELECT id FROM session WHERE state IN (%s)" % ", ".join("?" * len(states))
+        query = f"SELECT id FROM session WHERE state IN ({', '.join('?' * len(states))})"
         return {row[0] for row in self._db.execute(query, tuple(states))}
 
     def select(
@@ -284,8 +263,8 @@ class Store:
         # The plus keeps SQLite from sorting all sessions of a state: it reads an index by time, and stops at the limit.
         sign = "+" if limit > 0 else ""
         wheres = [
-            sign + "state IN (%s)" % ", ".join("?" * len(states)),
-            *("%s = ?" % column for column, _value in given),
+            sign + f"state IN ({', '.join('?' * len(states))})",
+            *(f"{column} = ?" for column, _value in given),
         ]
         values = (*states, *(value for _column, value in given), limit)
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
@@ -310,12 +289,12 @@ class Store:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
 
     def _select(self, where: str, values: Any) -> List[Row]:
-        query = "SELECT %s FROM session WHERE %s ORDER BY created, rowid" % (", ".join(COLUMNS), where)
+        query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY created, rowid"
         return [row_of(values) for values in self._db.execute(query, values)]
 
 
 # As the index of states needs it: a condition on those that have ended would read every session.
-_LIVE = "state IN (%s)" % ", ".join("'%s'" % state for state in sorted(LIVE))
+_LIVE = "state IN ({})".format(", ".join(f"'{state}'" for state in sorted(LIVE)))
 
 
 def _refusal(path: str, words: str) -> StateError:
@@ -328,4 +307,4 @@ def _refusal(path: str, words: str) -> StateError:
         advice = "; " + (_HOLDERS % holders if holders else _NO_HOLDER % path)
     elif _DAMAGED.search(words):
         kind, advice = DamagedStoreError, "; " + _MOVE % (path, path)
-    return kind("The session store %s cannot be used: %s%s." % (path, words, advice), path)
+    return kind(f"The session store {path} cannot be used: {words}{advice}.", path)

@@ -13,18 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LIFETIME, LIMITS, limit_reached
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import is_overdue
-from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import read_placement
-from ansible_collections.cluster.compute.plugins.module_utils._views import what_happened
+from .._core import states
+from .._core.constants import LABEL_SESSION
+from .._core.documents import Json
+from .._core.exits import LIFETIME, LIMITS, limit_reached, what_happened
+from .._core.reports import Agent
+from .._planning.plan import read_placement
+from .details import is_overdue
+from .listing import list_sessions
+from .row import Row
+from .store import Store
+from .upkeep import adopt
 
 # How often a launch chooses another subnet, other ports and other names.
 _MOST_RETRIES = 3
@@ -122,7 +121,7 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
         store.save(row)
     else:
         over = _note_ends(store, row, change)
-        reason = change.reason or over or "ended by %s" % change.holder.get("user")
+        reason = change.reason or over or f"ended by {change.holder.get('user')}"
         store.change(row, states.TERMINATING, change.now, reason)
     return before, row
 
@@ -175,8 +174,8 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
         left = _left_on(row, change)
         if before == states.RUNNING:
             # The begin of the termination could not be recorded: the disk of the store was full.
-            store.change(row, states.TERMINATING, change.now, "ended by %s" % change.holder.get("user"))
-        note = "not reached: %s; what it holds is removed when it is back" % ", ".join(left) if left else ""
+            store.change(row, states.TERMINATING, change.now, f"ended by {change.holder.get('user')}")
+        note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""
         own = row.reason if row.reason in LIMITS.values() else ""
         found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
         store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")

@@ -11,27 +11,22 @@ import time
 from dataclasses import replace
 from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import Quotas, by_owner, uses
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use, fairness
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import (
-    QueueEntry,
-    Turn,
-    in_order,
-    take_turns,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core import states
+from .._core.errors import ComputeError
+from .._core.model import Plan
+from .._core.reports import Agent
+from .._planning.allocation import Allocation
+from .._planning.capacity import free_of
+from .._planning.fair_share import decayed_use, fairness
+from .._planning.placement import Placement, Shortfall
+from .._planning.policy import QueueRules
+from .._planning.queue import QueueEntry, Turn, in_order, take_turns
+from .._planning.request import Request
+from .bookings import booked_on, ends_on
+from .context import Context
+from .quotas import Quotas, by_owner, uses
+from .row import Row
+from .store import Store
 
 # Ends of sessions that an estimate looks at.
 _MOST_ENDS = 20
@@ -130,7 +125,7 @@ def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) 
 def with_start(reason: str, start: float | None) -> str:
     """Why a session waits, and when it will probably start."""
     shown = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start or 0.0))
-    return reason if start is None else "%s; it starts by %s" % (reason, shown)
+    return reason if start is None else f"{reason}; it starts by {shown}"
 
 
 def _latest_end(plan: Plan) -> float:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import too_long
+from .._core import states
+from .._core.reports import Agent
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import too_long
+from .adoption import adopted_rows
+from .row import Row
+from .store import Store
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
@@ -48,7 +48,7 @@ def expire(store: Store, now: float, takeover: str = "") -> None:
         if not is_lost(row, now, takeover):
             continue
         if row.state in states.LAUNCHING:
-            store.change(row, states.ERROR, now, "its controller was lost while it was %s" % row.state)
+            store.change(row, states.ERROR, now, f"its controller was lost while it was {row.state}")
         else:
             row.holder, row.lease = None, 0.0
             store.save(row)

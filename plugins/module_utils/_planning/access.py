@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import COPY, EXEC, Variable, choice
+from .._core import value_rules
+from . import rules
+from .variable import COPY, EXEC, Variable, choice
 
 _WEEK = 7 * 86400
 

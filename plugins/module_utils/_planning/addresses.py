@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Iterable, List, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
+from .._core.errors import ConflictError, InputError
 
 _LONGEST_PREFIX = 27
 _POOL_RULE = "must be a private IPv4 network of at least /%d, as in 10.201.0.0/16" % _LONGEST_PREFIX

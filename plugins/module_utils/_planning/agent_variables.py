@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Documentation
+from .variable import Documentation
 
 AGENT_VARIABLES: Mapping[str, Documentation] = {
     "agent_docker_host": {

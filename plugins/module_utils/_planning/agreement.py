@@ -14,17 +14,15 @@ import ipaddress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, LABEL_SPEC
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Plan, Session
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet, parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import (
-    wanted_ports,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.constants import LABEL_SESSION, LABEL_SPEC
+from .._core.errors import ComputeError
+from .._core.model import Container, Network, Plan, Session
+from .._core.names import container_names
+from .addresses import Subnet, parse_port_range
+from .allocation import wanted_ports
+from .placement import Placement
+from .plan import PlanInputs, build_plan
+from .request import Request
 
 # What describes the first request of a session that has had another command since.
 _OF_FIRST = ("request",)
@@ -81,10 +79,10 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
     allowed = request.agents if request.agents_policy == "strict" else agents
     for container in plan.containers:
         if container.agent not in allowed or container.agent not in agents:
-            yield "%s.agent" % container.hostname, container.agent, sorted(allowed)
+            yield f"{container.hostname}.agent", container.agent, sorted(allowed)
         amounts = (container.resources.millicpus, container.resources.memory, container.resources.shm)
         if amounts != (request.millicpus, request.memory, request.shm):
-            yield "%s.resources" % container.hostname, amounts, (request.millicpus, request.memory, request.shm)
+            yield f"{container.hostname}.resources", amounts, (request.millicpus, request.memory, request.shm)
     if request.mode == "single-node" and len(plan.agents) > 1:
         yield "mode", plan.session.mode, request.mode
     subnet = ipaddress.IPv4Network(plan.network.subnet)
@@ -101,12 +99,12 @@ def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:
         return
     for port, (name, _port, preferred, host_ip) in zip(plan.main.ports, wanted):
         if host_ip and port.host_ip != host_ip:
-            yield "port %s" % name, port.host_ip, host_ip
+            yield f"port {name}", port.host_ip, host_ip
         if port.host_port != preferred and not first <= port.host_port <= last:
-            yield "port %s" % name, port.host_port, request.port_range
+            yield f"port {name}", port.host_port, request.port_range
     for container in plan.containers[1:]:
         if container.ports:
-            yield "%s.ports" % container.hostname, container.ports, ()
+            yield f"{container.hostname}.ports", container.ports, ()
 
 
 def _of_container(found: Container, wanted: Container, session: Session) -> Iterator[Difference]:
@@ -114,7 +112,7 @@ def _of_container(found: Container, wanted: Container, session: Session) -> Iter
     yield from _of_fields(found, wanted, Container, known)
     names = container_names(session.owner, session.name, wanted.hostname, session.id)
     if found.name not in names:
-        yield "%s.name" % wanted.hostname, found.name, names[0]
+        yield f"{wanted.hostname}.name", found.name, names[0]
     yield from _of_texts(wanted.hostname + ".environment", found.environment, wanted.environment)
     labels = {name: text for name, text in found.labels.items() if name not in _FREE_LABELS}
     yield from _of_texts(wanted.hostname + ".labels", labels, wanted.labels)
@@ -130,4 +128,4 @@ def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> 
 def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Difference]:
     different = [name for name, text in found.items() if wanted.get(name) != text]
     for name in different[:1]:
-        yield "%s.%s" % (place, name), found[name], wanted.get(name)
+        yield f"{place}.{name}", found[name], wanted.get(name)

@@ -10,18 +10,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER, SSH_PORT
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import (
-    Subnet,
-    choose_port,
-    choose_subnet,
-    parse_port_range,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.constants import RDMA_FOLDER, SSH_PORT
+from .._core.errors import InputError
+from .._core.model import Plan, Port
+from .._core.reports import Agent
+from .addresses import Subnet, choose_port, choose_subnet, parse_port_range
+from .placement import Placement
+from .request import Request
 
 LOOPBACK = "127.0.0.1"
 ALL_ADDRESSES = "0.0.0.0"
@@ -41,9 +36,7 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
     for mount in request.mounts:
         lacking = [agent.name for agent in used if agent.paths.get(mount.source) is False]
         if mount.type == "bind" and lacking:
-            rule = "must exist on every agent of the session; it does not exist or does not answer on %s" % ", ".join(
-                lacking
-            )
+            rule = f"must exist on every agent of the session; it does not exist or does not answer on {', '.join(lacking)}"
             raise InputError("session_mounts", mount.source, rule)
         if mount.type == "volume" and not mount.options and not mount.local and len(used) > 1:
             names = ", ".join(sorted(agent.name for agent in used))

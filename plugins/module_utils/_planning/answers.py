@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
+from .._core.documents import Json
+from .._core.errors import InputError
+from .._core.text import visible_lines
 
 GROUPED = "grouped"
 # What ssh and timeout(1) use, too.
@@ -59,9 +59,9 @@ def report(answers: Sequence[Answer], form: str) -> List[str]:
     lines: List[str] = []
     for answer in answers:
         if form == GROUPED:
-            lines += ["── %s (%s)" % (answer.hostname, answer.outcome), *answer.lines]
+            lines += [f"── {answer.hostname} ({answer.outcome})", *answer.lines]
         else:
-            lines += ["%s: %s" % (answer.hostname, line) for line in answer.lines]
+            lines += [f"{answer.hostname}: {line}" for line in answer.lines]
     return lines
 
 
@@ -70,7 +70,7 @@ def failure(answers: Sequence[Answer], what: str) -> str:
     failed = [answer for answer in answers if answer.code or answer.problem]
     if not failed:
         return ""
-    named = ["%s (%s)" % (answer.hostname, answer.outcome) for answer in failed[:_MOST]]
+    named = [f"{answer.hostname} ({answer.outcome})" for answer in failed[:_MOST]]
     more = " and %d more" % (len(failed) - _MOST) if len(failed) > _MOST else ""
     return "%s failed in %d of %d containers: %s%s." % (what, len(failed), len(answers), ", ".join(named), more)
 
@@ -85,7 +85,7 @@ def chosen(document: Mapping[str, Any], wanted: Sequence[str], variable: str) ->
     known = [str(container["hostname"]) for container in document["containers"]]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        rule = "session %s has no such container, only %s" % (document["session"]["name"], _few(known))
+        rule = f"session {document['session']['name']} has no such container, only {_few(known)}"
         raise InputError(variable, ", ".join(unknown), rule)
     return tuple(name for name in known if not wanted or name in wanted)
 

@@ -10,18 +10,10 @@ from __future__ import annotations
 import re
 from typing import Any, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import TOKEN, App
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
-    check_boolean,
-    check_text,
-    check_whole,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
-    check_entry,
-    check_environment,
-    check_list,
-)
+from .._core.apps import TOKEN, App
+from .._core.errors import InputError
+from .._core.value_rules import check_boolean, check_text, check_whole
+from .rules import check_entry, check_environment, check_list
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 DESCRIPTION = (
@@ -50,20 +42,20 @@ def _app(variable: str, item: Any) -> App:
     name = check_text(variable, entry["name"])
     if not NAME.fullmatch(name) or name == "ssh":
         raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
-    port = check_whole("%s: port" % variable, entry["port"], 1, _HIGHEST)
+    port = check_whole(f"{variable}: port", entry["port"], 1, _HIGHEST)
     if port == 22:
-        raise InputError("%s: port" % variable, port, "must not be 22, which is the session's SSH port")
-    preferred = check_whole("%s: preferred_port" % variable, entry.get("preferred_port") or 0, 0, _HIGHEST)
-    public = check_boolean("%s: public" % variable, entry.get("public", False))
-    command = check_text("%s: command" % variable, entry.get("command") or "")
+        raise InputError(f"{variable}: port", port, "must not be 22, which is the session's SSH port")
+    preferred = check_whole(f"{variable}: preferred_port", entry.get("preferred_port") or 0, 0, _HIGHEST)
+    public = check_boolean(f"{variable}: public", entry.get("public", False))
+    command = check_text(f"{variable}: command", entry.get("command") or "")
     if len(command.encode()) > _LONGEST:
-        raise InputError("%s: command" % variable, command, "must be at most %d bytes long" % _LONGEST)
-    ready = _ready("%s: ready" % variable, entry.get("ready"), port) if command else ""
-    environment = check_environment("%s: environment" % variable, entry.get("environment") or {})
+        raise InputError(f"{variable}: command", command, "must be at most %d bytes long" % _LONGEST)
+    ready = _ready(f"{variable}: ready", entry.get("ready"), port) if command else ""
+    environment = check_environment(f"{variable}: environment", entry.get("environment") or {})
     for key in ("ready", "environment"):
         if entry.get(key) and not command:
-            raise InputError("%s: %s" % (variable, key), entry[key], "needs a command")
-    path = _path("%s: path" % variable, entry.get("path") or ("/?token=" + TOKEN if command else "/"))
+            raise InputError(f"{variable}: {key}", entry[key], "needs a command")
+    path = _path(f"{variable}: path", entry.get("path") or ("/?token=" + TOKEN if command else "/"))
     return App(name, port, preferred, public, command, ready, environment, path)
 
 

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import check_environments
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    ENVIRONMENTS,
-    LAUNCH,
-    Variable,
-    flag,
-)
+from . import rules
+from .catalogue import check_environments
+from .variable import APPS, ENVIRONMENTS, LAUNCH, Variable, flag
 
 APP_SETTINGS: Tuple[Variable, ...] = (
     Variable(

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Iterable, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import (
-    describe_command_exit,
-    describe_container_exit,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from .._core.documents import Json
+from .._core.errors import StateError
+from .._core.exits import describe_command_exit, describe_container_exit
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"
@@ -94,7 +91,7 @@ class BatchWait:
         """The line for the user when agents begin to be silent; empty in every other round."""
         if self.silent_rounds != 1 or self.result.result:
             return ""
-        return "The wait goes on without an answer of %s: %s" % (", ".join(self.silent), self.error)
+        return f"The wait goes on without an answer of {', '.join(self.silent)}: {self.error}"
 
     def check_patience(self, session: str) -> None:
         """Raise ``StateError`` if the session has no result and an agent has been silent for too many rounds."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Mapping, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import kernel_bounds
+from .._core.model import Gpu, Resources
+from .._core.reports import Agent
+from .._core.units import show_bytes, show_cpus
+from .kernel_limits import kernel_bounds
 
 # Sums of fractions of a device are off by less than this.
 _WHOLE_TOLERANCE = 1e-9
@@ -56,7 +56,7 @@ class FreeCapacity:
         """The first resource that does not suffice for ``count`` containers, for people: ``needs 4 CPUs, 1 free``."""
         for slot, room in self._rooms(per_container).items():
             if room < count:
-                return "needs %s %s, %s free" % self._needs(slot, per_container, count)
+                return "needs {} {}, {} free".format(*self._needs(slot, per_container, count))
         return ""
 
     def take(self, per_container: PerContainer) -> Resources:
@@ -97,7 +97,7 @@ class FreeCapacity:
                 if per_container.gpus >= 1
                 else self._gpu_room(per_container.gpus) * per_container.gpus
             )
-            return "%g" % (count * per_container.gpus), slot, "%g" % free
+            return "%g" % (count * per_container.gpus), slot, f"{free:g}"
         if slot == "memory":
             return show_bytes(count * per_container.memory), slot, show_bytes(max(0, self.memory))
         free_cpus = self.millicpus if slot == "CPUs" else len(self.cpu_ids) * 1000

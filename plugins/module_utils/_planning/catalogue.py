@@ -10,10 +10,10 @@ import difflib
 import re
 from typing import Any, Dict, List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning import app_rules, rules
+from .._core import value_rules
+from .._core.constants import REFERENCE_IMAGE
+from .._core.errors import InputError
+from . import app_rules, rules
 
 Environment = Dict[str, Any]
 Table = Dict[str, Environment]
@@ -78,7 +78,7 @@ def check_environments(variable: str, value: Any) -> Table:
     """The table with the environments of the collection. Raises InputError for the first broken rule."""
     if not isinstance(value, Mapping):
         raise InputError(variable, value, "must be a dictionary of environments by name")
-    own = {str(name): _checked("%s.%s" % (variable, name), name, entry) for name, entry in value.items()}
+    own = {str(name): _checked(f"{variable}.{name}", name, entry) for name, entry in value.items()}
     return {**SHIPPED, **own}
 
 
@@ -92,7 +92,7 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
     for version in versions:
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise InputError(where + ".versions", version, "must be a version in quotes, such as '1.0'")
-        value_rules.check_image("%s.versions.%s" % (where, version), versions[version])
+        value_rules.check_image(f"{where}.versions.{version}", versions[version])
     apps = [_expanded(where + ".apps", app, APPS) for app in rules.check_list(where + ".apps", entry.get("apps") or [])]
     app_rules.check_apps(where + ".apps", apps)
     return {
@@ -123,7 +123,7 @@ def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
     apps = _as_list(values.get("session_apps"))
     if isinstance(apps, list):
         known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
-        where = "the environment %s" % name if entry else "the collection"
+        where = f"the environment {name}" if entry else "the collection"
         found["session_apps"] = [_expanded("session_apps", app, known, where) for app in apps]
     return found
 
@@ -159,7 +159,7 @@ def to_build(names: Any) -> List[Dict[str, str]]:
             base = next(iter(SHIPPED[BASES[part]]["versions"].values()))
             builds[part] = {"name": part, "version": version, "image": image, "base": base}
     if not builds:
-        raise InputError("environments", names, "must name environments to build: %s" % ", ".join(BASES))
+        raise InputError("environments", names, f"must name environments to build: {', '.join(BASES)}")
     return list(builds.values())
 
 
@@ -184,9 +184,7 @@ def environment_like(image: str) -> str:
 
 def _check_built(name: Any) -> str:
     if name not in BASES:
-        raise InputError(
-            "environments", name, "must be an environment that the collection builds: %s" % ", ".join(BASES)
-        )
+        raise InputError("environments", name, f"must be an environment that the collection builds: {', '.join(BASES)}")
     return str(name)
 
 
@@ -208,7 +206,7 @@ def _image(name: str, version: str, versions: Mapping[str, str]) -> str:
         rule = (
             "the environment %s has no such version, only %s; write docker.io/library/%s:%s for an image of that name"
         )
-        raise InputError("session_image", "%s:%s" % (name, version), rule % (name, ", ".join(versions), name, version))
+        raise InputError("session_image", f"{name}:{version}", rule % (name, ", ".join(versions), name, version))
     return versions[version]
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Iterable, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.documents import Json
+from .._core.model import Plan
+from .request import Request
 
 LOOPBACK = "127.0.0.1"
 

@@ -11,15 +11,9 @@ import json
 from functools import lru_cache
 from typing import Dict, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    CLUSTERSHELL_FOLDER,
-    HOSTNAMES_FILE,
-    HYDRA_HOSTFILE,
-    MASTER_PORT,
-    MPI_HOSTFILE,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Network, Session
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import replicas
+from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MASTER_PORT, MPI_HOSTFILE
+from .._core.model import Container, Network, Session
+from .._core.topology import replicas
 
 # The engine names the interface of the first network eth0, and that of docker_gwbridge, which every container on an overlay
 # has, eth1. The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.

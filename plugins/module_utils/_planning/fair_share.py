@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
+from .._core.documents import Json
+from .policy import QueueRules
 
 _GIB = float(1 << 30)
 

@@ -11,8 +11,8 @@ import re
 import time
 from typing import Dict, List, Sequence, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from .._core.documents import Json
+from .._core.text import visible
 
 # Lines of one answer, and characters of one line.
 MOST = 500
@@ -56,8 +56,8 @@ class GrowingLog:
         self._last = max(moment for moment, _line in fresh)
         # A program may return to the beginning of its line, as progress bars do: each part is a line here.
         parts = [part for _moment, line in fresh for part in visible(line.strip("\r")).split("\n")]
-        shown = ["%s: %s" % (hostname, _short(part)) for part in parts[-MOST:]]
-        return (["%s: (earlier lines are left out; session_logs.yml shows them)" % hostname] if is_cut else []) + shown
+        shown = [f"{hostname}: {_short(part)}" for part in parts[-MOST:]]
+        return ([f"{hostname}: (earlier lines are left out; session_logs.yml shows them)"] if is_cut else []) + shown
 
 
 class FollowedLogs:
@@ -88,7 +88,7 @@ class FollowedLogs:
             grown = self._logs.setdefault(agent, {}).setdefault(hostname, GrowingLog())
             if text.startswith("(") and hostname not in self._unreadable:
                 self._unreadable.add(hostname)
-                lines.append("%s: %s" % (hostname, visible(text.strip())))
+                lines.append(f"{hostname}: {visible(text.strip())}")
             lines += grown.news(hostname, text)
         return lines
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import BRIDGE_PORTS
+from .._core.constants import BRIDGE_PORTS
 
 # What the idle containers of a session take, each: the engine's shim has 11 threads, and PID 1, sshd and one program are
 # processes; the engine keeps six files open. A container takes a port of its bridge and an entry in the neighbours of C(main1).

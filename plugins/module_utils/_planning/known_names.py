@@ -10,8 +10,8 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import AbstractSet, Iterable, List, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from .._core.errors import ComputeError
+from .._core.text import visible
 
 # No other software has variables that begin like these.
 OWN_PREFIXES = ("session_", "sessions_")
@@ -41,8 +41,8 @@ def check_known(given: AbstractSet[str], inventory: Mapping[str, List[str]], kno
         if name in given or name.startswith(OWN_PREFIXES) or is_slip(name, known):
             nearest = nearest_names(name, known)
             where = "-e" if name in given else _hosts(inventory[name])
-            offer = "did you mean %s?" % " or ".join(nearest) if nearest else "no variable has a similar name."
-            messages.append("%s (from %s): unknown; %s" % (visible(name)[:120], where, offer))
+            offer = f"did you mean {' or '.join(nearest)}?" if nearest else "no variable has a similar name."
+            messages.append(f"{visible(name)[:120]} (from {where}): unknown; {offer}")
     if messages:
         more = "docs/variables.md lists all variables; session_ignored_variables takes names of other software."
         raise ComputeError(" ".join([*messages, more]))
@@ -92,4 +92,4 @@ def _stem(name: str) -> str:
 def _hosts(hosts: List[str]) -> str:
     shown = ", ".join(hosts[:_MOST_SHOWN])
     rest = len(hosts) - _MOST_SHOWN
-    return "the inventory, host %s" % shown + (" and %d others" % rest if rest > 0 else "")
+    return f"the inventory, host {shown}" + (" and %d others" % rest if rest > 0 else "")

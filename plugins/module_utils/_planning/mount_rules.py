@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
-from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_boolean, one_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_entry, check_list, check_path
+from .._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
+from .._core.errors import InputError
+from .._core.model import Mount
+from .._core.paths import covers
+from .._core.value_rules import check_boolean, one_of
+from .rules import check_entry, check_list, check_path
 
 _MODES = ("rw", "ro")
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
@@ -49,7 +49,7 @@ def _mount(variable: str, value: Any) -> Mount:
     mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):
-        raise InputError("%s: options" % variable, options, "must be a dictionary of names and values")
+        raise InputError(f"{variable}: options", options, "must be a dictionary of names and values")
     target = target.rstrip("/")
     parts = target.split("/")
     if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
@@ -65,9 +65,9 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
     if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):
         raise InputError(
-            variable, source, "must not start with %s: these volumes are the agents' own" % RUNTIME_VOLUME_PREFIX
+            variable, source, f"must not start with {RUNTIME_VOLUME_PREFIX}: these volumes are the agents' own"
         )
-    is_local = check_boolean("%s: local" % variable, entry.get("local", False))
+    is_local = check_boolean(f"{variable}: local", entry.get("local", False))
     if is_local and (kind != "volume" or options):
         raise InputError(variable, source, "must be a volume without options to be local")
     return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()}, is_local)

@@ -9,19 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    COPY,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
-    SCHEDULE,
-    TERMINATE,
-    USAGE,
-)
+from .._core.declaration import declared
+from . import rules
+from .variable import APPS, COPY, EXEC, LAUNCH, LIST, LOGS, SCHEDULE, TERMINATE, USAGE
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
-    FreeCapacity,
-    PerContainer,
-    free_of,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.kernel_limits import (
-    kernel_room,
-    kernel_shortfall,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_refusal
+from .._core.constants import MULTI_NODE, SINGLE_NODE
+from .._core.model import Resources
+from .._core.reports import Agent
+from .capacity import FreeCapacity, PerContainer, free_of
+from .kernel_limits import kernel_room, kernel_shortfall
+from .rdma import rdma_refusal
 
 _SHOWN_REASONS = 8
 
@@ -125,7 +118,7 @@ def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeC
     rooms = [kernel_room(free[agent.name].kernel) for agent in wanted]
     if (max if demand.mode == SINGLE_NODE else sum)(rooms) >= demand.size:
         return ""
-    lines = ["%s %s" % (agent.name, kernel_shortfall(agent.kernel, demand.size)) for agent in wanted]
+    lines = [f"{agent.name} {kernel_shortfall(agent.kernel, demand.size)}" for agent in wanted]
     remedy = "raise these limits, add agents, or choose a smaller session_cluster_size"
     if demand.mode == SINGLE_NODE and sum(rooms) >= demand.size:
         remedy = "set session_cluster_mode to multi-node"
@@ -135,7 +128,7 @@ def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeC
 def _excluded(agent: Agent, demand: Demand) -> str:
     """Why the session asks for other agents than this; empty if it does not."""
     if demand.group not in agent.groups:
-        return "is in resource group %s" % " and ".join(agent.groups)
+        return f"is in resource group {' and '.join(agent.groups)}"
     if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
         return "is not among the designated agents"
     return ""
@@ -146,11 +139,11 @@ def _refusal(agent: Agent, demand: Demand) -> str:
     if _excluded(agent, demand):
         return _excluded(agent, demand)
     if not agent.reachable:
-        return "cannot be reached (%s)" % agent.reason if agent.reason else "cannot be reached"
+        return f"cannot be reached ({agent.reason})" if agent.reason else "cannot be reached"
     if not agent.schedulable or agent.avoid:
-        return "is avoided, because it failed the check (%s)" % agent.avoid if agent.avoid else "is not schedulable"
+        return f"is avoided, because it failed the check ({agent.avoid})" if agent.avoid else "is not schedulable"
     if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
-        return "is %s, and the image is for %s" % (agent.architecture, agent.image_architecture)
+        return f"is {agent.architecture}, and the image is for {agent.image_architecture}"
     return _lacks(agent, demand)
 
 
@@ -232,8 +225,8 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
 
 
 def _no_agent(refused: Mapping[str, str]) -> str:
-    lines = ["%s %s" % pair for pair in sorted(refused.items())]
-    return "no agent can hold it: %s" % _listed(lines) if lines else "the inventory has no agent"
+    lines = ["{} {}".format(*pair) for pair in sorted(refused.items())]
+    return f"no agent can hold it: {_listed(lines)}" if lines else "the inventory has no agent"
 
 
 def _shortfall(
@@ -247,7 +240,7 @@ def _shortfall(
     # With a limit for each agent, an agent may have room for its part.
     short = [agent.name for agent in roomiest if room[agent.name] < demand.most]
     shown = short[:_SHOWN_REASONS]
-    lines = ["%s: %s" % (name, free[name].shortfall(demand.per_container, demand.most)) for name in shown]
+    lines = [f"{name}: {free[name].shortfall(demand.per_container, demand.most)}" for name in shown]
     lines += [""] * (len(short) - len(shown))
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
@@ -255,15 +248,15 @@ def _shortfall(
             useful = [agent for agent in eligible if room[agent.name]]
             swarms = {agent.swarm for agent in useful}
             apart = sorted(agent.name for agent in useful if not agent.swarm)
-            found = "%s in no Swarm" % ", ".join(apart) if apart else "%d Swarms" % len(swarms)
-            return "the agents are not in one Swarm (%s): provision_agents.yml joins them" % found
+            found = f"{', '.join(apart)} in no Swarm" if apart else "%d Swarms" % len(swarms)
+            return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"
         lines.append("together they hold %d of %d containers" % (total, demand.size))
     needed = -(-demand.size // demand.most)
     if needed > len(eligible):
         lines = ["session_per_agent: %d needs %d agents, %d %s eligible" % (
             demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")]  # fmt: skip
     # A refused agent of this resource group is part of the reason; agents of other groups are not.
-    lines += ["%s %s" % (name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
+    lines += [f"{name} {reason}" for name, reason in sorted(refused.items()) if "resource group" not in reason]
     return _listed(lines)
 
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+from .._core.constants import (
     GRACE,
     LABEL,
     LABEL_BATCH,
@@ -33,24 +33,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     SCHEMA,
     VXLAN_OVERHEAD,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Mount,
-    Network,
-    Plan,
-    Port,
-    Session,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names, network_name
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import Member, local_ranks, members
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import Subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.environment import standard_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import torchrun_environment
+from .._core.digests import digest, sparse
+from .._core.model import Container, Mount, Network, Plan, Port, Session
+from .._core.names import container_names, network_name
+from .._core.reports import Agent
+from .._core.topology import Member, local_ranks, members
+from .addresses import Subnet
+from .environment import standard_environment
+from .placement import Placement
+from .rdma import rdma_environment
+from .request import Request
+from .torchrun import torchrun_environment
 
 
 @dataclass(frozen=True)
@@ -257,5 +250,5 @@ def _engine_mount(mount: Mount, session: Session) -> Mount:
     server, _colon, path = mount.source.partition(":/")
     extra: List[str] = [text for text in (mount.options.get("o", ""),) if text]
     options = {"type": "nfs", "o": ",".join(["addr=" + server, mount.mode] + extra), "device": ":/" + path}
-    name = "%s.%s.%s" % (session.owner, session.name, hashlib.sha256(mount.source.encode()).hexdigest()[:8])
+    name = f"{session.owner}.{session.name}.{hashlib.sha256(mount.source.encode()).hexdigest()[:8]}"
     return replace(mount, type="volume", source=name, options=options)

@@ -9,21 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    CHECK,
-    DRILL,
-    EVERY,
-    LIST,
-    POLICY,
-    USAGE,
-    Variable,
-    choice,
-    flag,
-)
+from .._core import value_rules
+from .._core.documents import Json
+from .._core.errors import InputError
+from . import rules
+from .variable import CHECK, DRILL, EVERY, LIST, POLICY, USAGE, Variable, choice, flag
 
 # build_environments.yml passes it on to the role `image`, which checks it.
 ENVIRONMENTS_TO_BUILD = "environments"
@@ -44,7 +34,7 @@ def _check_columns(variable: str, value: Any) -> Any:
     columns = rules.check_names(variable, value)
     for column in columns:
         if column not in (*COLUMNS, ALL_COLUMNS):
-            raise InputError(variable, column, "must be all, or a list of %s" % ", ".join(COLUMNS))
+            raise InputError(variable, column, f"must be all, or a list of {', '.join(COLUMNS)}")
     return columns
 
 

@@ -10,21 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import (
-    check_boolean,
-    check_whole,
-    one_of,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import (
-    check_group,
-    check_list,
-    check_texts,
-    seconds_up_to,
-)
+from .._core.errors import InputError
+from .._core.names import check_owner
+from .._core.units import parse_bytes, parse_cpus
+from .._core.value_rules import check_boolean, check_whole, one_of
+from .addresses import parse_port_range
+from .rules import check_group, check_list, check_texts, seconds_up_to
 
 VARIABLE = "agent_policy"
 _MOST = 2**31 - 1
@@ -136,8 +127,8 @@ def parse_policy(data: object) -> SitePolicy:
     groups = _mapping(VARIABLE + ".groups", entry.get("groups"))
     return SitePolicy(
         default=_limits(VARIABLE + ".default", entry.get("default")),
-        owners={check_owner(name): _limits("%s.owners.%s" % (VARIABLE, name), value) for name, value in owners.items()},
-        groups={str(name): _group("%s.groups.%s" % (VARIABLE, name), value) for name, value in groups.items()},
+        owners={check_owner(name): _limits(f"{VARIABLE}.owners.{name}", value) for name, value in owners.items()},
+        groups={str(name): _group(f"{VARIABLE}.groups.{name}", value) for name, value in groups.items()},
         queue=_queue(VARIABLE + ".queue", entry.get("queue")),
     )
 
@@ -151,20 +142,20 @@ def _group(variable: str, data: object) -> OwnerGroup:
 def _limits(variable: str, data: object) -> Limits:
     entry = _entry(variable, data or {}, tuple(_LIMITS))
     given = {name: value for name, value in entry.items() if value is not None}
-    return Limits(**{name: _LIMITS[name]("%s.%s" % (variable, name), value) for name, value in given.items()})
+    return Limits(**{name: _LIMITS[name](f"{variable}.{name}", value) for name, value in given.items()})
 
 
 def _queue(variable: str, data: object) -> QueueRules:
     entry = _entry(variable, data or {}, tuple(one.name for one in fields(QueueRules)))
     given = {name: value for name, value in entry.items() if value is not None}
-    return QueueRules(**{name: _QUEUE[name]("%s.%s" % (variable, name), value) for name, value in given.items()})
+    return QueueRules(**{name: _QUEUE[name](f"{variable}.{name}", value) for name, value in given.items()})
 
 
 def _entry(variable: str, data: object, known: Tuple[str, ...]) -> Mapping[str, Any]:
     entry = _mapping(variable, data)
     unknown = sorted(set(map(str, entry)) - set(known))
     if unknown:
-        raise InputError(variable, unknown[0], "must be one of %s" % ", ".join(known))
+        raise InputError(variable, unknown[0], f"must be one of {', '.join(known)}")
     return entry
 
 
@@ -216,8 +207,7 @@ def _ports(variable: str, value: object) -> str:
 
 def _shares(variable: str, value: object) -> Dict[str, float]:
     return {
-        check_owner(name): _positive("%s.%s" % (variable, name), part)
-        for name, part in _mapping(variable, value).items()
+        check_owner(name): _positive(f"{variable}.{name}", part) for name, part in _mapping(variable, value).items()
     }
 
 

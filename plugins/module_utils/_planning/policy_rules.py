@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.image_reference import split
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import NONE, OWN, PLAIN, SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core.errors import InputError
+from .._core.image_reference import split
+from .._core.model import Mount, Resources
+from .._core.paths import covers
+from .._core.units import show_bytes, show_cpus
+from .addresses import parse_port_range
+from .policy import NONE, OWN, PLAIN, SitePolicy
+from .request import Request
 
 # How an amount is shown, and what it is called.
 _SHOWN: Dict[str, Tuple[Callable[[Any], str], str]] = {
@@ -26,7 +26,7 @@ _SHOWN: Dict[str, Tuple[Callable[[Any], str], str]] = {
     "containers": (str, "containers"),
     "cpus": (show_cpus, "CPUs"),
     "memory": (show_bytes, "memory"),
-    "gpus": (lambda amount: "%g" % amount, "GPUs"),
+    "gpus": (lambda amount: f"{amount:g}", "GPUs"),
 }
 QUOTAS = tuple(_SHOWN)
 # Fractions of GPUs are added up.
@@ -146,7 +146,7 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
             limit = quota[name]
             if limit is not None and getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
                 values = (whose, shown(name, getattr(has, name)), shown(name, limit), _SHOWN[name][1])
-                return "%s has %s of the %s %s that the policy of this site permits, and it needs %s" % (
+                return "{} has {} of the {} {} that the policy of this site permits, and it needs {}".format(
                     *values, shown(name, getattr(asked, name)))  # fmt: skip
     return ""
 
@@ -200,7 +200,7 @@ def _asked_for(request: Request, name: str) -> object:
         "containers": request.size,
         "cpus": show_cpus(request.millicpus),
         "memory": show_bytes(request.memory),
-        "gpus": "%g" % request.gpus,
+        "gpus": f"{request.gpus:g}",
     }[name]
 
 
@@ -219,12 +219,12 @@ def _refuse(variable: str, value: object, rule: str) -> None:
 
 def _check_group(request: Request, permitted: Sequence[str]) -> None:
     if request.group not in permitted:
-        _refuse("resource_group", request.group, "must be one of: %s" % ", ".join(permitted))
+        _refuse("resource_group", request.group, f"must be one of: {', '.join(permitted)}")
 
 
 def _check_image(request: Request, patterns: Sequence[str]) -> None:
     if not any(_is_permitted(request.image, pattern) for pattern in patterns):
-        _refuse("image", request.image, "must match one of: %s" % ", ".join(patterns))
+        _refuse("image", request.image, f"must match one of: {', '.join(patterns)}")
 
 
 def _is_permitted(image: str, pattern: str) -> bool:
@@ -260,7 +260,7 @@ def _check_apart(request: Request) -> None:
     for outer in targets:
         for inner in targets:
             if inner != outer and covers(outer, inner):
-                _refuse("mounts", inner, "must not lie in %s, the target of another mount" % outer)
+                _refuse("mounts", inner, f"must not lie in {outer}, the target of another mount")
 
 
 def _check_volumes(request: Request, permitted: str) -> None:
@@ -284,10 +284,10 @@ def _check_public(request: Request, permitted: bool) -> None:
 def _check_ports(request: Request, permitted: str) -> None:
     (first, last), (lowest, highest) = parse_port_range(request.port_range), parse_port_range(permitted)
     if first < lowest or last > highest:
-        _refuse("port_range", request.port_range, "must be within %s" % permitted)
+        _refuse("port_range", request.port_range, f"must be within {permitted}")
     for app in request.apps:
         if app.preferred_port and not lowest <= app.preferred_port <= highest:
-            _refuse("apps", app.preferred_port, "must be a preferred port within %s" % permitted)
+            _refuse("apps", app.preferred_port, f"must be a preferred port within {permitted}")
 
 
 def _check_lifetime(request: Request, longest: int) -> None:
@@ -312,13 +312,13 @@ def _check_pids(request: Request, most: int) -> None:
 
 def _check_logs(request: Request, most: int) -> None:
     if request.log_size * request.log_files > most:
-        rule = "must, times session_log_files, be at most %s" % show_bytes(most)
+        rule = f"must, times session_log_files, be at most {show_bytes(most)}"
         _refuse("log_size", show_bytes(request.log_size), rule)
 
 
 def _check_disk(request: Request, most: int) -> None:
     if not 0 < request.disk <= most:
-        _refuse("disk", show_bytes(request.disk), "must be set, to at most %s" % show_bytes(most))
+        _refuse("disk", show_bytes(request.disk), f"must be set, to at most {show_bytes(most)}")
 
 
 def _check_rdma(request: Request, permitted: bool) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable, flag
+from .._core import value_rules
+from .variable import Variable, flag
 
 _WEEK = 7 * 86400
 

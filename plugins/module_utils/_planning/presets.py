@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
+from .._core.errors import InputError
+from .request import REQUEST_VARIABLES
 
 Table = Dict[str, Dict[str, Any]]
 
@@ -26,13 +26,13 @@ def check_presets(variable: str, value: Any) -> Table:
     if not isinstance(value, dict):
         raise InputError(variable, value, "must be a dictionary of presets by name")
     for name, resources in value.items():
-        where = "%s.%s" % (variable, name)
+        where = f"{variable}.{name}"
         if not isinstance(resources, dict):
-            raise InputError(where, resources, "must be a dictionary of %s" % ", ".join(_RESOURCES))
+            raise InputError(where, resources, f"must be a dictionary of {', '.join(_RESOURCES)}")
         for resource, amount in resources.items():
             if resource not in _RESOURCES:
-                raise InputError(where, resource, "must be one of %s" % ", ".join(_RESOURCES))
-            _RESOURCES[resource].check("%s.%s" % (where, resource), amount)
+                raise InputError(where, resource, f"must be one of {', '.join(_RESOURCES)}")
+            _RESOURCES[resource].check(f"{where}.{resource}", amount)
     return {str(name): dict(resources) for name, resources in value.items()}
 
 
@@ -45,9 +45,7 @@ def with_preset(values: Mapping[str, Any], preset: str, presets: Table) -> Dict[
     if not preset:
         return dict(values)
     if preset not in presets:
-        raise InputError(
-            "session_preset", preset, "must be a preset of session_presets: %s" % ", ".join(sorted(presets))
-        )
+        raise InputError("session_preset", preset, f"must be a preset of session_presets: {', '.join(sorted(presets))}")
     resources = {_RESOURCES[name].full_name: amount for name, amount in presets[preset].items()}
     given = {name: value for name, value in values.items() if name not in resources or value not in (None, "")}
     return {**given, **{name: amount for name, amount in resources.items() if name not in given}}

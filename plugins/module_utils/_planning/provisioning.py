@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import built_by
+from .._core.constants import REFERENCE_IMAGE
+from .._core.documents import Json
+from .catalogue import built_by
 
 
 def lacks(result: Json) -> List[str]:
@@ -30,14 +30,3 @@ def lacks(result: Json) -> List[str]:
     is_agent = agent.get("reachable") and (agent.get("runtime") or {}).get("present")
     found = ["agent"] if not is_agent or missing == REFERENCE_IMAGE else []
     return [*found, *(["environment"] if built_by(missing) else [])]
-
-
-def needed_environment(results: Sequence[Json]) -> str:
-    """From all hosts' results of ``agent_info``: the environment to build because no agent has its image; empty for none.
-
-    >>> needed_environment([{"agent": {"image": {"reference": "cluster-compute/lab:1.0", "present": False}}}])
-    'lab'
-    """
-    images = [(result.get("agent") or {}).get("image") or {} for result in results]
-    missing = [str(image.get("reference") or "") for image in images if not image.get("present")]
-    return built_by(missing[0]) if missing and len(missing) == len(images) else ""

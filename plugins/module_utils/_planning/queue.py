@@ -10,16 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import score
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
-    Demand,
-    Placement,
-    Shortfall,
-    place,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
+from .._core.reports import Agent
+from .capacity import FreeCapacity, free_of
+from .fair_share import score
+from .placement import Demand, Placement, Shortfall, place
+from .policy import QueueRules
 
 STRICT = "strict"
 BACKFILL = "backfill"
@@ -142,7 +137,7 @@ class _Decision:
         rivals = self._rivals_of(entry.demand.group)
         for other, reason in self._blocking:
             if other.demand.group in rivals:
-                return "waits behind %s, which comes first: %s" % (other.name, reason)
+                return f"waits behind {other.name}, which comes first: {reason}"
         return ""
 
     def explained(self, entry: QueueEntry, shortfall: Shortfall) -> Shortfall:

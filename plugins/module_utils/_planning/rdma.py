@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Dict, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RDMA_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from .._core.constants import RDMA_FOLDER
+from .._core.reports import Agent
 
 _ROCE = "Ethernet"
 
@@ -27,16 +27,16 @@ def usable_ports(agent: Agent) -> Tuple[str, ...]:
 def rdma_refusal(agent: Agent) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
-        return "has no %s for session_rdma" % RDMA_FOLDER
+        return f"has no {RDMA_FOLDER} for session_rdma"
     if not agent.rdma_ports:
         return "has no RDMA device for session_rdma"
     if usable_ports(agent):
         return ""
     roce = [port.name for port in agent.rdma_ports if port.link_layer == _ROCE]
     down = [port.name for port in agent.rdma_ports if port.link_layer != _ROCE]
-    reasons = ["%s is RoCE, which does not work in a container" % ", ".join(roce)] if roce else []
-    reasons += ["%s is not active" % ", ".join(down)] if down else []
-    return "has no port for session_rdma: %s" % ", ".join(reasons)
+    reasons = [f"{', '.join(roce)} is RoCE, which does not work in a container"] if roce else []
+    reasons += [f"{', '.join(down)} is not active"] if down else []
+    return f"has no port for session_rdma: {', '.join(reasons)}"
 
 
 def rdma_environment(ports: Sequence[str]) -> Dict[str, str]:

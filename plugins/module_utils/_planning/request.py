@@ -16,42 +16,21 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    MULTI_NODE,
-    REFERENCE_IMAGE,
-    SINGLE_NODE,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import (
-    declared,
-    declared_choice,
-    declared_flag,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Mount, Secret, User
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import plain
-from ansible_collections.cluster.compute.plugins.module_utils._planning import (
-    app_rules,
-    mount_rules,
-    rules,
-    secret_rules,
-    torchrun,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.named_request import NamedRequest
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    LAUNCH,
-    MOUNT,
-    SCHEDULE,
-    SECRET,
-    USER,
-    declared_variables,
-)
+from .._core import value_rules
+from .._core.apps import App
+from .._core.batch_settings import BatchSettings
+from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
+from .._core.container_settings import ContainerSettings
+from .._core.declaration import declared, declared_choice, declared_flag
+from .._core.digests import digest, sparse
+from .._core.documents import Json
+from .._core.model import Mount, Secret, User
+from .._core.shared_texts import plain
+from . import app_rules, mount_rules, rules, secret_rules, torchrun
+from .capacity import PerContainer
+from .named_request import NamedRequest
+from .placement import Demand
+from .variable import APPS, LAUNCH, MOUNT, SCHEDULE, SECRET, USER, declared_variables
 
 _DAYS = 86400
 _SECONDS = value_rules.within(1, 30 * _DAYS)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import is_in_pools, prefix_for
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.secret_rules import check_beside
-from ansible_collections.cluster.compute.plugins.module_utils._planning.torchrun import check_torchrun
+from .._core.constants import SINGLE_NODE
+from .._core.errors import InputError
+from .._core.units import show_bytes
+from .addresses import is_in_pools, prefix_for
+from .request import REQUEST_VARIABLES, Request
+from .secret_rules import check_beside
+from .torchrun import check_torchrun
 
 
 def check_request(variables: Mapping[str, Any]) -> Request:
@@ -39,7 +39,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
 def check_group(group: str, groups: Sequence[str]) -> None:
     """Refuse a resource group that no agent has: the session would wait for ever."""
     if groups and group not in groups:
-        rule = "must be a resource group of an agent of this play, which are %s" % ", ".join(dict.fromkeys(groups))
+        rule = f"must be a resource group of an agent of this play, which are {', '.join(dict.fromkeys(groups))}"
         raise InputError("session_resource_group", group, rule)
 
 
@@ -48,7 +48,7 @@ def _check_together(request: Request) -> None:
     check_torchrun(request.torchrun, request.size)
     check_beside(request.secrets, request.environment, request.mounts)
     if request.shm > request.memory:
-        rule = "must be at most session_memory, which is %s" % show_bytes(request.memory)
+        rule = f"must be at most session_memory, which is {show_bytes(request.memory)}"
         raise InputError("session_shm", show_bytes(request.shm), rule)
     _check_disk(request)
     if request.cpu_pinning and request.millicpus % 1000:

@@ -10,16 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import (
-    check_owner,
-    check_session_name,
-    check_variable_name,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import parse_bytes, parse_cpus, show_bytes
-from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_text, check_whole
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import check_pools, parse_port_range
+from .._core.errors import InputError
+from .._core.model import User
+from .._core.names import check_owner, check_session_name, check_variable_name
+from .._core.units import parse_bytes, parse_cpus, show_bytes
+from .._core.value_rules import check_text, check_whole
+from .addresses import check_pools, parse_port_range
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
 LARGEST = 1000
@@ -59,7 +55,7 @@ def check_cpus(variable: str, value: Any) -> int:
 def check_memory(variable: str, value: Any) -> int:
     memory = parse_bytes(value, variable)
     if memory < LEAST_MEMORY:
-        raise InputError(variable, value, "must be at least %s" % show_bytes(LEAST_MEMORY))
+        raise InputError(variable, value, f"must be at least {show_bytes(LEAST_MEMORY)}")
     return memory
 
 
@@ -115,10 +111,10 @@ def check_environment(variable: str, value: Any) -> Dict[str, str]:
     for name, text in value.items():
         check_variable_name(name)
         if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-            raise InputError("%s: %s" % (variable, name), text, "must be a string or a number: put it in quotes")
+            raise InputError(f"{variable}: {name}", text, "must be a string or a number: put it in quotes")
         # A login's environment is set by sshd, whose configuration has one line per value.
         if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
-            raise InputError("%s: %s" % (variable, name), str(text), "must not contain newlines or control characters")
+            raise InputError(f"{variable}: {name}", str(text), "must not contain newlines or control characters")
         environment[str(name)] = str(text)
     check_environment_size(variable, environment)
     return environment
@@ -139,7 +135,7 @@ def environment_size(environment: Mapping[str, str]) -> int:
     18
     """
     escapes = sum(text.count('"') + text.count("\\") for text in environment.values())
-    texts = ['"%s=%s"' % item for item in environment.items()]
+    texts = ['"{}={}"'.format(*item) for item in environment.items()]
     return len(" ".join(texts).encode()) - 2 + escapes if texts else 0
 
 
@@ -147,9 +143,9 @@ def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequenc
     if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
         more = ", ".join(name for name in known if name not in needed)
         rule = (
-            "must be a dictionary with %s, and optionally %s" % (" and ".join(needed), more)
+            f"must be a dictionary with {' and '.join(needed)}, and optionally {more}"
             if needed
-            else "must be a dictionary that has only %s" % more
+            else f"must be a dictionary that has only {more}"
         )
         raise InputError(variable, value, rule)
     return value
@@ -176,8 +172,8 @@ def check_path(variable: str, value: Any) -> str:
 def check_user(variable: str, value: Any) -> User:
     entry = check_entry(variable, value, ("uid", "gid"), ())
     most = 2**31 - 1
-    uid = check_whole("%s: uid" % variable, entry.get("uid", 1000), 1, most)
-    return User(uid=uid, gid=check_whole("%s: gid" % variable, entry.get("gid", uid), 1, most))
+    uid = check_whole(f"{variable}: uid", entry.get("uid", 1000), 1, most)
+    return User(uid=uid, gid=check_whole(f"{variable}: gid", entry.get("gid", uid), 1, most))
 
 
 def check_name(_variable: str, value: Any) -> str:

@@ -11,12 +11,12 @@ import re
 from functools import wraps
 from typing import Any, Callable, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import SECRETS_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Secret
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_variable_name
-from ansible_collections.cluster.compute.plugins.module_utils._core.plain_value import check_plain
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import LONGEST_ENTRY
+from .._core.constants import SECRETS_FOLDER
+from .._core.errors import InputError
+from .._core.model import Mount, Secret
+from .._core.names import check_variable_name
+from .._core.plain_value import check_plain
+from .rules import LONGEST_ENTRY
 
 MOST = 64
 LONGEST = 64 << 10
@@ -59,7 +59,7 @@ def check_secrets(variable: str, value: Any) -> Tuple[Secret, ...]:
         given = [getattr(secret, part) for secret in found if getattr(secret, part)]
         for text in given:
             if given.count(text) > 1:
-                raise InputError(variable, text, "must be the %s of one secret only" % part)
+                raise InputError(variable, text, f"must be the {part} of one secret only")
     return found
 
 
@@ -87,7 +87,7 @@ def check_beside(secrets: Sequence[Secret], environment: Mapping[str, str], moun
     for mount in mounts if secrets else ():
         inner, outer = sorted((mount.target + "/", SECRETS_FOLDER + "/"), key=len, reverse=True)
         if inner.startswith(outer):
-            rule = "must not be at %s, which is the folder of session_secrets" % SECRETS_FOLDER
+            rule = f"must not be at {SECRETS_FOLDER}, which is the folder of session_secrets"
             raise InputError("session_mounts", mount.target, rule)
 
 
@@ -102,7 +102,7 @@ def _secret(variable: str, number: int, entry: Any) -> Secret:
             "entry %d must have a name of 1 to 64 letters, digits, '-', '_' and '.' that begins with a letter or digit"
         )
         raise InputError(variable, HIDDEN, rule % number)
-    own = "%s: %s" % (variable, name)
+    own = f"{variable}: {name}"
     value, file = entry.get("value"), entry.get("file") or ""
     if (value is None) == (not file):
         raise InputError(own, HIDDEN, "must have either a value or a file")

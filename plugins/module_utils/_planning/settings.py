@@ -11,29 +11,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning import rules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.access import ACCESS_SETTINGS
-from ansible_collections.cluster.compute.plugins.module_utils._planning.app_settings import APP_SETTINGS
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
-from ansible_collections.cluster.compute.plugins.module_utils._planning.preflight import PREFLIGHT_SETTINGS
-from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED, check_presets
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import (
-    APPS,
-    COPY,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
-    POLICY,
-    SCHEDULE,
-    TERMINATE,
-    USAGE,
-    Variable,
-    choice,
-    flag,
-)
+from .._core import value_rules
+from . import rules
+from .access import ACCESS_SETTINGS
+from .app_settings import APP_SETTINGS
+from .playbook_settings import PLAYBOOK_SETTINGS
+from .preflight import PREFLIGHT_SETTINGS
+from .presets import SHIPPED, check_presets
+from .request import REQUEST_VARIABLES
+from .variable import APPS, COPY, EXEC, LAUNCH, LIST, LOGS, POLICY, SCHEDULE, TERMINATE, USAGE, Variable, choice, flag
 
 _ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE)
 _WEEK = 7 * 86400

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Callable
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import DECLARATION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from .._core import arrival
+from .._core.declaration import DECLARATION
+from .._core.errors import InputError
+from .request import Request
 
 # What a request holds in another form than its variable: C(arrival) has the rules of their parts.
 _OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user")

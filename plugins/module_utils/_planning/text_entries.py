@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from .._core.errors import InputError
 
 
 def from_text(variable: str, value: Any) -> Any:
@@ -37,7 +37,7 @@ def _entry(variable: str, line: str) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise InputError(variable, line, "must be JSON, because it begins with {: %s" % error) from error
+        raise InputError(variable, line, f"must be JSON, because it begins with {{: {error}") from error
 
 
 def _pairs(variable: str, lines: List[str]) -> Dict[str, str]:

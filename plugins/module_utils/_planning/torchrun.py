@@ -15,9 +15,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MASTER_PORT
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Session
+from .._core.constants import MASTER_PORT
+from .._core.errors import InputError
+from .._core.model import Container, Session
 
 NONE, STATIC, ELASTIC = MODES = ("none", "static", "elastic")
 

@@ -10,8 +10,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import plain_value, value_rules
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import DECLARATION, Check
+from .._core import plain_value, value_rules
+from .._core.declaration import DECLARATION, Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"

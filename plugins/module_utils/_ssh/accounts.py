@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import List, Sequence, Set
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
+from .._core.errors import ComputeError
+from .._core.model import User
 
 NOLOGIN = "/usr/sbin/nologin"
 NOGROUP_GID = 65534
@@ -64,7 +64,7 @@ def merged_shadow(text: str, user: User) -> str:
     lines = text.split("\n")
     if not _named(lines, user.name):
         return text
-    return _text(_except(lines, {user.name}) + ["%s:*:::::::" % user.name])
+    return _text(_except(lines, {user.name}) + [f"{user.name}:*:::::::"])
 
 
 def _named(lines: List[str], name: str) -> List[str]:

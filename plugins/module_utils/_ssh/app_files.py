@@ -11,12 +11,13 @@ import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import IMAGE_COMMAND, App
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER, RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry
+from .._core.apps import IMAGE_COMMAND, App
+from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
+from .._core.digests import digest, sparse
+from .._core.documents import Json
+from .._core.errors import StateError
+from .._core.model import User
+from .rootfs import Entry
 
 FOLDER = CONFIG_FOLDER + "/app"
 INDEX = CONFIG_FOLDER + "/apps"
@@ -28,7 +29,7 @@ def app_entries(apps: Sequence[App], tokens: Mapping[str, str], user: User, imag
     """The files of apps that have a command. ``image`` is the configuration of the container's image."""
     entries = [Entry(FOLDER, mode=0o755)]
     for app in running(apps):
-        folder = "%s/%s" % (FOLDER, app.name)
+        folder = f"{FOLDER}/{app.name}"
         entries += [
             Entry(folder, mode=0o755),
             Entry(folder + "/command", _script(app, image).encode(), 0o755),
@@ -77,8 +78,8 @@ def _script(app: App, image: Json) -> str:
         )
         raise StateError(message % app.name)
     folder = str(image.get("WorkingDir") or "")
-    enter = "cd %s 2>/dev/null\n" % shlex.quote(folder) if folder else ""
-    return "#!%s/bin/sh\n%sexec %s\n" % (RUNTIME_PATH, enter, " ".join(map(shlex.quote, words)))
+    enter = f"cd {shlex.quote(folder)} 2>/dev/null\n" if folder else ""
+    return f"#!{RUNTIME_PATH}/bin/sh\n{enter}exec {' '.join(map(shlex.quote, words))}\n"
 
 
 def _exports(environment: Mapping[str, str]) -> str:
@@ -86,4 +87,4 @@ def _exports(environment: Mapping[str, str]) -> str:
     >>> _exports({"A": "it's"})
     'export A=\'it\'"\'"\'s\'\n'
     """
-    return "".join("export %s=%s\n" % (name, shlex.quote(text)) for name, text in sorted(environment.items()))
+    return "".join(f"export {name}={shlex.quote(text)}\n" for name, text in sorted(environment.items()))

@@ -13,21 +13,16 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import CONFIG_FOLDER
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, User
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
-    INDEX,
-    app_entries,
-    index_entry,
-    index_lines,
-    parse_index,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, pack
+from .._core.apps import App
+from .._core.constants import CONFIG_FOLDER
+from .._core.digests import digest
+from .._core.documents import Json
+from .._core.errors import EngineError, InputError
+from .._core.model import User
+from .._core.waiting import deadline_in, wait_until
+from .._docker.apps import Apps
+from .app_files import INDEX, app_entries, index_entry, index_lines, parse_index
+from .rootfs import Entry, pack
 
 # PID 1 reads the list every second, and an app may take the grace of its session to end.
 _NOTICED = 30

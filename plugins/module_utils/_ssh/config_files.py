@@ -12,14 +12,9 @@ import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    CONFIG_FOLDER,
-    DEFAULT_PATH,
-    RUNTIME_PATH,
-    SEARCH_PATH,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan, Port
+from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH
+from .._core.errors import ComputeError
+from .._core.model import Container, Plan, Port
 
 HOST_KEY = CONFIG_FOLDER + "/ssh_host_ed25519_key"
 HOST_CERTIFICATE = HOST_KEY + "-cert.pub"
@@ -63,7 +58,7 @@ def set_env(environment: Mapping[str, str]) -> str:
     >>> set_env({"A": 'say "hi"', "B": "#1"})
     'SetEnv "A=say \\\\"hi\\\\"" "B=#1"'
     """
-    return " ".join(["SetEnv"] + [_quoted("%s=%s" % item) for item in sorted(environment.items())])
+    return " ".join(["SetEnv"] + [_quoted("{}={}".format(*item)) for item in sorted(environment.items())])
 
 
 def startups(size: int, memory: int) -> int:
@@ -105,7 +100,7 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str
         # A client whose network is lost says no goodbye. Its login ends, and with it what `everywhere` runs.
         "ClientAliveInterval %d" % ALIVE_INTERVAL,
         "ClientAliveCountMax %d" % ALIVE_COUNT,
-        "Subsystem sftp %s/libexec/sftp-server" % RUNTIME_PATH,
+        f"Subsystem sftp {RUNTIME_PATH}/libexec/sftp-server",
         # Only the first SetEnv directive takes effect, so a single line sets all variables.
         set_env(environment),
     )
@@ -137,14 +132,14 @@ def client_config(plan: Plan) -> str:
 
 def included_config(text: str) -> str:
     """The image's client configuration, which includes ours first: ssh uses the first value of an option."""
-    include = "Include %s\n" % CLIENT_CONFIG
+    include = f"Include {CLIENT_CONFIG}\n"
     return text if text.startswith(include) else include + text
 
 
 def authority_line(plan: Plan, authority: str) -> str:
     """The known_hosts line that trusts every container of the session, including containers that are created later."""
-    roles = ["%s*" % role for role in dict.fromkeys(container.role for container in plan.containers)]
-    return "@cert-authority %s %s" % (",".join(roles + _address_patterns(plan.network.subnet)), authority)
+    roles = [f"{role}*" for role in dict.fromkeys(container.role for container in plan.containers)]
+    return f"@cert-authority {','.join(roles + _address_patterns(plan.network.subnet))} {authority}"
 
 
 def known_hosts(text: str, line: str) -> str:
@@ -156,10 +151,7 @@ def known_hosts(text: str, line: str) -> str:
 def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
     """Each host key by name and address, for tools without support for certificate authorities."""
     return _lines(
-        *[
-            "%s,%s %s" % (container.hostname, container.address, host_keys[container.hostname])
-            for container in plan.containers
-        ]
+        *[f"{container.hostname},{container.address} {host_keys[container.hostname]}" for container in plan.containers]
     )
 
 
@@ -171,7 +163,7 @@ def login_profile(path: str, size: int) -> str:
     hint = "torchrun: without options it trains in this container alone; session_torchrun makes it use all %d" % size
     lines = [
         'if [ -z "${PET_NNODES-}" ] && command -v torchrun >/dev/null 2>&1; then',
-        "    case $- in *i*) echo '%s' ;; esac" % hint,
+        f"    case $- in *i*) echo '{hint}' ;; esac",
         "fi",
     ]
     return _lines("PATH=" + shlex.quote(path), "export PATH", *(lines if size > 1 else []))
@@ -187,7 +179,7 @@ def home_profile(user: str) -> str:
         'if [ -n "${BASH_VERSION-}" ] && [ -r "$HOME/.bashrc" ]; then . "$HOME/.bashrc"; fi',
         "case $- in",
         "*i*)",
-        "    PS1='%s@'\"$HOSTNAME\"':$PWD$ '" % user,
+        f"    PS1='{user}@'\"$HOSTNAME\"':$PWD$ '",
         "    if type help >/dev/null 2>&1; then PS1='\\u@\\h:\\w\\$ '; fi",
         "    ;;",
         "esac",
@@ -199,7 +191,7 @@ def ssh_port(plan: Plan) -> Port:
     for port in plan.main.ports:
         if port.name == "ssh":
             return port
-    raise ComputeError("Session %s publishes no SSH port of %s." % (plan.session.name, plan.main.hostname))
+    raise ComputeError(f"Session {plan.session.name} publishes no SSH port of {plan.main.hostname}.")
 
 
 def default_address(plan: Plan) -> str:
@@ -246,7 +238,7 @@ def renamed_config(session: str, text: str) -> str:
     """
     lines = text.rstrip("\n").split("\n")
     hosts = list(dict.fromkeys(name for line in lines if line.startswith("Host ") for name in line.split()[1:]))
-    names = {name: "%s.%s" % (session, name) for name in hosts}
+    names = {name: f"{session}.{name}" for name in hosts}
     # The first of the hosts is main1, whose address the text has.
     renamed: List[str] = []
     for host in hosts[1:]:
@@ -267,11 +259,11 @@ def _jump(main: str, folder: str) -> str:
     config = folder + "/ssh_config"
     if shlex.quote(config) == config:
         return "ProxyJump " + main
-    return "ProxyCommand ssh -F %s -W [%%h]:%%p %s" % (shlex.quote(config.replace("%", "%%")), main)
+    return f"ProxyCommand ssh -F {shlex.quote(config.replace('%', '%%'))} -W [%h]:%p {main}"
 
 
 def _path(folder: str, name: str) -> str:
-    return _quoted("%s/%s" % (folder.replace("%", "%%"), name))
+    return _quoted(f"{folder.replace('%', '%%')}/{name}")
 
 
 def _address_patterns(subnet: str) -> List[str]:
@@ -288,11 +280,11 @@ def _address_patterns(subnet: str) -> List[str]:
 
 
 def _quoted(text: str) -> str:
-    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 def _lines(*lines: str) -> str:
     for line in lines:
         if _CONTROL.search(line):
-            raise ComputeError("A line of a configuration would have control characters: %r." % line)
+            raise ComputeError(f"A line of a configuration would have control characters: {line!r}.")
     return "\n".join(lines) + "\n"

@@ -12,24 +12,17 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import List, Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    CONFIG_FOLDER,
-    RUNTIME_PATH,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest, sparse
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Json, Session, User
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark, run_folder
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import timeout_text
-from ansible_collections.cluster.compute.plugins.module_utils._docker.limits import limits_text
-from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import PATIENCE
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import accounts, config_files, host_lists
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
-    INDEX,
-    app_entries,
-    index_entry,
-    index_lines,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
+from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
+from .._core.digests import digest, sparse
+from .._core.documents import Json
+from .._core.model import Container, Session, User
+from .._core.names import installed_mark, run_folder
+from .._docker.batch import timeout_text
+from .._docker.limits import limits_text
+from .._docker.secrets import PATIENCE
+from . import accounts, config_files, host_lists
+from .app_files import INDEX, app_entries, index_entry, index_lines
+from .rootfs import Entry, Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
 # Holds a digest of the installed files.
@@ -62,7 +55,7 @@ class Bundle:
     tokens: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return "Bundle(%s)" % ",".join(self.hosts)
+        return f"Bundle({','.join(self.hosts)})"
 
     def to_text(self) -> str:
         """The bundle as base64, so that no part of it equals another value when Ansible censors results."""
@@ -151,7 +144,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "secrets": _patience(session),
         "container": container.id + "\n",
     }
-    scripts = [Entry("%s/%s" % (CONFIG_FOLDER, name), _bytes(text), 0o755) for name, text in texts.items()]
+    scripts = [Entry(f"{CONFIG_FOLDER}/{name}", _bytes(text), 0o755) for name, text in texts.items()]
     return [*scripts, Entry(run_folder(container.id), mode=0o755)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+from .._core.constants import (
     CLUSTERSHELL_FOLDER,
     DEEPSPEED_HOSTFILE,
     HOSTNAMES_FILE,
@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     MPI_HOSTFILE,
     PARALLEL_LOGINS,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from .._core.model import Plan
 
 # https://clustershell.readthedocs.io/en/latest/config.html#node-groups
 _GROUPS_CONFIG = """[Main]
@@ -86,7 +86,7 @@ def clustershell_groups(text: str) -> str:
     groups = {"all": names}
     for name in names:
         groups.setdefault(name.rstrip("0123456789"), []).append(name)
-    return "session:\n" + "".join('  %s: "%s"\n' % (group, ",".join(members)) for group, members in groups.items())
+    return "session:\n" + "".join('  {}: "{}"\n'.format(group, ",".join(members)) for group, members in groups.items())
 
 
 def _hostnames(text: str) -> List[str]:

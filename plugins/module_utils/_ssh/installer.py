@@ -15,31 +15,20 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Container,
-    Json,
-    Plan,
-    Session,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import default_parallelism, run_all
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.device_nodes import device_groups
-from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import ACTIVE
-from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import state_of
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
-    AUTHORITY,
-    DIGEST_FILE,
-    SHELLS,
-    Bundle,
-    ImageContents,
-    container_entries,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, described, pack, split
+from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
+from .._core.documents import Json
+from .._core.errors import InputError, StateError
+from .._core.model import Container, Plan, Session
+from .._core.names import installed_mark
+from .._core.parallel import default_parallelism, run_all
+from .._docker.client import Engine
+from .._docker.device_nodes import device_groups
+from .._docker.ending import ACTIVE
+from .._docker.read_only_root import writable_folders
+from .._docker.removal import state_of
+from . import config_files
+from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
+from .rootfs import Entry, Tree, described, pack, split
 
 READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
@@ -107,9 +96,7 @@ class FileInstaller:
         chosen = self._chosen(names, live)
         absent = [container.hostname for container in chosen if container.id not in live]
         if absent and not check:
-            raise StateError(
-                "%s: %s does not have this container; create it first." % (absent[0], self.agent), absent[0]
-            )
+            raise StateError(f"{absent[0]}: {self.agent} does not have this container; create it first.", absent[0])
         targets = self._targets([container for container in chosen if container.id in live], live)
         made = self._made(targets, absent)
         if not check:
@@ -142,8 +129,8 @@ class FileInstaller:
         known = self.engine.read_file(running["Id"], AUTHORITY) if running else None
         if known is not None and known.decode("utf-8", "replace").split()[:2] != self.bundle.authority.split()[:2]:
             raise StateError(
-                "Session %s runs on %s with an identity that this controller does not have; repair it from the "
-                "controller that launched it, or terminate it first." % (self.plan.session.name, self.agent),
+                f"Session {self.plan.session.name} runs on {self.agent} with an identity that this controller does not have; repair "
+                "it from the controller that launched it, or terminate it first.",
                 self.agent,
             )
 
@@ -151,7 +138,7 @@ class FileInstaller:
         here = self.plan.on(self.agent)
         for name in names:
             if name not in [container.hostname for container in here]:
-                raise InputError("containers", name, "must name containers that the plan has on %s" % self.agent)
+                raise InputError("containers", name, f"must name containers that the plan has on {self.agent}")
         if names:
             return [container for container in here if container.hostname in names]
         return [
@@ -229,7 +216,7 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         passwd=passwd,
         group=group,
         # Without an account there is no password.
-        shadow=read("/etc/shadow") if "\n%s:" % session.user.name in "\n" + passwd else "",
+        shadow=read("/etc/shadow") if f"\n{session.user.name}:" in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
@@ -246,5 +233,5 @@ def _diff(targets: Sequence[Target], entries: Sequence[Sequence[Entry]], absent:
         listings.setdefault("    the files for its image, after the container is created\n", []).append(name)
     for target, files in zip(targets, entries):
         listings.setdefault(described(files), []).append(target.container.hostname)
-    after = "".join("%s:\n%s" % (", ".join(names), listing) for listing, names in listings.items())
+    after = "".join(f"{', '.join(names)}:\n{listing}" for listing, names in listings.items())
     return {"before": "", "after": after, "before_header": "containers", "after_header": "containers"}

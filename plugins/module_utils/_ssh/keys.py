@@ -16,7 +16,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Dict, Sequence
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, LibraryError
+from .._core.errors import ComputeError, LibraryError
 
 try:
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -39,7 +39,7 @@ class KeyPair:
     public: str
 
     def __repr__(self) -> str:
-        return "KeyPair(%s)" % self.public
+        return f"KeyPair({self.public})"
 
 
 class Identity:
@@ -91,7 +91,7 @@ class Identity:
             serialization.SSHCertificateBuilder()
             .public_key(self._key("host:" + hostname).public_key())
             .type(serialization.SSHCertificateType.HOST)
-            .key_id(("%s %s" % (self._session, hostname)).encode())
+            .key_id((f"{self._session} {hostname}").encode())
             .valid_principals([name.encode() for name in principals])
             .valid_after(0)
             .valid_before(_FOREVER)
@@ -108,7 +108,7 @@ class Identity:
 
     def _seed(self, label: str) -> bytes:
         """HKDF-Expand (RFC 5869) of a single block. The session is part of the input: no two sessions share a key."""
-        info = "cluster.compute/1\0%s\0%s" % (self._session, label)
+        info = f"cluster.compute/1\0{self._session}\0{label}"
         return hmac.new(self._secret, info.encode() + b"\x01", hashlib.sha256).digest()
 
     def _key(self, label: str) -> Ed25519PrivateKey:
@@ -128,4 +128,4 @@ def _public(key: Ed25519PrivateKey, comment: str) -> str:
 
 
 def _line(form: bytes, comment: str) -> str:
-    return "%s cluster.compute-%s" % (form.decode(), comment)
+    return f"{form.decode()} cluster.compute-{comment}"

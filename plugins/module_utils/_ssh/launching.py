@@ -13,18 +13,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Mapping, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import check_folders_answer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.networks import present
-from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
-from ansible_collections.cluster.compute.plugins.module_utils._module import joined
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import (
-    FileInstaller,
-    Installation,
-    Lacking,
-)
+from .._core.documents import Json
+from .._docker.containers import AgentContainers
+from .._docker.data_folders import check_folders_answer
+from .._docker.networks import present
+from .._docker.read_only_root import writable_folders
+from .._module import joined
+from .container_files import Bundle
+from .installer import FileInstaller, Installation, Lacking
 
 
 def created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) -> Json:

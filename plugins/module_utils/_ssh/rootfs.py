@@ -19,9 +19,9 @@ import tarfile
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.paths import covers
+from .._core.documents import Json
+from .._core.errors import ComputeError
+from .._core.paths import covers
 
 # Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20
@@ -141,7 +141,7 @@ def pack(entries: Sequence[Entry], now: float, folder: str = "/") -> bytes:
 def described(entries: Sequence[Entry]) -> str:
     """The entries without their content, for a diff."""
     lines = ["%04o %d:%d %s" % (entry.mode, entry.uid, entry.gid, entry.path) for entry in entries]
-    return "".join("    %s\n" % line for line in lines)
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def _member(entry: Entry, now: float, folder: str) -> Tuple[tarfile.TarInfo, io.BytesIO | None]:

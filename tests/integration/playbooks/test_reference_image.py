@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from controller import PLAYBOOK, ROOT, Controller, run
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import REFERENCE_LABEL
+REFERENCE_LABEL = "cluster.compute.image"
 
 # Provisioning runs the same task file, for the name of the reference image.
 PLAY = """\

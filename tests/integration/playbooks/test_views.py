@@ -125,6 +125,15 @@ def test_the_page_is_written_to_the_working_directory(controller: Controller, sh
     assert not (ROOT / "playbooks/page.html").exists()
 
 
+def test_the_environments_have_the_agents_with_their_images(controller: Controller, shown: Session) -> None:
+    own = {
+        "site": {"versions": {"9": "registry.example.org/site:9"}, "apps": ["terminal"], "description": "Of this site"}
+    }
+    output = controller.play("environments", session_environments=own).check().text
+    assert re.search(r"reference +1 +- +[\d.]+[mg] +localhost +SSH", output), output
+    assert re.search(r"site +9 +terminal +- +- +Of this site", output), output
+
+
 def test_the_logs(controller: Controller, shown: Session) -> None:
     everything = controller.play("session_logs", session_name="shown").check().text
     for host in ("main1", "sub1"):

@@ -13,7 +13,6 @@ from typing import Any
 from hostile import Choices, assert_one_message, changed, changed_bytes, changed_parts, fuzzed
 from samples import GIB, SESSION, agent, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils import _tables as tables
 from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import unguarded
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival, states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -37,6 +36,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.allocati
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, place
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_refusal, usable_ports
+from ansible_collections.cluster.compute.plugins.module_utils._text import lists as tables
 
 ASKED = request(cluster_size=2, apps=[{"name": "lab", "port": 8888, "command": "lab"}])
 MADE = plan(ASKED, "aa")

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
+from expressions import evaluated, rendered
 
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "image"
 TASKS = ROLE / "tasks"
@@ -26,10 +25,9 @@ def test_a_build_gets_its_base_and_the_arguments_of_the_user() -> None:
     build = next(
         task for block in tasks for task in block.get("block", ()) if task["name"].startswith("Build the image from")
     )
-    expression = trusted(build["cluster.compute.image_build"]["build_arguments"])
+    expression = build["cluster.compute.image_build"]["build_arguments"]
     given = {"image_build_arguments": {"PIP_NO_INDEX": "1"}, "__image_environment": {"base": "reference:1"}}
-    rendered = Templar(loader=DataLoader(), variables=given).template(expression)
-    assert rendered == {"BASE": "reference:1", "PIP_NO_INDEX": "1"}
+    assert evaluated(expression, **given) == {"BASE": "reference:1", "PIP_NO_INDEX": "1"}
 
 
 @pytest.mark.parametrize(
@@ -49,11 +47,62 @@ def test_a_build_gets_its_base_and_the_arguments_of_the_user() -> None:
 def test_a_build_uses_the_proxy_of_the_host_and_accepts_the_same_indexes(
     lines: list[str], proxy: dict[str, str], options: list[str]
 ) -> None:
-    variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
     given = {"__image_apt": {"stdout": "\n".join(lines), "stdout_lines": lines}}
-    templar = Templar(loader=DataLoader(), variables=given)
-    assert templar.template(trusted(variables["__image_apt_proxy"])) == proxy
-    assert templar.template(trusted(variables["__image_apt_options"])) == options
+    assert rendered("image", "__image_apt_proxy", **given) == proxy
+    assert rendered("image", "__image_apt_options", **given) == options
+
+
+MIRROR = "deb http://mirror.example.com/debian/"
+OTHERS = (
+    "Debian Backports %s trixie-backports main trixie-backports" % MIRROR,
+    "Example deb http://packages.example.com/ trixie main trixie",
+    "",
+)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "release", "lines", "suite", "sources"),
+    [
+        (
+            "Debian",
+            "trixie",
+            [
+                f"Debian {MIRROR} trixie main trixie",
+                f"Debian {MIRROR} trixie main trixie",
+                f"Debian {MIRROR} trixie-updates main trixie-updates",
+                f"Debian {MIRROR} sid main sid",
+            ],
+            "trixie",
+            [f"{MIRROR} trixie main", f"{MIRROR} trixie-updates main"],
+        ),
+        # A suite may have the name of its part in the release process.
+        ("Debian", "trixie", [f"Debian {MIRROR} stable main trixie"], "trixie", [f"{MIRROR} stable main"]),
+        ("Debian", "trixie", [f"Debian {MIRROR} oldstable main bookworm"], "trixie", []),
+        # unstable has the release name of testing in /etc/os-release, and sources of its own.
+        ("Debian", "forky", [f"Debian {MIRROR} sid main sid"], "sid", [f"{MIRROR} sid main"]),
+        ("Debian", "forky", [f"Debian {MIRROR} unstable main sid"], "sid", [f"{MIRROR} unstable main"]),
+        (
+            "Debian",
+            "forky",
+            [f"Debian {MIRROR} sid main sid", f"Debian {MIRROR} testing main forky"],
+            "forky",
+            [f"{MIRROR} testing main"],
+        ),
+        ("Ubuntu", "noble", [f"Ubuntu {MIRROR} noble-updates main noble"], "noble", [f"{MIRROR} noble-updates main"]),
+        # An index without a code name.
+        ("Debian", "trixie", [f"Debian {MIRROR} trixie main "], "trixie", [f"{MIRROR} trixie main"]),
+    ],
+)
+def test_a_build_uses_the_sources_of_the_distribution_itself(
+    distribution: str, release: str, lines: list[str], suite: str, sources: list[str]
+) -> None:
+    """mmdebstrap looks for the essential packages in the suite, which has the code name that its index has."""
+    facts = {"distribution": distribution, "distribution_release": release}
+    given = {"ansible_facts": facts, "__image_targets": {"stdout_lines": [*OTHERS, *lines]}}
+    assert (rendered("image", "__image_suite", **given), rendered("image", "__image_sources", **given)) == (
+        suite,
+        sources,
+    )
 
 
 def test_another_content_of_the_reference_image_is_another_version(tmp_path: Path) -> None:
@@ -77,16 +126,6 @@ def version_of(role: Path, packages: dict[str, list[str]] | None = None) -> str:
     command = [program, *shown, "-e", f"@{ROLE}/vars/main.yml", "-e", json.dumps(variables)]
     done = subprocess.run(command, cwd=ROLE.parents[1], check=True, capture_output=True, text=True)
     return done.stdout.partition("<")[2].partition(">")[0]
-
-
-def trusted(expression: str) -> str:
-    """The expression as one of a playbook, which ansible-core marks since 2.19."""
-    try:
-        from ansible.template import trust_as_template
-    except ImportError:
-        return expression
-    marked: str = trust_as_template(expression)
-    return marked
 
 
 @pytest.mark.parametrize(("programs", "bans"), [(("sshd",), True), (("sshd", "sshd-session", "sshd-auth"), False)])

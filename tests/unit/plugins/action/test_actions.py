@@ -17,8 +17,8 @@ from played import Answer, played
 from samples import agent, context, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import agent_info, session, session_info
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
 from ansible_collections.cluster.compute.plugins.modules import session as session_module
@@ -85,7 +85,9 @@ SHOWN = {
     "name": "train",
     "state": "RUNNING",
     "requested_here": True,
-    "containers": [{"hostname": "main1"}],
+    "terminate_when_done": False,
+    "on_failure": "keep",
+    "containers": [{"hostname": "main1", "state": "running"}],
     "logs": [{"hostname": "sub1"}],
 }
 

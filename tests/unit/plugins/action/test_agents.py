@@ -23,8 +23,8 @@ from ansible_collections.cluster.compute.plugins.action import (
     reference_image_plan,
     swarm_plan,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 HOSTS = ["a1", "a2", "a3"]

@@ -17,8 +17,8 @@ from played import played
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.action import batch_result
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
 
 RUNS: Json = {"exit_code": None, "oom_killed": False, "reason": "", "dead": []}

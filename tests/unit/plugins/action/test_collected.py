@@ -2,28 +2,15 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What actions collect from the hosts of a play and from earlier tasks."""
+"""What actions collect from earlier tasks."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from played import played
 
-from ansible_collections.cluster.compute.plugins.action import queue_failures, session_logs_info
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-
-KEPT: Json = {"hostname": "sub1", "state": "ended", "text": "bye"}
-LIVE: Json = {"hostname": "main1", "state": "running", "text": "hello"}
-
-
-def test_kept_logs_come_before_those_that_the_hosts_have_read() -> None:
-    """A host on which the task was skipped, or failed, has read none."""
-    hosts: Json = {"a": {"__session_logs": {"logs": [LIVE]}}, "b": {"__session_logs": {"skipped": True}}, "c": {}}
-    task_vars: dict[str, Any] = {"ansible_play_hosts_all": list(hosts), "hostvars": hosts}
-    collected = played(session_logs_info.ActionModule).act({"kept": [KEPT]}, task_vars)
-    assert collected == {"changed": False, "logs": [KEPT, LIVE]}
+from ansible_collections.cluster.compute.plugins.action import queue_failures
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from ansible.vars.manager import VariableManager
 from played import played
 
 from ansible_collections.cluster.compute.plugins.action import command_check
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _known_names as known_names
 
 ROOT = Path(__file__).resolve().parents[4]

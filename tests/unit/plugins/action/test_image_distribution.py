@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.action import image_distribution
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 NAME = "train:2"
 

@@ -18,13 +18,14 @@ from played import played
 from samples import SESSION, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     EngineError,
     InputError,
     StateError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.modules import schedule as modules
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine

@@ -13,8 +13,8 @@ from played import played
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.action import session_failure
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 
 
 def failure_of(**hosts: Json) -> Json:

@@ -14,8 +14,8 @@ from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.action import session_request
 from ansible_collections.cluster.compute.plugins.action.session_request import check_release, make_requests
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 
 

@@ -14,7 +14,7 @@ from played import played
 from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import schedule
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._reports import Avoided, avoided

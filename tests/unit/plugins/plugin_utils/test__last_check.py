@@ -24,7 +24,7 @@ def test_it_is_kept_privately_and_read_again(tmp_path: Path) -> None:
     assert last_check.write(str(base), AGENTS, UNFIT, UNGUARDED) == ""
     assert (base / last_check.NAME).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in base.iterdir()] == [last_check.NAME]
-    assert last_check.read(str(base), AGENTS, 60) == {"unfit": UNFIT, "unguarded": UNGUARDED, "age": 0}
+    assert last_check.read(str(base), AGENTS, 60) == {"unfit": UNFIT, "unguarded": UNGUARDED, "age": "0 s"}
 
 
 def test_it_counts_for_some_of_the_agents(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_it_counts_for_some_of_the_agents(tmp_path: Path) -> None:
     assert last_check.read(str(tmp_path), {"agent1": "192.0.2.1"}, 60) == {
         "unfit": {},
         "unguarded": UNGUARDED,
-        "age": 0,
+        "age": "0 s",
     }
 
 

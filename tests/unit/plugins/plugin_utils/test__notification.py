@@ -18,8 +18,8 @@ import pytest
 from played import played
 
 from ansible_collections.cluster.compute.plugins.action import session
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_notify
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification_sender as sender

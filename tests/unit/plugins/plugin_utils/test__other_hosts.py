@@ -17,8 +17,8 @@ from ansible.errors import AnsibleConnectionFailure
 from played import played
 
 from ansible_collections.cluster.compute.plugins.action import network
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 

@@ -12,7 +12,7 @@ import pytest
 from ansible import constants
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _trace as trace
 
 PLAN = plan(request(cluster_size=3), "aab")

@@ -6,23 +6,17 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import provisioning
 from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import (
     debian_engine_packages,
-    redhat_engine_packages,
-    reference_image_names,
     role_settings,
-    store_contents,
 )
 
 ROOT = {"effective_user_id": 0, "os_family": "Debian", "distribution": "Debian", "distribution_major_version": "12"}
 ALICE = {**ROOT, "effective_user_id": 1000, "user_dir": "/home/alice"}
-LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 
 
 @pytest.mark.parametrize(
@@ -43,14 +37,6 @@ def test_the_command_docker_is_a_package_of_its_own_since_trixie(distribution: s
     facts = {"os_family": "Debian", "distribution": distribution, "distribution_major_version": major}
     packages = debian_engine_packages(facts)
     assert packages == ("docker.io", "iptables", "iproute2") + (("docker-cli",) if has_cli else ())
-
-
-@pytest.mark.parametrize(
-    ("offered", "first"),
-    [(["docker", "docker-ce"], "docker-ce"), (["moby-engine"], "moby-engine"), (["docker"], "docker"), ([], "")],
-)
-def test_red_hat_installs_the_first_engine_that_is_offered(offered: list[str], first: str) -> None:
-    assert redhat_engine_packages(offered)[:1] == ([first] if first else [])
 
 
 def settings(
@@ -84,42 +70,3 @@ def settings(
 )  # fmt: skip
 def test_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
     assert {key: found[key] for key in expected} == expected
-
-
-def test_only_what_the_store_created_is_removed() -> None:
-    entries = ["sessions.db", "sessions.db-journal", "mysessions.db", "sessions.dbs/x", "notes"]
-    files = [{"path": "/s/" + name, "isreg": True, "isdir": False} for name in entries]
-    folders = [{"path": "/s/" + name, "isreg": False, "isdir": True} for name in (LOGS, "data", "sessions.db")]
-    assert store_contents(files + folders) == ["/s/sessions.db", "/s/sessions.db-journal", "/s/" + LOGS]
-
-
-def image(*names: str, version: str | None = "0f1e2d3c4b5a6978", layers: int = 1) -> dict[str, Any]:
-    labels = {"cluster.compute.image": version} if version else None
-    return {"RepoTags": list(names), "Config": {"Labels": labels}, "RootFS": {"Layers": ["sha256:0"] * layers}}
-
-
-@pytest.mark.parametrize(
-    ("images", "names"),
-    [
-        ([image("cluster-compute/reference:1")], ["cluster-compute/reference:1"]),
-        ([image("cluster-compute/reference:1", "mine:latest")], ["cluster-compute/reference:1"]),
-        ([image("mine:latest", layers=2)], []),
-        ([image("mine:latest")], []),
-        ([image("cluster-compute/reference:1", layers=2)], []),
-        ([image("cluster-compute/reference:mine")], []),
-        ([image("cluster-compute/reference:1", version=None)], []),
-        ([image("registry.example/cluster-compute/reference:1")], []),
-        ([image()], []),
-        ([{"RepoTags": None, "Config": None, "RootFS": None}], []),
-        (
-            [image("cluster-compute/reference:1", version="1"), image("b:1", layers=3)],
-            ["cluster-compute/reference:1"],
-        ),
-    ],
-)  # fmt: skip
-def test_an_image_that_inherits_the_label_is_not_the_reference_image(images: list[Any], names: list[str]) -> None:
-    assert reference_image_names(images) == names
-
-
-def test_examples() -> None:
-    assert doctest.testmod(provisioning).failed == 0

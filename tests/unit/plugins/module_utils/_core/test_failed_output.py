@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.failed_output import (
-    LONGEST,
-    LONGEST_LINE,
-    Output,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.failed_output import LONGEST, LONGEST_LINE, Output
 
 
 @pytest.mark.parametrize(

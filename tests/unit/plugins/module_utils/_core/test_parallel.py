@@ -12,10 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import (
-    first_error,
-    map_bounded,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])

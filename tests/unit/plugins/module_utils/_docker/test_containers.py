@@ -17,10 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_report import container_entries
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import (
-    AgentContainers,
-    required_action,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers, required_action
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 
 PLAN = Shape(launch="now").plan()

@@ -15,10 +15,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import (
-    proven_ids,
-    remove_names,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import proven_ids, remove_names
 
 ENTRY = {"Config": "blobs/sha256/abc", "RepoTags": ["debian:12", "größe:1"], "Layers": ["layer.tar"]}
 DESCRIPTOR = {

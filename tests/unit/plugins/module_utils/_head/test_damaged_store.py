@@ -17,8 +17,8 @@ import pytest
 from samples import SESSION, agent, carried_out, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
 from ansible_collections.cluster.compute.plugins.module_utils._head.lock_holders import lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.recording import Recording

@@ -11,15 +11,15 @@ import pytest
 from samples import agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import is_overdue
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import finished_sessions, is_overdue
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._tables import remarks
-from ansible_collections.cluster.compute.plugins.module_utils._views import finished_sessions, what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._text.lists import remarks
 
 A = agent("a")
 OVER, IDLE = "ended: its lifetime is over", "ended: it was idle for session_idle_timeout"

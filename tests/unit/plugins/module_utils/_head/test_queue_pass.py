@@ -16,7 +16,7 @@ from samples import GIB, agent, carried_out, context, request
 from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end, keep
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch

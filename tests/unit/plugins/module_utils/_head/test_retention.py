@@ -15,7 +15,7 @@ from samples import agent, carried_out, context, request, with_apps
 from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.health import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
     expired,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from samples import GIB, agent, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 from samples import exactly
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import (
     BatchResult,
     BatchWait,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
     AgentStatus,
     controller_address,

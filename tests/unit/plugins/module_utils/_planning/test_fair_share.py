@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_sha
     usage,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.usage_table import csv_text, lines
+from ansible_collections.cluster.compute.plugins.module_utils._text.table import usage_csv, usage_lines
 
 HOUR, DAY = 3600.0, 86400.0
 GIB = 1 << 30
@@ -48,12 +48,12 @@ def test_a_session_over_the_end_of_a_month_counts_in_both() -> None:
 
 def test_tables_for_people_and_programs() -> None:
     found = usage([held(), held("bob", hours=None)], {}, NOVEMBER + 2 * HOUR)
-    assert lines(found) == [
-        "month    kind   name   sessions  cpu hours  memory gib hours  gpu hours",
+    assert usage_lines(found) == [
+        "MONTH    KIND   NAME   SESSIONS  CPU HOURS  MEMORY GIB HOURS  GPU HOURS",
         "2026-11  owner  alice  1         1.0        1.0               0.0",
         "2026-11  owner  bob    1         2.0        2.0               0.0",
     ]
-    assert csv_text(found).splitlines()[:2] == [
+    assert usage_csv(found).splitlines()[:2] == [
         "month,kind,name,sessions,cpu_hours,memory_gib_hours,gpu_hours",
         "2026-11,owner,alice,1,1.0,1.0,0.0",
     ]

@@ -24,13 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.digests import sparse
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
-    Network,
-    Plan,
-    Port,
-    Resources,
-    Session,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     container_id,
     read_placement,

@@ -13,6 +13,7 @@ import pytest
 from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import quota_entries
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     Use,
@@ -21,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
     over_quota,
     permitted_folders,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_table import entries, lines
+from ansible_collections.cluster.compute.plugins.module_utils._text.table import policy_lines
 
 GIB = 1 << 30
 MINE = "(policy of this site)"
@@ -289,15 +290,15 @@ def test_the_table_shows_what_is_used_of_what_is_permitted() -> None:
             "groups": {"lab": {"owners": ["alice", "bob"], "cpus": 16, "images": ["hub/*"]}},
         }
     )
-    assert lines(policy, entries(policy, {"alice": HELD})) == [
-        "who          sessions  containers  cpus     memory  gpus",
+    assert policy_lines(policy, quota_entries(policy, {"alice": HELD})) == [
+        "WHO          SESSIONS  CONTAINERS  CPUS     MEMORY  GPUS",
         "owner alice  2         4           4        4g      1.5 of 2",
         "owner bob    0         0           0        0b      0 of 2",
         "group lab    2         4           4 of 16  4g      1.5",
         "default: lifetime 3600",
         "group lab: images hub/*",
     ]
-    assert lines(SitePolicy(), []) == ["The site has no policy."]
+    assert policy_lines(SitePolicy(), []) == ["The site has no policy."]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rounds over the agents of a session whose logs are followed."""
+"""The logs of a session, read once from its agents, or followed in rounds over them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.action import session_logs_follow
-from ansible_collections.cluster.compute.plugins.action.session_logs_follow import _Rounds
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
+from ansible_collections.cluster.compute.plugins.action import session_logs_info
+from ansible_collections.cluster.compute.plugins.action.session_logs_info import _Rounds, read
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
 
 LOST = {"failed": True, "msg": "Connection refused."}
@@ -24,6 +24,11 @@ def log(hostname: str, state: str, *seconds: int) -> Json:
     return {"logs": [{"hostname": hostname, "state": state, "text": text}]}
 
 
+def hosts(module: Any) -> Any:
+    """Hosts whose modules are this function."""
+    return SimpleNamespace(module=module, each=lambda names, function: [function(name) for name in names])
+
+
 def rounds(**answers: list[Json]) -> tuple[_Rounds, list[Json]]:
     """Rounds over agents that give these answers in turn, and the questions."""
     asked: list[Json] = []
@@ -32,8 +37,7 @@ def rounds(**answers: list[Json]) -> tuple[_Rounds, list[Json]]:
         asked.append({"agent": agent, **query})
         return answers[agent].pop(0)
 
-    hosts: Any = SimpleNamespace(module=module, each=lambda names, function: [function(name) for name in names])
-    return _Rounds(hosts, FollowedLogs("uuid", [], 200), list(answers)), asked
+    return _Rounds(hosts(module), FollowedLogs("uuid", [], 200), list(answers)), asked
 
 
 def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended() -> None:
@@ -54,7 +58,7 @@ def test_an_agent_that_does_not_answer_is_named_once_and_given_up_at_last(monkey
     made, _asked = rounds(a=[LOST, LOST, log("main1", "running", 1), LOST, LOST])
     silence = "(a does not answer: Connection refused)"
     assert [made.news() for _round in range(4)] == [[silence], [], ["main1: line 1"], [silence]]
-    monkeypatch.setattr(session_logs_follow, "PATIENCE", -1.0)
+    monkeypatch.setattr(session_logs_info, "PATIENCE", -1.0)
     assert made.news() == []
     assert made.answering == []
 
@@ -63,3 +67,35 @@ def test_a_log_that_cannot_be_read_says_why_once() -> None:
     unreadable = {"logs": [{"hostname": "main1", "state": "running", "text": "(its log cannot be read: no driver)\n"}]}
     made, _asked = rounds(a=[unreadable, unreadable])
     assert [made.news(), made.news()] == [["main1: (its log cannot be read: no driver)"], []]
+
+
+def container(hostname: str, agent: str, state: str = "running") -> Json:
+    return {"hostname": hostname, "agent": agent, "state": state}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lines"),
+    [
+        (
+            [],
+            [
+                "main1: hello",
+                "sub1: bye",
+                "(b does not answer: Connection refused)",
+                "(sub3 on c is out of reach)",
+            ],
+        ),
+        (["main1"], ["main1: hello"]),
+        (["sub3"], ["(sub3 on c is out of reach)"]),
+    ],
+)
+def test_all_logs_are_shown_in_rank_order_and_after_them_what_cannot_be_read(
+    wanted: list[str], lines: list[str]
+) -> None:
+    """The head keeps the log of a container that is gone."""
+    answers = {"a": {"logs": [{"hostname": "main1", "state": "running", "text": "first\nhello\n"}]}, "b": LOST}
+    lost = [container("sub1", "b", "missing"), container("sub2", "b"), container("sub3", "c", "unknown")]
+    kept = [{"hostname": "sub1", "state": "ended", "text": "bye"}]
+    session = {"id": "uuid", "containers": [container("main1", "a"), *lost], "logs": kept}
+    asked = {"session": session, "containers": wanted, "tail": 1}
+    assert read(hosts(lambda agent, _name, _query: answers[agent]), asked)["lines"] == lines

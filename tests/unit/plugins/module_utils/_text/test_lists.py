@@ -11,8 +11,8 @@ import time
 import pytest
 from samples import GIB
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._tables import (
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._text.lists import (
     COLUMNS,
     SHOWN,
     agents_table,

@@ -8,19 +8,16 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from samples import GIB, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json, Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._views import (
-    healing_sessions,
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._text.views import (
     logs_view,
     names_matching,
     session_document,
     summary,
-    table,
     termination_summary,
 )
 
@@ -206,14 +203,6 @@ def test_a_waiting_session_says_why(check: bool, verb: str) -> None:
     assert summary(waits, "/x", check) == [f"Session train {verb}: a: needs 4 CPUs, 1 free."]
 
 
-@given(st.lists(st.tuples(st.text("ab ", max_size=6), st.integers(0, 10**6)), max_size=5))
-def test_columns_of_a_table_stand_under_each_other(rows: list[tuple[str, int]]) -> None:
-    lines = table(("first", "second"), rows)
-    assert len(lines) == len(rows) + 1
-    start = lines[0].index("SECOND")
-    assert all(line[start:] == str(number) for line, (_text, number) in zip(lines[1:], rows, strict=True))
-
-
 @pytest.mark.parametrize(
     ("state", "check", "expected"),
     [
@@ -238,35 +227,3 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
     assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
-
-
-DOWN, UP = ({"name": "web", "state": state, "exit_code": 3} for state in ("failed", "ready"))
-LOST = {
-    "state": "RUNNING",
-    "on_failure": "restart",
-    "degraded": ["sub1"],
-    "request": {"name": "train"},
-    "terminate_when_done": False,
-    "containers": [{"hostname": "sub1", "state": "exited", "exit_code": 137}],
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "heals"),
-    [
-        ({}, True),
-        ({"on_failure": "keep"}, False),
-        ({"on_failure": "terminate"}, False),
-        ({"degraded": []}, False),
-        ({"state": "TERMINATING"}, False),
-        ({"request": None}, False),
-        ({"containers": [{"hostname": "sub1", "state": "unknown"}]}, False),
-        ({"containers": [{"hostname": "sub1", "state": "missing"}]}, True),
-        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [DOWN]}]}, True),
-        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [UP]}]}, False),
-        ({"command": {"exit_code": 0}, "terminate_when_done": True}, False),
-        ({"containers": [{"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 80}]}, False),
-    ],
-)
-def test_a_session_heals_if_it_asks_for_it_and_can(changes: Json, heals: bool) -> None:
-    assert bool(healing_sessions([{**LOST, **changes}])) is heals

@@ -10,22 +10,15 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import limit_reached
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.states import ENDED
-from ansible_collections.cluster.compute.plugins.module_utils._core.units import show_bytes, show_cpus
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import ALL_COLUMNS, COLUMNS
-from ansible_collections.cluster.compute.plugins.module_utils._views import (
-    show_seconds,
-    show_time,
-    table,
-    what_happened,
-)
+from .._core.documents import Json
+from .._core.exits import limit_reached, what_happened
+from .._core.states import ENDED
+from .._core.units import show_bytes, show_cpus, show_seconds, show_time
+from .._planning.playbook_settings import ALL_COLUMNS, COLUMNS
+from .table import table
 
 # What a list shows where a session has no data folder: its files are removed with it.
 NO_FOLDER = "none"
-
-
 # Columns of a table, unless the environment names another number.
 WIDTH = 120
 # The usual columns; those that are empty in every line are left out.
@@ -35,7 +28,7 @@ USUAL = ("session", "owner", "state", "turn", "priority", "size", "each", "start
 def list_lines(listed: Json, name: str, columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
     """A list as tables: sessions, owners, resource groups and agents. ``name`` is that of the only session to show."""
     if name and not listed["sessions"]:
-        return ["No session matches session_name %s." % name]
+        return [f"No session matches session_name {name}."]
     tables = (
         sessions_table(listed["sessions"], columns, width),
         owners_table(listed["owners"]),
@@ -65,7 +58,7 @@ def _place(session: Json) -> Tuple[int, float]:
 
 
 def _apps_of(session: Json) -> str:
-    return ", ".join("%s %s" % (app["name"], address_of(app)) for app in session["apps"])
+    return ", ".join(f"{app['name']} {address_of(app)}" for app in session["apps"])
 
 
 def _time(seconds: float | None) -> str:
@@ -74,7 +67,7 @@ def _time(seconds: float | None) -> str:
 
 def _reason(session: Json) -> str:
     gpus = gpu_use(session["measured"])
-    return "; ".join(filter(None, (what_happened(session), *limits_of(session), gpus and "%s in use" % gpus)))
+    return "; ".join(filter(None, (what_happened(session), *limits_of(session), gpus and f"{gpus} in use")))
 
 
 def _size(session: Json) -> str:
@@ -88,7 +81,7 @@ def state_of(session: Json) -> str:
     'RUNNING (degraded)'
     """
     words = [remark.partition(":")[0] for remark in remarks(session)]
-    return "%s (%s)" % (session["state"], words[0]) if words else str(session["state"])
+    return f"{session['state']} ({words[0]})" if words else str(session["state"])
 
 
 def remarks(session: Json) -> List[str]:
@@ -97,9 +90,9 @@ def remarks(session: Json) -> List[str]:
         return []
     if limit_reached(session.get("containers") or ()):
         return ["ended"]
-    found = ["degraded: %s" % ", ".join(session["degraded"])] if session.get("degraded") else []
+    found = [f"degraded: {', '.join(session['degraded'])}"] if session.get("degraded") else []
     apps = failed_apps_of(session)
-    found += ["unhealthy: %s" % ", ".join(apps)] if apps else []
+    found += [f"unhealthy: {', '.join(apps)}"] if apps else []
     command = session.get("command")
     if command and command["exit_code"] is not None:
         found.append("command failed" if command["exit_code"] else "command succeeded")
@@ -117,9 +110,9 @@ def limits_of(session: Json) -> List[str]:
     """When a running session ends by itself."""
     if session["state"] != "RUNNING" or limit_reached(session["containers"]):
         return []
-    left = "%s left" % show_seconds(max(0.0, session["ends"] - time.time())) if session.get("ends") else ""
+    left = f"{show_seconds(max(0.0, session['ends'] - time.time()))} left" if session.get("ends") else ""
     idle = session.get("idle_timeout")
-    return list(filter(None, (left, "ends when idle for %s" % show_seconds(idle) if idle else "")))
+    return list(filter(None, (left, f"ends when idle for {show_seconds(idle)}" if idle else "")))
 
 
 def resources_of(session: Json) -> str:
@@ -133,15 +126,15 @@ def show_amounts(amounts: Mapping[str, float]) -> str:
     >>> show_amounts({"millicpus": 500, "memory": 1 << 30, "gpus": 2})
     '0.5 CPUs, 1g, 2 GPUs'
     """
-    gpus = ", %g GPUs" % amounts["gpus"] if amounts.get("gpus") else ""
-    return "%s CPUs, %s%s" % (show_cpus(int(amounts["millicpus"])), show_bytes(int(amounts["memory"])), gpus)
+    gpus = f", {amounts['gpus']:g} GPUs" if amounts.get("gpus") else ""
+    return f"{show_cpus(int(amounts['millicpus']))} CPUs, {show_bytes(int(amounts['memory']))}{gpus}"
 
 
 def in_use(measured: Json | None) -> str:
     """What was measured; empty if nothing was."""
     if not measured:
         return ""
-    amounts = "%s CPUs, %s" % (show_cpus(round(measured["millicpus"], -2)), show_bytes(measured["memory"]))
+    amounts = f"{show_cpus(round(measured['millicpus'], -2))} CPUs, {show_bytes(measured['memory'])}"
     return ", ".join(filter(None, (amounts, gpu_use(measured))))
 
 
@@ -172,8 +165,8 @@ def address_of(app: Json) -> str:
     """
     if not app["port"]:
         return "by SSH tunnel"
-    host = "[%s]" % app["address"] if ":" in app["address"] else app["address"]
-    where = " on %s" % app["agent"] if host.startswith("127.") else ""
+    host = f"[{app['address']}]" if ":" in app["address"] else app["address"]
+    where = f" on {app['agent']}" if host.startswith("127.") else ""
     return "%s:%d%s" % (host, app["port"], where)
 
 
@@ -182,12 +175,12 @@ def owners_table(owners: Sequence[Json]) -> List[str]:
     rows = [
         (
             owner["owner"],
-            _of(owner, "sessions", owner["sessions"], str),
+            allowed_of(owner, "sessions", owner["sessions"], str),
             owner["waiting"],
-            _of(owner, "containers", owner["containers"], str),
-            _of(owner, "millicpus", owner["used"]["millicpus"], show_cpus),
-            _of(owner, "memory", owner["used"]["memory"], show_bytes),
-            _of(owner, "gpus", owner["used"]["gpus"], "{:g}".format),
+            allowed_of(owner, "containers", owner["containers"], str),
+            allowed_of(owner, "millicpus", owner["used"]["millicpus"], show_cpus),
+            allowed_of(owner, "memory", owner["used"]["memory"], show_bytes),
+            allowed_of(owner, "gpus", owner["used"]["gpus"], "{:g}".format),
             show_amounts(owner["available"]),
         )
         for owner in owners
@@ -209,14 +202,14 @@ def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
     >>> share_of({"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}, "gpus", str)
     '2 of 8, 1 own'
     """
-    own = ", %s own" % show(group["own"][name]) if group["own"] else ""
-    return "%s of %s%s" % (show(group["used"][name]), show(group["capacity"][name]), own)
+    own = f", {show(group['own'][name])} own" if group["own"] else ""
+    return f"{show(group['used'][name])} of {show(group['capacity'][name])}{own}"
 
 
-def _of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
+def allowed_of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
     """What an owner uses of what a policy allows; without a policy, only what the owner uses."""
     allowed = (owner["allowed"] or {}).get(name)
-    return show(used) if allowed is None else "%s of %s" % (show(used), show(allowed))
+    return show(used) if allowed is None else f"{show(used)} of {show(allowed)}"
 
 
 def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
@@ -225,8 +218,8 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
         (
             agent["name"],
             agent["group"],
-            "%s of %s" % (show_cpus(agent["used"]["millicpus"]), show_cpus(agent["capacity"]["millicpus"])),
-            "%s of %s" % (show_bytes(agent["used"]["memory"]), show_bytes(agent["capacity"]["memory"])),
+            f"{show_cpus(agent['used']['millicpus'])} of {show_cpus(agent['capacity']['millicpus'])}",
+            f"{show_bytes(agent['used']['memory'])} of {show_bytes(agent['capacity']['memory'])}",
             "%g of %d" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
             in_use(agent["measured"]) or "-",
             agent_state(agent),
@@ -239,7 +232,7 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
 def agent_state(agent: Json) -> str:
     """Whether an agent answers and takes new sessions."""
     if not agent["reachable"]:
-        return "lost: %s" % agent["reason"]
+        return f"lost: {agent['reason']}"
     return "up" if agent["schedulable"] else "up, takes no new sessions"
 
 

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Tables for a terminal: of environments, of the policy, and of what owners have used."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from dataclasses import asdict
+from typing import Any, List, Sequence
+
+from .._core.documents import Json
+from .._core.units import show_bytes
+from .._planning.policy import Limits, SitePolicy
+from .._planning.policy_rules import QUOTAS, shown
+
+# The least width of a last column beside the others; without it, its indentation.
+_NARROWEST, _INDENT = 24, "    "
+_RULES = tuple(name for name in asdict(Limits()) if name not in QUOTAS)
+_OF_USAGE = ("month", "kind", "name", "sessions", "cpu_hours", "memory_gib_hours", "gpu_hours")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]], width: int = 0) -> List[str]:
+    """Columns as wide as their widest cell. With a ``width``, a last column that is too wide goes on in the next line.
+
+    If the others leave it too little, it is in lines of its own.
+
+    >>> table(("a", "b"), [("long", 1)])
+    ['A     B', 'long  1']
+    """
+    cells = [[name.upper() for name in header]] + [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    starts = ["".join(f"{cell.ljust(column)}  " for cell, column in zip(row[:-1], widths)) for row in cells]
+    room = width - len(starts[0])
+    if not width or widths[-1] <= room:
+        return [(start + row[-1]).rstrip() for start, row in zip(starts, cells)]
+    lines = []
+    for start, row in zip(starts, cells):
+        if room < _NARROWEST:
+            parts = textwrap.wrap(row[-1], width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+            lines += [start.rstrip(), *parts]
+        else:
+            parts = textwrap.wrap(row[-1], room) or [""]
+            lines += [((" " * len(start) if number else start) + part).rstrip() for number, part in enumerate(parts)]
+    return lines
+
+
+def environments_table(environments: Sequence[Json]) -> List[str]:
+    """A line for every version of every environment: its apps, the size of its image, and the agents that have it."""
+    rows = [
+        (
+            entry["name"],
+            entry["version"],
+            ", ".join(entry["apps"]) or "-",
+            show_bytes(entry["size"] >> 20 << 20) if entry["agents"] else "-",
+            ", ".join(entry["agents"]) or "-",
+            entry["description"],
+        )
+        for entry in environments
+    ]
+    return table(("environment", "version", "apps", "size", "agents", "description"), rows)
+
+
+def usage_lines(usage: Sequence[Json]) -> List[str]:
+    """What owners have used, by month.
+
+    >>> usage_lines([])
+    ['No session has held anything.']
+    """
+    if not usage:
+        return ["No session has held anything."]
+    rows = [[_rounded(entry[column]) for column in _OF_USAGE] for entry in usage]
+    return table([column.replace("_", " ") for column in _OF_USAGE], rows)
+
+
+def usage_csv(usage: Sequence[Json]) -> str:
+    """A header and a line for each entry. Names of owners begin with a letter or a digit, so no cell is a formula."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _OF_USAGE, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(usage)
+    return text.getvalue()
+
+
+def _rounded(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def policy_lines(policy: SitePolicy, found: Sequence[Json]) -> List[str]:
+    """A line for each owner and group, then the rules.
+
+    >>> policy_lines(SitePolicy(), [])
+    ['The site has no policy.']
+    """
+    if policy == SitePolicy() and not found:
+        return ["The site has no policy."]
+    rows = [[f"{one['kind']} {one['name']}", *(_of_quota(one, name) for name in QUOTAS)] for one in found]
+    return table(("who", *QUOTAS), rows) + _rules(policy)
+
+
+def _of_quota(entry: Json, name: str) -> str:
+    allowed = entry["allowed"][name]
+    used = shown(name, entry["used"][name])
+    return used if allowed is None else f"{used} of {shown(name, allowed)}"
+
+
+def _rules(policy: SitePolicy) -> List[str]:
+    limits = [("default", policy.default)]
+    limits += [(f"owner {name}", one) for name, one in sorted(policy.owners.items())]
+    limits += [(f"group {name}", one.limits) for name, one in sorted(policy.groups.items())]
+    return [
+        f"{whose}: {name} {_value(getattr(one, name))}"
+        for whose, one in limits
+        for name in _RULES
+        if getattr(one, name) is not None
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,0 +1,96 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: environments_info
+short_description: List the environments that sessions can have
+description:
+  - Lists the environments of the collection and of O(environments), and the agents that have their images.
+  - It runs on the controller, over connections of its own to all hosts of the play. A host that does not answer is a warning.
+options:
+  environments:
+    description:
+      - Other environments, as in the variable C(session_environments).
+    type: dict
+    default: {}
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.image_info
+"""
+
+EXAMPLES = r"""
+- name: List the environments
+  cluster.compute.environments_info:
+  run_once: true
+  register: found  # found.lines
+"""
+
+RETURN = r"""
+environments:
+  description: Every version of every environment.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: The name of the environment.
+      type: str
+    version:
+      description: The version.
+      type: str
+    image:
+      description: The reference of the image.
+      type: str
+    apps:
+      description: The names of the apps.
+      type: list
+      elements: str
+    description:
+      description: What the environment is for.
+      type: str
+    agents:
+      description: The agents that have the image.
+      type: list
+      elements: str
+    size:
+      description: The size of the image in bytes; 0 if no agent has it.
+      type: int
+lines:
+  description: The same as a table.
+  type: list
+  elements: str
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(
+        argument_spec={"environments": {"type": "dict", "default": {}}},
+        supports_check_mode=True,
+    )
+    module.fail_json(
+        msg="cluster.compute.environments_info runs on the controller: call it in a task, by its full name."
+    )
+
+
+if __name__ == "__main__":
+    main()

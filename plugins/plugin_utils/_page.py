@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The page of sessions.yml: one file without outside resources, that needs no server and trusts no text of a session."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ..module_utils._core.documents import Json
+from ..module_utils._core.text import visible
+from ..module_utils._core.units import show_time
+from ..module_utils._text.page import page_of
+
+_ROLE = Path(__file__).resolve().parents[2] / "roles" / "session"
+_POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
+
+
+def sessions_page(listed: Json) -> str:
+    """The page of a list of C(session_info).
+
+    The policy in its head allows its style sheet and its script alone: whatever a name or a reason contains, a browser loads and
+    runs nothing else. Every text is escaped, and its control characters are visible.
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown)
+    environment.filters["show_time"] = show_time
+    template = environment.from_string(_joined((_ROLE / "templates/sessions.html.j2").read_text(encoding="utf-8")))
+    style, script = (_text("sessions.css"), _text("sessions.js"))
+    policy = _POLICY % (_digest(style), _digest(script))
+    return template.render(page=page_of(listed), style=Markup(style), script=Markup(script), policy=policy) + "\n"
+
+
+def _text(name: str) -> str:
+    return (_ROLE / "files" / name).read_text(encoding="utf-8")
+
+
+def _joined(template: str) -> str:
+    """The template without its line breaks and its indentation."""
+    return "".join(line.strip() for line in template.splitlines())
+
+
+def _shown(value: object) -> object:
+    """A value as the page shows it. What changes the direction of text, or controls a terminal, becomes visible."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
