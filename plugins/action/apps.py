@@ -2,100 +2,27 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``apps``: derives the tokens, and keeps the URLs and ``session.json`` up to date."""
+"""The controller's part of ``apps``: it derives the tokens, and keeps the URLs and ``session.json`` up to date."""
 
 from __future__ import annotations
 
-from typing import List, Mapping
+from typing import Any, Mapping
 
-from ..module_utils._core.apps import App, tunnel
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
-from ..module_utils._ssh.app_files import running
-from ..module_utils._ssh.app_installer import show_tokens
-from ..module_utils._ssh.keys import Identity
-from ..plugin_utils import _app_urls as app_urls
-from ..plugin_utils import _reports as reports
-from ..plugin_utils._action import ComputeAction
-from ..plugin_utils._artifacts import Artifacts
-from ..plugin_utils._session_shell import Shell
+from ..modules.apps import ARGUMENT_SPEC
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.apps import change_apps
+from ..plugin_utils._conduct.play import Play
 
 
-class ActionModule(ComputeAction):
-    """Without a folder of artifacts, which a launch does not need, it runs the module alone."""
+class ActionModule(ConductorAction):
+    """The steps are in _conduct.apps. A wait needs nothing of the controller."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
-        if args.get("state") != "present":
-            return self.module("apps", args, task_vars)
-        name, base = str(args.pop("name", None) or ""), str(args.pop("artifacts", None) or "")
-        artifacts, document = Artifacts(base, name), Shell(base, name).document
-        identity = _identity(artifacts, str(document["session"]["id"]))
-        apps = running([App.from_json(app) for app in args.get("apps") or ()])
-        args["tokens"] = show_tokens({app.name: identity.app_token(app.name) for app in apps})
-        args["user"] = {key: document["session"]["user"][key] for key in ("uid", "gid")}
-        result = self.module("apps", args, task_vars)
-        if result.get("failed"):
-            return result
-        if not self._task.check_mode:
-            removed = [str(one) for one in args.get("remove") or ()]
-            where = reports.address_of(str(args["agent"]), task_vars)
-            relays = {relay["name"]: relay for relay in result["relays"]}
-            document = _keep(artifacts, {**document, "apps": _entries(document, removed)}, apps, relays, where)
-            _keep_urls(artifacts, document, apps, removed, identity)
-        return {**result, "lines": _lines(result["apps"], document)}
+    SPEC = ARGUMENT_SPEC
 
-
-def _identity(artifacts: Artifacts, session: str) -> Identity:
-    identity = artifacts.identity(session, create=False)
-    if identity is None:
-        message = "%s has no identity of session %s; start apps from the controller that launched it."
-        raise ComputeError(message % (artifacts.folder, session))
-    return identity
-
-
-def _entries(document: Json, removed: List[str]) -> List[Json]:
-    """The entries of the apps that stay. A port that was published at the launch stays published."""
-    return [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
-
-
-def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:
-    """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
-    known = {entry["name"]: entry for entry in document["apps"]}
-    for app in apps:
-        relay = relays.get(app.name)
-        if relay:
-            where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
-            way = tunnel(artifacts.folder, relay["port"], app.port)
-            known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
-        elif app.name not in known or known[app.name].get("relay"):
-            way = tunnel(artifacts.folder, app_urls.local_port(document["session"]["id"], app.name), app.port)
-            known[app.name] = {"name": app.name, "address": "", "port": 0, "tunnel": way}
-    changed = {**document, "apps": list(known.values())}
-    artifacts.write_json("session.json", changed)
-    return changed
-
-
-def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> None:
-    known = {entry["name"]: entry for entry in document["apps"]}
-    urls = {}
-    for app in apps:
-        entry = known[app.name]
-        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
-        port = entry["port"] or app_urls.local_port(identity.session, app.name)
-        urls[app.name] = app.url(address, port, identity.app_token(app.name))
-    app_urls.change(artifacts, urls, removed)
-
-
-def _lines(apps: List[Json], document: Json) -> List[str]:
-    tunnels = {entry["name"]: entry["tunnel"] for entry in document["apps"] if entry.get("tunnel")}
-    relays = {
-        entry["name"]: ", published by a relay at port %d" % entry["port"]
-        for entry in document["apps"]
-        if entry.get("relay")
-    }
-    lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
-    reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
-    hint = [
-        "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"
-    ]
-    return (lines + hint + reached if reached else lines) or ["The session has no app."]
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        given = {name: value for name, value in options.items() if value is not None}
+        name = str(given.pop("name", ""))
+        if options["state"] == "present":
+            return change_apps(play, name, given)
+        return play.on(str(options["agent"]), "apps", given)

@@ -12,12 +12,10 @@ from typing import List
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.names import ALL_OWNERS
-from ..module_utils._head.details import finished_sessions, healing_sessions
 from ..module_utils._text.lists import WIDTH, list_lines
 from ..module_utils._text.page import MONTH
 from ..plugin_utils import _reports as reports
 from ..plugin_utils._action import ComputeAction, login
-from ..plugin_utils._kept_requests import checked_sessions
 from ..plugin_utils._page import sessions_page
 
 
@@ -37,12 +35,6 @@ class ActionModule(ComputeAction):
         result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):
             return result
-        head = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the head")
-        own = [session for session in result["sessions"] if session["requested_here"]]
-        for name, sessions in (("queue", result["queue"]), ("healing", healing_sessions(own))):
-            result[name], refused = checked_sessions(sessions, head)
-            result["warnings"] = [*(result.get("warnings") or ()), *refused]
-        result["finished"] = finished_sessions(result["sessions"])
         if columns is not None:
             name = str(args.get("name") or "")
             result["lines"] = list_lines(result, name, columns, _width())

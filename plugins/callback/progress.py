@@ -40,7 +40,7 @@ from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ..module_utils._core.errors import SessionError
 from ..module_utils._core.text import visible
-from ..plugin_utils._progress import CLEAR, TERMINAL, Progress
+from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress
 from ..plugin_utils._task_results import document_of, host_of, message_of, task_facts, task_of
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
@@ -89,6 +89,7 @@ class CallbackModule(DefaultCallback):
                 now = time.monotonic()
                 self._progress.transfers = _transfers(TERMINAL.folder)
                 self._progress.agents = _counted(Path(TERMINAL.agents))
+                self._progress.conducted = _conducted(Path(TERMINAL.phase))
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
                     os.write(2, (CLEAR + text).encode())
@@ -110,6 +111,7 @@ class CallbackModule(DefaultCallback):
         # Ansible removes its own folder at the end of the run.
         TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
         TERMINAL.agents = TERMINAL.folder + "-agents"
+        TERMINAL.phase = TERMINAL.folder + "-phase"
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
         with suppress(ValueError):  # only the main thread has signals
@@ -161,7 +163,7 @@ class CallbackModule(DefaultCallback):
             return
         facts = document_of(result)
         with self._lock:
-            self._progress.finish_on(host_of(result), facts)
+            self._progress.finish_on(host_of(result))
         self._handle_warnings(facts)
         if task_of(result).action in _DEBUG and not task_of(result).loop:
             self._show(facts)
@@ -175,7 +177,7 @@ class CallbackModule(DefaultCallback):
     def v2_runner_on_skipped(self, result: Any) -> None:
         if self._is_quiet():
             with self._lock:
-                self._progress.finish_on(host_of(result), {})
+                self._progress.finish_on(host_of(result))
         else:
             super().v2_runner_on_skipped(result)
 
@@ -210,7 +212,7 @@ class CallbackModule(DefaultCallback):
         self._handle_warnings(facts)
         with self._lock:
             if ignore_errors:
-                self._progress.finish_on(host_of(result), facts)
+                self._progress.finish_on(host_of(result))
             else:
                 is_of_session = (facts.get("failure") or {}).get("code") == SessionError.code
                 self._progress.fail_on(host_of(result), message_of(facts), is_of_session=is_of_session)
@@ -239,6 +241,7 @@ class CallbackModule(DefaultCallback):
         """SIGTERM ends Ansible without its exit handlers. The signal may interrupt a print: the lock is not taken."""
         if os.getpid() == self._pid and not self._progress.is_finished:
             self._progress.is_finished = True
+            self._progress.conducted = _conducted(Path(TERMINAL.phase))
             os.write(2, (f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n").encode())
         self._pass_on(number, frame)
 
@@ -260,6 +263,7 @@ class CallbackModule(DefaultCallback):
         """A run that is interrupted never comes to its statistics."""
         self._stopped.set()
         if os.getpid() == self._pid and self._begun and not self._progress.is_finished:
+            self._progress.conducted = _conducted(Path(TERMINAL.phase))
             self._print([self._progress.interrupted()], error=True)
 
 
@@ -274,6 +278,14 @@ def _counted(path: Path) -> Tuple[int, int]:
         now, whole = path.read_text(encoding="ascii").split()
         return int(now), int(whole)
     return 0, 0
+
+
+def _conducted(path: Path) -> Conducted:
+    """The phase of the task in progress, if it has phases of its own; its worker writes the file."""
+    with suppress(OSError, ValueError):
+        begun, session, phase = path.read_text(encoding="utf-8").split("\n")
+        return Conducted(phase, float(begun), session)
+    return Conducted()
 
 
 def _columns() -> int:

@@ -26,15 +26,9 @@ options:
     default: started
   agent:
     description:
-      - The name of this host in the plan. Required, unless O(agents) is set.
+      - The name of this host in the plan.
     type: str
-  agents:
-    description:
-      - The hosts of the play on which the task does its work, at least 32 at a time, each with its own connection and variables.
-        The task needs C(run_once). It costs the controller a third of what a task of every host costs.
-      - The task fails if the work fails on one of them; the others do theirs.
-    type: list
-    elements: str
+    required: true
   plan:
     description:
       - The plan, as M(cluster.compute.schedule) returns it. Required, unless O(sessions) is set for O(state=stopped) or
@@ -106,11 +100,6 @@ options:
         what it does with C(state=absent) for the networks that are on this engine alone.
     type: bool
     default: false
-  network_agent:
-    description:
-      - The one of O(agents) that has O(network=true), for O(state=created). If empty, O(network) holds for all of them.
-    type: str
-    default: ''
   bundle:
     description:
       - Keys and texts from the controller, for O(install_ssh=true); set by the action plugin.

@@ -19,15 +19,9 @@ options:
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents.
-      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
-  avoid:
-    description:
-      - The agents that get no container of a new session, each with the reason. The action plugin adds it to O(agents).
-    type: dict
-    default: {}
   queue_policy:
     description:
       - V(backfill) lets a later session start if it fits and an earlier session does not.
@@ -43,66 +37,29 @@ options:
     default: 3600
   lease:
     description:
-      - Seconds for which the placement belongs to this controller, at least 1. The action plugin adds the timeouts of the
-        bootstrap script and of pulling the image, if the launch may wait for them.
+      - Seconds for which the placement belongs to this controller, at least 1.
       - A launch that takes longer counts as lost, and becomes V(ERROR) with the next launch of any session.
     type: int
     default: 600
-  given:
-    description:
-      - Whether values of this command line replace those that a waiting session keeps.
-    type: bool
-    default: true
-  queued:
-    description:
-      - The ID of the waiting session whose request this is, if it comes from the session store. Such a request is launched only as
-        this controller made it, and gets secrets only if this controller made it.
-    type: str
-    default: ''
-  wait:
-    description:
-      - Seconds to wait while the session is V(PENDING). The task fails if it is still V(PENDING) then.
-      - With V(0), the task does not wait, and a V(PENDING) session is not a failure.
-    type: float
-    default: 0
-  fail_when_pending:
-    description:
-      - Whether the task fails if the session is V(PENDING). The session stays in the queue.
-    type: bool
-    default: false
   holder:
     description:
-      - The controller's process; set by the action plugin.
+      - The controller's process.
     type: dict
     default: {}
   takeover:
     description:
-      - The launch of a controller that no longer runs; set by the action plugin.
+      - The launch of a controller that no longer runs.
     type: str
     default: ''
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session. The folder of this name must not belong to
-        another live session.
-      - If not set, C(~/.cluster-compute).
-    type: path
-  plan_format:
-    description:
-      - The form in which the plan is returned. Every option C(plan) of the collection accepts both.
-      - The action plugin makes the text. Ansible visits every value of a dictionary for each host of a task; a text costs no time.
-    type: str
-    choices: [dict, text]
-    default: dict
   folders:
     description:
-      - The sessions to which folders in O(artifacts) belong.
-      - If not set, they are read from these folders. The folder of a session that has ended is removed.
+      - The sessions to which directories of the controller belong. RV(ended_folders) are those that have ended.
     type: list
     elements: str
     default: []
   kept:
     description:
-      - The ID of the session that the folder of this name belongs to; set by the action plugin.
+      - The ID of the session that the controller's directory of this name belongs to.
     type: str
     default: ''
 attributes:

@@ -72,10 +72,6 @@ options:
       - Seconds within which the apps must be ready.
     type: int
     default: 120
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session, for V(state=present).
-    type: path
   name:
     description:
       - The session's name. Required for V(state=present).
@@ -203,7 +199,6 @@ ARGUMENT_SPEC = {
     "ports": {"type": "str", "default": "30000-31000"},
     "user": {"type": "dict", "default": {}},
     "deadline": {"type": "int", "default": 120},
-    "artifacts": {"type": "path"},
     "name": {"type": "str"},
     "tokens": {"type": "str", "no_log": True},
     **engine_options(),

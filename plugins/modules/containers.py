@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: containers
 short_description: Create, start, stop or remove all containers of a session
 description:
-  - Manages all containers of a session on one agent in one call, several at a time, or on many agents in one task.
+  - Manages all containers of a session on one agent in one call, several at a time.
   - If the creation of a container fails, the module removes the containers that this call has created. If a start fails, it
     removes all containers that this launch has created on the agent.
   - A container that is as in the plan is not changed.
@@ -38,13 +38,6 @@ EXAMPLES = r"""
     plan: "{{ scheduled.plan }}"
     install_ssh: true
 
-- name: Start the containers of all agents
-  cluster.compute.containers:
-    state: started
-    agents: "{{ scheduled.deployment.agents }}"
-    plan: "{{ scheduled.plan }}"
-  run_once: true
-
 - name: Remove the containers of one launch
   cluster.compute.containers:
     state: absent
@@ -57,7 +50,7 @@ RETURN = r"""
 containers:
   description:
     - The containers after the call, in rank order. In check mode, containers that would be created have the state C(planned).
-  returned: success, if O(agents) is not set
+  returned: success
   type: list
   elements: dict
   sample:
@@ -79,7 +72,7 @@ logs:
       text: "step 100\n"
 changed_names:
   description:
-    - The names of the changed containers in the engine. This and each other list has the items of all O(agents), in their order.
+    - The names of the changed containers in the engine.
   returned: success
   type: list
   elements: str
@@ -140,7 +133,7 @@ left_networks:
   elements: str
   sample: []
 duration:
-  description: Seconds that the call took; on the slowest of O(agents).
+  description: Seconds that the call took.
   returned: always
   type: float
   sample: 0.41
@@ -175,8 +168,7 @@ from ..module_utils._ssh.launching import created, started
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
-    "agent": {"type": "str"},
-    "agents": {"type": "list", "elements": "str"},
+    "agent": {"type": "str", "required": True},
     "plan": {"type": "dict"},
     "sessions": {"type": "list", "elements": "str"},
     "launch": {"type": "str", "default": ""},
@@ -195,7 +187,6 @@ ARGUMENT_SPEC = {
     "bootstrap_timeout": {"type": "int", "default": 300},
     "install_ssh": {"type": "bool", "default": False},
     "network": {"type": "bool", "default": False},
-    "network_agent": {"type": "str", "default": ""},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
     "bundle": {"type": "str", "no_log": True},
@@ -206,8 +197,7 @@ ARGUMENT_SPEC = {
 }
 
 RULES = {
-    "mutually_exclusive": [["plan", "sessions"], ["agent", "agents"]],
-    "required_one_of": [["agent", "agents"]],
+    "mutually_exclusive": [["plan", "sessions"]],
     "required_if": [
         *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
         *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
@@ -218,12 +208,6 @@ RULES = {
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
-    if not params["agent"]:
-        raise InputError(
-            "agents",
-            params["agents"],
-            "is read by the action plugin; use the module as cluster.compute.containers in a task",
-        )
     parallelism = params["parallelism"] or default_parallelism()
     engine = Engine(params["docker_host"], params["timeout"], params["agent"])
     if params["state"] == "absent":

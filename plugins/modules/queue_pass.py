@@ -24,7 +24,6 @@ options:
   owner:
     description:
       - The owner of the queue.
-      - If not set, the controller's user.
     type: str
     default: ''
   tried:
@@ -36,7 +35,6 @@ options:
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents.
-      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
@@ -60,12 +58,12 @@ options:
     default: 600
   holder:
     description:
-      - The controller's process; set by the action plugin.
+      - The controller's process.
     type: dict
     default: {}
   takeover:
     description:
-      - Whether the controller of the pass in progress no longer runs; set by the action plugin.
+      - Whether the controller of the pass in progress no longer runs.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -127,10 +125,6 @@ ended:
   description: Sessions that have ended by themselves or have waited too long, and whose end this call has recorded.
   type: list
   elements: dict
-  returned: success
-network_patience:
-  description: Seconds that the removal of a network may wait for its endpoints.
-  type: int
   returned: success
 summary:
   description: The other pass that is in progress, or the sessions that wait, as lines.

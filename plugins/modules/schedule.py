@@ -31,7 +31,7 @@ EXAMPLES = r"""
 - name: Place the session, or queue it
   cluster.compute.schedule:
     request: "{{ checked.requests[0] }}"
-    agents: "{{ ansible_play_hosts | map('extract', hostvars, 'report') | list }}"
+    agents: "{{ ansible_play_hosts | map('extract', hostvars, 'report') | map(attribute='agent') }}"
   delegate_to: "{{ groups['agents'] | first }}"
   run_once: true
   register: scheduled
@@ -47,108 +47,9 @@ outcome:
   type: str
   returned: success
 plan:
-  description: The plan, if there is one, in the form that O(plan_format) names.
-  type: raw
-  returned: when O(ignore:outcome) is placed, repair or running
-planned:
-  description: The session of the plan, with its ID, its name, its launch and its settings.
+  description: The plan, if there is one.
   type: dict
   returned: when O(ignore:outcome) is placed, repair or running
-summary:
-  description: The session for people, as lines.
-  type: list
-  elements: str
-  returned: when the session is pending or there is a plan
-  sample: ["Session train: RUNNING (cluster session, single-node)", "Network 10.201.0.0/27 (bridge)"]
-removes:
-  description: Whether leftovers of ended sessions are removed. Always V(false) in check mode.
-  type: bool
-  returned: success
-deploys:
-  description: Whether containers of the plan are launched. Always V(false) in check mode.
-  type: bool
-  returned: success
-has_follow_up:
-  description: Whether limits of running containers or failed apps are changed, or a batch command begins.
-  type: bool
-  returned: success
-deployment:
-  description: What each host does for the plan.
-  type: dict
-  returned: when there is a plan
-  contains:
-    agents:
-      description: The agents that hold a container, in the order of their first rank.
-      type: list
-      elements: str
-    main_agent:
-      description: The agent of C(main1).
-      type: str
-    address:
-      description: The address of that agent, as the controller reaches it.
-      type: str
-    network_host:
-      description: The host that creates and removes the network.
-      type: str
-    network_is_apart:
-      description: Whether that host has no container of the session.
-      type: bool
-    image_is_settled:
-      description: Whether every agent has the same image already.
-      type: bool
-    image_needing:
-      description: The agents that need the image.
-      type: list
-      elements: str
-    image_asked:
-      description: The agents that may have a copy of the image.
-      type: list
-      elements: str
-    image_pull:
-      description: When this launch pulls the image.
-      type: str
-    shared_folders:
-      description: The folders of the agents that containers mount.
-      type: list
-      elements: str
-    writable_folders:
-      description: Those of the folders that containers may write to.
-      type: list
-      elements: str
-    folders_need_proof:
-      description: Whether several agents must see the same folders.
-      type: bool
-    bootstrap_timeout:
-      description: Seconds that the bootstrap script may take.
-      type: int
-    verify_timeout:
-      description: Seconds within which every container must answer by SSH.
-      type: int
-    pull_timeout:
-      description: Seconds that pulling the image may take.
-      type: int
-avoided:
-  description: Subnets and ports at which earlier attempts of this launch have failed.
-  type: dict
-  returned: success
-  contains:
-    subnets:
-      description: The subnets.
-      type: list
-      elements: str
-    ports:
-      description: The ports.
-      type: list
-      elements: int
-restored_files:
-  description: Files of the running session on the controller that were lost and are written again.
-  type: list
-  elements: str
-  returned: when files were lost, and the file C(identity) was not
-network_patience:
-  description: Seconds that the removal of a network may wait for its endpoints.
-  type: int
-  returned: success
 new_limits:
   description: Those of V(lifetime) and V(idle_timeout) that the request has with another value than the running session.
   type: list
@@ -156,18 +57,6 @@ new_limits:
   returned: success
 has_next_command:
   description: Whether the request has another batch command, which replaces that of the running session.
-  type: bool
-  returned: success
-must_apply_limits:
-  description: Whether the limits have to be written into containers that run.
-  type: bool
-  returned: success
-has_apps:
-  description: Whether the session has apps that PID 1 of C(main1) runs.
-  type: bool
-  returned: success
-has_command:
-  description: Whether the session is placed and has a batch command.
   type: bool
   returned: success
 reason:
@@ -233,16 +122,9 @@ from ..module_utils._planning.request import Request
 ARGUMENT_SPEC = {
     "request": {"type": "dict", "required": True},
     "agents": {"type": "list", "elements": "dict", "default": []},
-    "avoid": {"type": "dict", "default": {}},
     "queue_policy": {"type": "str", "choices": ["backfill", "strict"], "default": "backfill"},
     "queue_age_bound": {"type": "int", "default": 3600},
     "lease": {"type": "int", "default": 600},
-    "given": {"type": "bool", "default": True},
-    "queued": {"type": "str", "default": ""},
-    "wait": {"type": "float", "default": 0},
-    "fail_when_pending": {"type": "bool", "default": False},
-    "artifacts": {"type": "path"},
-    "plan_format": {"type": "str", "choices": ["dict", "text"], "default": "dict"},
     "kept": {"type": "str", "default": ""},
     "folders": {"type": "list", "elements": "str", "default": []},
     **store_options(),

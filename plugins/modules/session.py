@@ -1,4 +1,3 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -7,298 +6,134 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session
-short_description: Record the state of a session
+short_description: Launch, repair or end cluster sessions
 description:
-  - Changes the state of a session in the store on the head, and the artifacts of the session on the controller.
+  - Launches the sessions that the variables of the role P(cluster.compute.session#role) describe, on the hosts of the play. A session
+    that runs is compared with the request, and what it lacks is brought back.
+  - Every container of a launch runs and answers by SSH, or nothing of the launch is left.
+  - With O(state=absent), ends the session of the variable C(session_name), or all sessions that match it as a pattern.
+  - It takes the variables of the role from the task, so they are not listed as options. It runs once for all hosts of the play, on
+    the controller.
 options:
   state:
     description:
-      - V(running) records that every container of the session is verified, or that a repair is complete. With O(result),
-        it records the result of the batch command of a session that keeps running.
-      - V(failed) records that a launch failed and that everything it created has been removed. With O(retry), the session
-        waits again, three times at most.
-      - V(terminating) reserves the session for its termination. A session that is V(PENDING) becomes V(CANCELLED) at once.
-      - V(terminated) records that the session has ended.
+      - V(present) launches or repairs sessions. A session that does not fit waits in the queue.
+      - V(absent) ends sessions. What waits is then launched if it fits.
     type: str
-    choices: [running, failed, terminating, terminated]
-    required: true
-  id:
+    choices: [present, absent]
+    default: present
+  prepared:
     description:
-      - The session's UUID. With O(state=terminating), O(name) and O(owner) may identify the session instead.
-    type: str
-  name:
-    description:
-      - The session's name.
-    type: str
-  owner:
-    description:
-      - The session's owner.
-      - The default is the controller's user.
-    type: str
-  reason:
-    description:
-      - The reason, for the history.
-    type: str
-    default: ''
-  result:
-    description:
-      - The result of the session, with O(state=running) and O(state=terminated).
-    type: str
-    choices: ['', SUCCESS, FAILURE]
-    default: ''
-  agents:
-    description:
-      - The results of M(cluster.compute.agent_info) on all agents. O(state=terminating) finds a session in them that the store
-        has lost, and O(state=terminated) finds where such a session was.
-      - If not set, the results that the hosts of the play registered as C(__session_report).
-    type: list
-    elements: dict
-    default: []
-  launch:
-    description:
-      - The launch that O(state=running) and O(state=failed) are about. If another launch has taken the session over, they
-        change nothing.
-    type: str
-    default: ''
-  retry:
-    description:
-      - Whether the launch failed because something outside of the collection had taken the subnet, a port or a name, with
-        O(state=failed), or because a connection was lost during the launch of a session that had waited. The session is then placed
-        again, three times at most, and keeps its place in the queue.
+      - With V(false), nothing is launched if agents must be provisioned or checked, or an image must be built first. RV(unprepared) is
+        V(true) then.
     type: bool
-    default: false
-  lease:
+    default: true
+  avoid:
     description:
-      - Seconds for which this controller reserves the session, with O(state=terminating), at least 1.
-    type: int
-    default: 600
-  reached:
-    description:
-      - Agents from which everything of the session has been removed, with O(state=terminated). The history names the other
-        agents of the session.
-      - If not set, the agents that answered and on which no task of the play has failed.
-    type: list
-    elements: str
-    default: []
-  logs:
-    description:
-      - Results of M(cluster.compute.logs_info) on the agents, with O(state=terminated) and O(state=failed). They are kept in the
-        store's folder. A log that cannot be kept is a warning.
-      - If not set, the results that the hosts of the play registered as C(__session_logs) or C(__session_removed).
-    type: list
-    elements: dict
-    default: []
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-    type: path
-  folders:
-    description:
-      - The sessions to which files in O(artifacts) belong.
-      - If not set, they are read from these folders. The folder of a session that has ended is removed.
-    type: list
-    elements: str
-    default: []
-  plan:
-    description:
-      - The plan of the launch, with O(state=running). C(session.json) is made from it.
-    type: dict
-  address:
-    description:
-      - The address of the agent of C(main1), as the controller reaches it, for C(session.json).
-    type: str
-  timings:
-    description:
-      - Seconds that each phase took, for C(session.json).
-      - If not set, they are computed from the results that the hosts of the play registered.
-    type: dict
-  holder:
-    description:
-      - The controller's process; set by the action plugin.
+      - The agents that get no container of a new session, each with the reason.
     type: dict
     default: {}
 extends_documentation_fragment:
   - cluster.compute.attributes
+  - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
-  - cluster.compute.store
 attributes:
   check_mode:
     support: full
   diff_mode:
     support: full
-    details: The state before and after.
+    details: The whole plan of a launch is the difference.
   idempotent:
     support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.schedule
+  - module: cluster.compute.session_queue
+  - module: cluster.compute.session_info
 """
 
 EXAMPLES = r"""
-- name: Record that the session runs
-  cluster.compute.session:
-    state: running
-    id: "{{ scheduled.session.id }}"
-  delegate_to: "{{ groups['agents'] | first }}"
+- name: Launch a session with four containers
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Launch it
+      cluster.compute.session:
+      vars:
+        session_name: train
+        session_cluster_size: 4
 
-- name: Record the result of its batch command
-  cluster.compute.session:
-    state: running
-    id: "{{ scheduled.session.id }}"
-    result: "{{ batch.result }}"
-    reason: "{{ batch.reason }}"
-  delegate_to: "{{ groups['agents'] | first }}"
+- name: End all sessions of a sweep
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: End them
+      cluster.compute.session:
+        state: absent
+      vars:
+        session_name: sweep-*
+        session_many: true
 """
 
 RETURN = r"""
-session:
-  description: The session in the store; empty if there is no such session.
-  type: dict
-  returned: always
-  contains:
-    id:
-      description: The UUID.
-      type: str
-    name:
-      description: The name.
-      type: str
-    owner:
-      description: The owner.
-      type: str
-    state:
-      description: The state, such as V(RUNNING).
-      type: str
-    result:
-      description: V(SUCCESS), V(FAILURE), or empty.
-      type: str
-    reason:
-      description: The reason of the state.
-      type: str
-    launch:
-      description: The UUID of the launch that the session belongs to.
-      type: str
-plan:
-  description: The session's plan, if it was placed.
-  type: dict
-  returned: unless O(plan) is given
-reason:
-  description: Why this launch failed.
-  type: str
-  returned: with O(state=failed)
-retried:
-  description: The launch that failed if the session waits for another one, else empty.
-  type: str
-  returned: with O(state=failed)
-summary:
-  description: What happened to the session, for people.
-  type: str
-  returned: with O(state=terminating) and O(state=terminated)
-  sample: "Session train: TERMINATED (every container is removed)"
-is_terminating:
-  description: Whether this call began the termination of the session.
-  type: bool
-  returned: with O(state=terminating)
-network_patience:
-  description: Seconds that the removal of a network may wait for its endpoints.
-  type: int
-  returned: with O(state=terminating)
-ended_folders:
-  description: Those of O(folders) that have ended.
+names:
+  description: The names of the sessions.
   type: list
   elements: str
-  returned: success
-remove:
-  description: Sessions of which an engine may still have containers or networks; with O(state=terminating), this session, too.
-  type: list
-  elements: str
-  returned: always
-ended:
-  description: Other sessions that have ended by themselves, and whose end this call has recorded.
+  returned: with O(state=present)
+sessions:
+  description: The sessions in the store, each with C(id), C(name), C(owner), C(state) and C(reason).
   type: list
   elements: dict
-  returned: always
-waiting:
-  description: The number of waiting sessions of the same owner.
-  type: int
-  returned: always
-  sample: 0
-explanation:
-  description: Where the time of this launch went, in one sentence. C(trace.json) beside C(session.json) has the details.
+  returned: success
+unprepared:
+  description: Whether something is to be prepared first.
+  type: bool
+  returned: with O(state=present)
+image:
+  description: The image of the sessions.
   type: str
-  returned: with O(state=running) and O(plan)
-document:
-  description: The content of C(session.json).
+  returned: when RV(unprepared)
+paths:
+  description: Directories of the agents that the sessions mount.
+  type: list
+  elements: str
+  returned: when RV(unprepared)
+environment:
+  description: The environment that builds the image; empty if the collection has none.
+  type: str
+  returned: when RV(unprepared)
+preflight:
+  description: Whether the agents are to be checked first.
+  type: bool
+  returned: when RV(unprepared)
+last_check:
+  description:
+    - The result of the last check of these agents, if there is a preflight and the result is not too old; otherwise null.
+    - C(unfit) has the reason for each agent that failed it, C(unguarded) are the agents whose containers reach overlay
+      networks of other sessions, and C(age) is how long ago it was made, such as C(12 min).
   type: dict
-  returned: with O(state=running) and O(plan)
+  returned: when RV(unprepared)
+lines:
+  description: The report for people, as lines. The callback P(cluster.compute.progress#callback) has shown them already.
+  type: list
+  elements: str
+  returned: always
 """
-
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.reports import Agent
-from ..module_utils._head.recording import Recording
-from ..module_utils._head.state_folder import state_dir
-from ..module_utils._head.transitions import Change
-from ..module_utils._module import at_least, run, store_options
-
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "required": True, "choices": ["running", "failed", "terminating", "terminated"]},
-    "id": {"type": "str"},
-    "name": {"type": "str"},
-    "owner": {"type": "str"},
-    "reason": {"type": "str", "default": ""},
-    "result": {"type": "str", "choices": ["", "SUCCESS", "FAILURE"], "default": ""},
-    "agents": {"type": "list", "elements": "dict", "default": []},
-    "launch": {"type": "str", "default": ""},
-    "retry": {"type": "bool", "default": False},
-    "lease": {"type": "int", "default": 600},
-    "reached": {"type": "list", "elements": "str", "default": []},
-    "logs": {"type": "list", "elements": "dict", "default": []},
-    "artifacts": {"type": "path"},
-    "folders": {"type": "list", "elements": "str", "default": []},
-    "plan": {"type": "dict"},
-    "address": {"type": "str"},
-    "timings": {"type": "dict"},
-    **store_options(),
-    "holder": {"type": "dict", "default": {}},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "prepared": {"type": "bool", "default": True},
+    "avoid": {"type": "dict", "default": {}},
 }
-
-RULES = {
-    "required_if": [
-        ("state", "running", ["id"]),
-        ("state", "failed", ["id"]),
-        ("state", "terminating", ["id", "name"], True),
-        ("state", "terminated", ["id"]),
-    ],
-    "supports_check_mode": True,
-}
-
-
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, lease=1)
-    change = Change(
-        id=params["id"] or "",
-        name=params["name"] or "",
-        owner=params["owner"] or params["holder"].get("user", ""),
-        reason=params["reason"],
-        result=params["result"],
-        reached=tuple(params["reached"]),
-        agents=tuple(Agent.from_json(report) for report in params["agents"]),
-        holder=params["holder"],
-        now=time.time(),
-        lease=float(params["lease"]),
-        launch=params["launch"],
-        retry=bool(params.get("retry")),
-    )
-    recording = Recording(params["state"], change, params["folders"], params["logs"])
-    return recording.carry_out(state_dir(params["state_dir"]), check_mode)
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    module.fail_json(msg="cluster.compute.session runs on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

@@ -125,27 +125,6 @@ sessions:
       apps: [{name: jupyterlab, address: 192.0.2.7, port: 30001}]
       folders: []
       degraded: []
-queue:
-  description:
-    - The waiting sessions in the order of their turns, each with C(paths), the folders that its agents must have.
-    - Sessions that another login has requested on the head are not among them.
-  type: list
-  elements: dict
-  returned: success
-healing:
-  description:
-    - The running sessions that have lost containers and have C(on_failure) V(restart), each with C(paths).
-    - Sessions with a container on an agent that does not answer, and those that another login has requested, are not among them.
-  type: list
-  elements: dict
-  returned: success
-finished:
-  description:
-    - The running sessions that a pass over the queue ends, because their command or their lifetime is over, or because something
-      failed and they have C(on_failure) V(terminate).
-  type: list
-  elements: dict
-  returned: success
 session:
   description: The newest of the sessions.
   type: dict
@@ -278,7 +257,6 @@ def _listed(store: Store, folder: str, params: Json) -> Json:
                 "changed": False,
                 "time": now,
                 "sessions": sessions,
-                "queue": _queue(sessions, order),
                 "agents": agent_rows,
                 "groups": list_groups(agent_rows, params["owner"]),
                 "owners": _owners(store, agents, agent_rows, held, site, params["owner"]),
@@ -323,11 +301,6 @@ def _owners(
         {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
         for one in list_owners(store.live(), held, asked)
     ]
-
-
-def _queue(sessions: Sequence[Json], order: Sequence[str]) -> List[Json]:
-    known = {session["id"]: session for session in sessions if session["requested_here"]}
-    return [known[identity] for identity in order if identity in known]
 
 
 def main() -> None:

@@ -26,24 +26,17 @@ options:
   owner:
     description:
       - The owner whose degraded sessions are noted in their history.
-      - If not set, the controller's user.
     type: str
     default: ''
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-    type: path
   folders:
     description:
-      - The sessions to which folders in O(artifacts) belong.
-      - If not set, they are read from these folders. The folder of a session that has ended is removed.
+      - The sessions to which directories of the controller belong. RV(ended_folders) are those that have ended.
     type: list
     elements: str
     default: []
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents, with O(ignore:measure=true).
-      - If not set, the results that the hosts of the play registered as C(__session_report).
     type: list
     elements: dict
     default: []
@@ -120,7 +113,6 @@ ARGUMENT_SPEC = {
     "keep_days": {"type": "int", "default": 90},
     "keep_logs": {"type": "str", "default": "4g"},
     "owner": {"type": "str", "default": ""},
-    "artifacts": {"type": "path"},
     "folders": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),

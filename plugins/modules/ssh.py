@@ -58,7 +58,6 @@ author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.containers
-  - module: cluster.compute.verify
 """
 
 EXAMPLES = r"""

@@ -25,7 +25,6 @@ from ..module_utils._core.text import visible
 from ..module_utils._module import CALLS, read_part
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
-from . import _plan_text as plan_text
 from . import _trace as trace
 from ._runtime_scripts import runtime_scripts
 
@@ -88,7 +87,6 @@ class ComputeAction(ActionBase):
                 trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
-        self._task.args = dict(plan_text.unpacked(self._task.args))
         result: Json = super().run(tmp, task_vars)
         try:
             result.update(self.act(dict(self._task.args), task_vars or {}))
@@ -191,10 +189,11 @@ def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[st
 
 
 def unreachable(where: str, reason: str) -> Json:
-    """A lost host as a failure: Ansible rescues only failures, and a rescue undoes the launch."""
+    """A lost host as a failure: Ansible rescues only failures. C(reason) is without the remedy."""
     shown = visible(" ".join(reason.split())[:300].rstrip(".: "))
     message = f"{where} cannot be reached: {shown}; check its connection, and run the same command again."
-    return {"failed": True, "msg": message, "failure": {"code": "unreachable", "message": message, "where": where}}
+    failure = {"code": "unreachable", "message": message, "where": where}
+    return {"failed": True, "msg": message, "failure": failure, "reason": shown}
 
 
 def failure_reason(result: Json) -> str:

@@ -132,7 +132,8 @@ class Artifacts:
             return False
         try:
             with self._opened(create=False) as folder:
-                for name in filter(_is_ours, os.listdir(folder)):
+                # The identity goes last: after a removal that was killed, the next one knows whose directory this is.
+                for name in sorted(filter(_is_ours, os.listdir(folder)), key=IDENTITY.__eq__):
                     os.unlink(name, dir_fd=folder)
             with suppress(OSError):  # not empty: it holds files that are not ours
                 os.rmdir(self.folder)

@@ -35,8 +35,8 @@ MODULES = frozenset(
         "network",
         "queue_pass",
         "schedule",
-        "session",
         "session_info",
+        "session_state",
         "session_upkeep",
         "ssh",
     )

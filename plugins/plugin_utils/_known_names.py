@@ -24,7 +24,10 @@ RESULTS = frozenset(
         "session_drilled",
         "session_environments_listed",
         "session_executed",
+        "session_ended",
+        "session_launched",
         "session_listed",
+        "session_scheduled",
         "session_policy",
         "session_usage",
     )

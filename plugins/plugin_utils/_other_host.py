@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import copy
 import os
-import time
-from typing import Any, Dict
+import shlex
+from typing import Any, ContextManager, Dict, List
 
 from ansible import constants
 from ansible.errors import AnsibleError
@@ -22,8 +22,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
 from ..module_utils._core.documents import Json
-from . import _trace as trace
 from ._action import ComputeAction
+from ._transfer_watch import watched
 
 
 class OtherHost:
@@ -40,10 +40,46 @@ class OtherHost:
         """The result of a module on the host. AnsibleConnectionFailure if the host does not answer."""
         return self._action.module(name, args, self._task_vars)
 
-    def note(self, begun: float) -> None:
-        """Note for the trace what has been done here since then."""
+    def taken(self) -> List[Json]:
+        """What the modules that have been run here report of themselves, for the trace; each is taken once."""
         modules, self._action._modules = self._action._modules, []
-        trace.note(trace.task_entry(self._action._task, self.host, (begun, time.time()), modules))
+        return modules
+
+    def value(self, name: str) -> Any:
+        """A variable of the host, templated, or None."""
+        return self._templar.template(self._task_vars.get(name))
+
+    def counted_module(self, name: str, args: Json) -> Json:
+        """Like ``module``, with the option ``progress``; the callback shows the bytes that the module counts."""
+        progress = self._path("progress")
+        with watched(self._action._connection, self.host, "cat " + shlex.quote(progress)):
+            return self.module(name, {**args, "progress": progress})
+
+    def fetch(self, name: str, args: Json, path: str, size: int) -> Json:
+        """Run a module that writes a file of about this size, and fetch it: only the user of the controller can read it."""
+        remote = self._path(os.path.basename(path))
+        with self._watched(remote, size):
+            result = self.module(name, {**args, "path": remote})
+        if not result.get("failed"):
+            self._action._connection.fetch_file(remote, path)
+            os.chmod(path, 0o600)
+        return result
+
+    def send(self, path: str) -> str:
+        """Copy a file to the host, where only the user of the task can read it; returns its path there."""
+        remote = self._path(os.path.basename(path))
+        with self._watched(remote, os.stat(path).st_size):
+            self._action._connection.put_file(path, remote)
+        self._action._fixup_perms2((os.path.dirname(remote), remote))
+        return remote
+
+    def _path(self, name: str) -> str:
+        """A path in a new directory of Ansible on the host."""
+        return str(self._action._connection._shell.join_path(self._action._make_tmp_path(), name))
+
+    def _watched(self, remote: str, size: int) -> ContextManager[None]:
+        """Show the size of a file on the host while it grows."""
+        return watched(self._action._connection, self.host, "stat -c %s " + shlex.quote(remote), size)
 
     def close(self) -> None:
         """Remove Ansible's folder there, and close the connection."""
@@ -55,20 +91,20 @@ class OtherHost:
         other._task = action._task.copy()
         other._task.delegate_to = None
         other._play_context = action._play_context.copy()
-        other._play_context.remote_addr = str(self._value("ansible_host") or self.host)
+        other._play_context.remote_addr = str(self.value("ansible_host") or self.host)
         other._templar = self._templar
         other._connection = self._connection(action, other._play_context)
         other._modules = []
         other._used_interpreter = None
         other._discovered_interpreter_key = None
         other._discovered_interpreter = False
-        interpreter = self._value("ansible_python_interpreter")
+        interpreter = self.value("ansible_python_interpreter")
         if interpreter:
             self._task_vars["ansible_python_interpreter"] = interpreter
         return other
 
     def _connection(self, action: ComputeAction, play_context: Any) -> Any:
-        kind = str(self._value("ansible_connection") or action._task.connection or "ssh")
+        kind = str(self.value("ansible_connection") or action._task.connection or "ssh")
         kind = constants.DEFAULT_TRANSPORT if kind == "smart" else kind
         play_context.connection = kind
         identity = {"task_uuid": action._task._uuid, "ansible_playbook_pid": str(os.getppid())}
@@ -100,10 +136,10 @@ class OtherHost:
 
     def _become(self, action: ComputeAction) -> Any:
         """The plugin that changes the user on the host, if the host's variables or the task ask for it."""
-        wanted = self._value("ansible_become")
+        wanted = self.value("ansible_become")
         if not (action._task.become if wanted is None else boolean(wanted)):
             return None
-        method = str(self._value("ansible_become_method") or action._task.become_method or "sudo")
+        method = str(self.value("ansible_become_method") or action._task.become_method or "sudo")
         plugin = become_loader.get(method)
         if plugin is None:
             raise AnsibleError(f"the become plugin '{method}' was not found")
@@ -112,11 +148,7 @@ class OtherHost:
     def _options(self, kind: str, name: str) -> Dict[str, Any]:
         """The variables of the host that a plugin reads."""
         names = constants.config.get_plugin_vars(kind, name)
-        return {name: self._value(name) for name in names if name in self._task_vars}
-
-    def _value(self, name: str) -> Any:
-        """A variable of the host, or None."""
-        return self._templar.template(self._task_vars.get(name))
+        return {name: self.value(name) for name in names if name in self._task_vars}
 
 
 def _variables_of(name: str, task: Any, task_vars: Json) -> Json:

@@ -11,19 +11,18 @@ A task of every host costs the controller a fork for each of them; the plan of a
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Lock
 from typing import Callable, Dict, List, Sequence, TypeVar
 
 from ansible import context
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.errors import AnsibleError
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.parallel import run_all
-from ._action import ComputeAction, unreachable
+from ._action import ComputeAction
 from ._other_host import OtherHost
 from ._progress import TERMINAL
 from ._transfer_watch import write_whole
@@ -79,24 +78,17 @@ class OtherHosts:
         most = max(PARALLEL, int(context.CLIARGS.get("forks") or 0))
         return run_all(lambda item: item[1].run(self._called, function, item[0]), asked, most)
 
-    def results(self, names: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
-        """The result of a module on each of these hosts, with the options for that host. A lost host is a failed result."""
-        # The trace has each host's part instead of the task.
-        self._action.is_noted_by_host = True
-
-        def result(host: str) -> Json:
-            begun = time.time()
-            try:
-                found = self.module(host, module, options(host))
-                self.host(host).note(begun)
-                return found
-            except AnsibleConnectionFailure as error:
-                return unreachable(host, str(error))
-            finally:
-                count.add()
-
+    def counted(self, names: Sequence[str], function: Callable[[str], Value]) -> Dict[str, Value]:
+        """The function's value by host. The callback shows how many hosts have ended."""
         with _Count(len(names)) as count:
-            return dict(zip(names, self.each(names, result)))
+
+            def value(host: str) -> Value:
+                try:
+                    return function(host)
+                finally:
+                    count.add()
+
+            return dict(zip(names, self.each(names, value)))
 
     def module(self, host: str, name: str, args: Json) -> Json:
         """The result of a module on a host. AnsibleError if the host does not answer: it is connected again for the next call."""

@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Dict, List, Sequence, Set, Tuple
 
-from ..module_utils._core.documents import Json
 from ..module_utils._core.units import show_bytes
-from . import _plan_text as plan_text
 
 COLLECTION = "cluster.compute."
 # Seconds without output after which a log gets a line.
@@ -26,43 +24,31 @@ class Terminal:
     """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own.
 
     ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
-    ``agents`` is a file for a task that works on many agents: how many have ended, and all.
+    ``agents`` is a file for a task that works on many agents: how many have ended, and all. ``phase`` is a file for a task with
+    phases of its own: the phase in progress.
     """
 
     clear: str = ""
     folder: str = ""
     agents: str = ""
+    phase: str = ""
 
 
 # Set by the callback before Ansible forks the workers, which run the actions.
 TERMINAL = Terminal()
 
-# The phase that an action of the collection begins, by its state or step; an action that is not here belongs to the phase before it.
+# The phase that an action of the collection begins, by its state; an action that is not here belongs to the phase before it.
 PHASES: Dict[Tuple[str, str], str] = {
     ("session_request", ""): "Checking the request",
     ("agent_info", ""): "Collecting agent reports",
-    ("schedule", ""): "Placing the session",
-    ("image", "present"): "Pulling the image",
-    ("image_distribution", "fetch"): "Copying the image",
-    ("image_distribution", "deliver"): "Copying the image",
-    ("folder_marks", "present"): "Checking the data folders",
-    ("network", "present"): "Creating {what}",
-    ("containers", "created"): "Creating {what}",
-    ("containers", "started"): "Starting {what}",
-    ("verify", ""): "Verifying SSH to {what}",
-    ("apps", ""): "Starting the apps",
-    ("batch", "started"): "Running the command",
-    ("batch_result", ""): "Running the command",
     ("session_exec", ""): "Running the command",
     ("session_copy", ""): "Copying files",
     ("logs_info", ""): "Reading logs",
-    ("containers", "absent"): "Removing containers",
-    ("session", "terminating"): "Ending the session",
 }
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
-# The output of these actions is all that people see while they run.
-ALONE = frozenset(("session_logs_info",))
+# The output of these actions is all that people see while they run: some have phases of their own.
+ALONE = frozenset(("apps", "image_distribution", "session", "session_logs_info", "session_queue"))
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
@@ -76,6 +62,15 @@ class TaskFacts:
     state: str = ""
 
 
+@dataclass(frozen=True)
+class Conducted:
+    """The phase of a task that has phases of its own. ``session`` is the one that it launches."""
+
+    phase: str = ""
+    begun: float = 0.0
+    session: str = ""
+
+
 @dataclass
 class Progress:
     """The phases of a run. Times are seconds of one clock, which the caller reads."""
@@ -83,8 +78,7 @@ class Progress:
     started: float = 0.0
     phase: str = ""
     task: str = ""
-    what: str = "the containers"
-    session: str = ""
+    conducted: Conducted = Conducted()
     begun: float = 0.0
     printed: float = 0.0
     is_finished: bool = False
@@ -113,14 +107,14 @@ class Progress:
         if kind == "session_request" and own:  # the request of a launch is checked already
             return own
         if kind:
-            return (PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or "").format(what=self.what)
+            return PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or ""
         return "" if task.action.rpartition(".")[2] in IDLE else own
 
     def end(self, now: float) -> List[str]:
         """The line of the phase in progress, with its seconds."""
         if not self.phase:
             return []
-        line = f"{self.phase.ljust(WIDTH)} {now - self.begun:6.1f} s"
+        line = phase_line(self.phase, now - self.begun)
         self.phase, self.printed = "", now
         return [line]
 
@@ -129,12 +123,9 @@ class Progress:
         self.running.add(host)
         self.hosts.add(host)
 
-    def finish_on(self, host: str, result: Mapping[str, Any]) -> None:
-        """A host has a result, which may say what is being launched."""
+    def finish_on(self, host: str) -> None:
+        """A host has a result."""
         self.running.discard(host)
-        plan = plan_text.unpacked(result).get("plan")
-        if isinstance(plan, dict) and isinstance(plan.get("containers"), list) and plan.get("session"):
-            self.what, self.session = describe_plan(plan), str(plan["session"].get("name", ""))
 
     def fail_on(self, host: str, message: str, *, is_of_session: bool = False) -> None:
         """A host fails. A later failure of the same host explains more: it replaces this one.
@@ -148,12 +139,17 @@ class Progress:
 
     def live(self, now: float) -> str:
         """The state of the phase in progress, for a terminal's last line."""
-        if not self.phase:
+        phase, begun = self._in_progress()
+        if not phase:
             return ""
         counts = (len(self.hosts) - len(self.running), len(self.hosts)) if len(self.hosts) > 1 else self.agents
         counted = " (%d of %d agents)" % counts if counts[1] > 1 else ""
-        detail = ": " + self.task if self.phase in ROLES.values() else ""
-        return "%s%s%s%s, %d s" % (self.phase, detail, counted, self._transferred(), now - self.begun)
+        detail = ": " + self.task if phase in ROLES.values() else ""
+        return "%s%s%s%s, %d s" % (phase, detail, counted, self._transferred(), now - begun)
+
+    def _in_progress(self) -> Tuple[str, float]:
+        """The phase in progress, and when it began."""
+        return (self.conducted.phase, self.conducted.begun) if self.conducted.phase else (self.phase, self.begun)
 
     def _transferred(self) -> str:
         """The bytes of all transfers together, as ``, 40m of 512m``."""
@@ -164,7 +160,8 @@ class Progress:
 
     def heartbeat(self, now: float) -> List[str]:
         """A line for a log in which nothing has appeared for a while."""
-        if not self.phase or now - max(self.printed, self.begun) < SILENCE:
+        phase, begun = self._in_progress()
+        if not phase or now - max(self.printed, begun) < SILENCE:
             return []
         self.printed = now
         return ["  … " + self.live(now)]
@@ -181,21 +178,23 @@ class Progress:
 
     def interrupted(self) -> str:
         """What an interrupted run leaves, and how to go on."""
-        during = " while it was %s" % (self.phase[:1].lower() + self.phase[1:]) if self.phase else ""
-        if not self.session:
+        phase, session = self._in_progress()[0], self.conducted.session
+        during = f" while it was {phase[:1].lower()}{phase[1:]}" if phase else ""
+        if not session:
             return f"Interrupted{during}."
         return (
-            f"Interrupted{during}. Session {self.session} may be left unfinished: run the same command again to continue, or end it "
-            f"with terminate.yml -e session_name={self.session}."
+            f"Interrupted{during}. Session {session} may be left unfinished: run the same command again to continue, or end it "
+            f"with terminate.yml -e session_name={session}."
         )
 
 
-def describe_plan(plan: Json) -> str:
-    """The containers of a plan in a few words, as ``16 containers on 3 agents``."""
-    containers: Sequence[Json] = plan["containers"]
-    agents = {container.get("agent") for container in containers}
-    counted = "%d container%s" % (len(containers), "" if len(containers) == 1 else "s")
-    return counted if len(agents) == 1 else "%s on %d agents" % (counted, len(agents))
+def phase_line(phase: str, seconds: float) -> str:
+    """The line of a phase that has ended.
+
+    >>> phase_line("Placing the session", 0.31)
+    'Placing the session                             0.3 s'
+    """
+    return f"{phase.ljust(WIDTH)} {seconds:6.1f} s"
 
 
 def _failure_line(message: str, hosts: Sequence[str]) -> str:

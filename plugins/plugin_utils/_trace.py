@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the time of a launch goes: ``trace.json`` beside ``session.json``, and one sentence of it.
 
-Every action notes its begin and its end in a file of Ansible's temporary folder, which all workers of this ansible-playbook
-share. The task that records the running session reads it. The file ends with Ansible.
+Every action notes its begin and its end in a file of Ansible's temporary directory, which all workers of this ansible-playbook
+share. The step that records the running session reads it. The file ends with Ansible.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -18,21 +18,12 @@ from ansible import constants
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
+from ._conduct.phases import PHASES, counted_containers
 
 NAME = "trace.json"
+# The host of an entry about what the controller does itself.
+CONTROLLER = "controller"
 _NOTES = "cluster-compute-trace"
-# What a task does, in the sentence; %(what)s are the containers, and a task that is not here has its name.
-_DOING: Dict[Tuple[str, str], str] = {
-    ("session_request", ""): "checking the request",
-    ("agent_info", ""): "collecting the reports of the agents",
-    ("schedule", ""): "placing the session",
-    ("network", "present"): "creating the network",
-    ("containers", "created"): "creating %(what)s with their keys",
-    ("ssh", ""): "installing keys in %(what)s",
-    ("containers", "started"): "starting %(what)s",
-    ("verify", ""): "verifying SSH to %(all)s",
-    ("session", "running"): "recording the session",
-}
 # The sentence names the longest steps.
 _MOST_STEPS = 5
 _MICRO = 1000000
@@ -161,16 +152,12 @@ def _doing(task: List[Json], plan: Plan) -> str:
     """What a step does, and on which host it takes longest."""
     slowest = max(task, key=lambda entry: float(entry["ended"] - entry["begun"]))
     host = str(slowest["host"])
-    kind = str(slowest["action"]).rpartition(".")[2]
-    known = _DOING.get((kind, slowest["state"])) or _DOING.get((kind, ""))
-    if known is None:
+    phase = PHASES.get(str(slowest["action"]))
+    if phase is None:
         return 'in "{}"'.format(slowest["task"])
-    words = known % {"what": _counted(len(plan.on(host))), "all": _counted(plan.session.size)}
-    return words if kind in ("session_request", "verify") else f"{words} on {host}"
-
-
-def _counted(number: int) -> str:
-    return "%d container%s" % (number, "" if number == 1 else "s")
+    here, everywhere = counted_containers(len(plan.on(host))), counted_containers(plan.session.size)
+    words = phase.doing % {"here": here, "all": everywhere}
+    return words if host == CONTROLLER else f"{words} on {host}"
 
 
 def task_entry(task: Any, host: str, times: Tuple[float, float], modules: List[Json]) -> Json:

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import textwrap
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -208,9 +208,9 @@ class Controller:
         command = [program, "-i", str(inventory), f"session_{session}", "-m", "ansible.builtin.shell", "-a", script]
         return run(command, cwd=ROOT, env=self.environment, timeout=600)
 
-    def killed(self, playbook: str, task: str, *, alone: bool = False, **variables: Any) -> None:
-        """Run a playbook and kill it as soon as this task is done: with all its child processes, or ``alone``."""
-        interruption = Interruption(_done(task), alone=alone)
+    def killed(self, playbook: str, phase: str, *, alone: bool = False, **variables: Any) -> None:
+        """Run a playbook and kill it as soon as this phase is done: with all its child processes, or ``alone``."""
+        interruption = Interruption(lambda line: line.startswith(phase), alone=alone)
         command = self.command(playbook, **variables)
         ended = run_watched(command, PATIENCE, interruption, cwd=ROOT, env=self.environment)
         assert ended.interrupted, ended.text
@@ -269,19 +269,6 @@ class Controller:
         self.client.close()
         self.claim.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _done(task: str) -> Callable[[str], bool]:
-    """Whether a line of the output is the first result of a task."""
-    is_it = False
-
-    def matches(line: str) -> bool:
-        nonlocal is_it
-        if line.startswith("TASK ["):
-            is_it = line.startswith(f"TASK [{task}]") or f" : {task}]" in line
-        return is_it and line.startswith(("ok: ", "changed: "))
-
-    return matches
 
 
 _LIST = """

@@ -16,10 +16,11 @@ from .text import visible
 class ComputeError(Exception):
     """Anything this collection refuses or fails at.
 
-    ``code`` is stable and machine-readable; the message is for people.
+    ``code`` is stable and machine-readable; the message is for people. ``trace`` is the traceback of a module that has a bug.
     """
 
     code = "failed"
+    trace = ""
 
     def __init__(self, message: str, where: str = "") -> None:
         # A message may quote an engine, a container or a server.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a plan is carried out: which hosts act, what is known of them, and how long each step may take.
 
-The role ``session`` reads these values; it computes none of them itself.
+The conductor reads these values; it computes none of them itself.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -64,10 +64,6 @@ class Deployment:
         address: where the controller reaches ``main_agent``.
         network_host: the host that creates and removes the network.
         network_is_apart: that host has no container of the session.
-        lost_agents: hosts that do not answer, or did not when something was to be removed; what they hold keeps its
-            networks.
-        lost_placed_agents: those of ``lost_agents`` that hold a container of this session.
-        network_patience: seconds that the removal of a network may wait for its endpoints.
         image_is_settled: every agent of the session has the image, and the same one: nothing is pulled or copied.
         image_asked: the agents that are asked for the image, because they can be the source of a copy.
         image_needing: the agents that need the image.
@@ -82,9 +78,6 @@ class Deployment:
     address: str
     network_host: str
     network_is_apart: bool
-    lost_agents: Tuple[str, ...]
-    lost_placed_agents: Tuple[str, ...]
-    network_patience: int
     image_is_settled: bool
     image_asked: Tuple[str, ...]
     image_needing: Tuple[str, ...]
@@ -92,9 +85,6 @@ class Deployment:
     shared_folders: Tuple[str, ...]
     writable_folders: Tuple[str, ...]
     folders_need_proof: bool
-
-    def to_json(self) -> Json:
-        return _with_lists(asdict(self))
 
 
 def deployment(
@@ -105,16 +95,14 @@ def deployment(
     addresses: Mapping[str, str],
     pull: str = "missing",
     is_repair: bool = False,
-    failed_removals: Iterable[str] = (),
 ) -> Deployment:
     """Who does what for this plan.
 
     ``statuses`` are those of all hosts of the play, in its order; ``addresses`` are where the controller reaches them
-    (``controller_address``), ``failed_removals`` the hosts on which a removal failed.
+    (``controller_address``).
     """
     agents = tuple(plan.agents)
     maker = network_host(plan, statuses, head)
-    lost = lost_agents(statuses, failed_removals)
     writable = {mount.source for mount in plan.session.mounts if mount.type == "bind" and mount.mode == "rw"}
     folders = tuple(dict.fromkeys(mount.source for mount in plan.session.mounts if mount.type == "bind"))
     return Deployment(
@@ -123,9 +111,6 @@ def deployment(
         address=addresses.get(plan.main.agent, plan.main.agent),
         network_host=maker,
         network_is_apart=maker not in agents,
-        lost_agents=lost,
-        lost_placed_agents=tuple(name for name in lost if name in agents),
-        network_patience=network_patience(lost),
         image_is_settled=image_is_settled(plan, statuses, pull),
         image_asked=tuple(status.name for status in statuses if status.reachable),
         image_needing=agents,
@@ -135,22 +120,6 @@ def deployment(
         writable_folders=tuple(folder for folder in folders if folder in writable),
         folders_need_proof=len(agents) > 1 and bool(folders),
     )
-
-
-def steps(scheduled: Json, *, check: bool) -> Json:
-    """The steps of the role that follow a decision of the module ``schedule``.
-
-    ``removes`` and ``deploys`` say whether leftovers are removed and containers are launched, ``has_follow_up`` whether something is
-    changed in running containers, or the command of a batch session begins.
-
-    >>> steps({"outcome": "placed", "remove": []}, check=False)
-    {'removes': False, 'deploys': True, 'has_follow_up': False}
-    """
-    deploys = not check and scheduled.get("outcome") in ("placed", "repair")
-    removes = not check and bool(scheduled.get("remove"))
-    changes = scheduled.get("must_apply_limits") or scheduled.get("failed_apps")
-    begins = scheduled.get("has_command") and not check
-    return {"removes": removes, "deploys": deploys, "has_follow_up": bool(changes or begins)}
 
 
 def controller_address(host: str, connection: str = "ssh", ansible_host: str = "") -> str:
@@ -225,17 +194,3 @@ class PhaseTimings:
 
     def to_json(self) -> Json:
         return asdict(self)
-
-
-def phase_timings(results: Mapping[str, Iterable[Json]]) -> PhaseTimings:
-    """The timings of a launch from the results of its modules, by phase.
-
-    Each result has ``duration``, in seconds; the result of a task that was skipped has none and counts as 0.
-    """
-    durations = {phase: [float(result.get("duration") or 0.0) for result in found] for phase, found in results.items()}
-    return PhaseTimings(**{phase: max(seconds, default=0.0) for phase, seconds in durations.items()})
-
-
-def _with_lists(document: Json) -> Json:
-    """Tuples as lists: what JSON gives back."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in document.items()}

@@ -26,12 +26,19 @@ from ansible.plugins.callback import CallbackBase
 
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "aggregate", "take"
-    taken = False
 
     def v2_playbook_on_task_start(self, task, is_conditional):
-        if not self.taken and "Create the containers" in task.get_name():
-            self.taken = True
+        if task.action != "cluster.compute.session":
+            return
+        from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch
+        create = launch.create
+
+        def taken(*given):
+            launch.create = create
             docker.APIClient(base_url=%r).create_container(%r, ["sleep", "600"], name=%r)
+            create(*given)
+
+        launch.create = taken
 """
 
 # The variables of a launch, and a pattern for its error.

@@ -13,15 +13,15 @@ import pytest
 from controller import SMALL, Controller, Session
 
 PHASES = {
-    "scheduled": "Place the session",
-    "created": "Create the containers and their network",
-    "started": "Start the containers",
-    "verified": "Verify every container by SSH",
+    "scheduled": "Placing the session",
+    "created": "Creating 2 containers",
+    "started": "Starting 2 containers",
+    "verified": "Verifying SSH to 2 containers",
 }
 # The sessions of these phases are killed again, during their termination.
 ENDINGS = {
-    "created": "Begin the termination",
-    "verified": "Remove the containers of ended sessions, and their networks on one agent",
+    "created": "Ending the session",
+    "verified": "Removing containers",
 }
 SIZE = {"session_cluster_size": 2, **SMALL}
 

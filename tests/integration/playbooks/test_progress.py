@@ -69,7 +69,7 @@ def test_a_launch_prints_at_most_sixteen_lines(controller: Controller) -> None:
     assert any(re.fullmatch(explained, line) for line in lines), done.text
     trace = json.loads((controller.artifacts / "seen/trace.json").read_text())
     shown = {(event.get("cat"), event["name"]) for event in trace["traceEvents"]}
-    assert {("phase", "Start the containers"), ("module", "containers"), ("engine", "start it")} <= shown
+    assert {("phase", "Starting 3 containers"), ("module", "containers"), ("engine", "start it")} <= shown
     assert "TASK" not in done.text
 
 
@@ -208,7 +208,7 @@ def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(
 
 def test_a_terminal_has_a_live_line(controller: Controller) -> None:
     main, side = pty.openpty()
-    command = controller.command("terminate", session_name="seen")
+    command = controller.command("cluster_session", session_name="live", session_bootstrap="sleep 3", **SMALL)
     terminal = {**environment(controller), "TERM": "xterm"}
     with subprocess.Popen(
         command, cwd=ROOT, env=terminal, stdin=side, stdout=side, stderr=side, close_fds=True
@@ -218,8 +218,8 @@ def test_a_terminal_has_a_live_line(controller: Controller) -> None:
         process.wait()
     os.close(main)
     assert process.returncode == 0, text
-    assert re.search(r"\r\x1b\[2K(Removing containers|Collecting agent reports|Ending the session), \d+ s", text), text
-    assert "Session seen: TERMINATED" in text
+    assert re.search(r"\r\x1b\[2KStarting 1 container, \d+ s", text), text
+    assert "Session live: RUNNING" in text
 
 
 def _read(terminal: int) -> str:

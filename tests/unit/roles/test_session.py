@@ -26,6 +26,9 @@ ROLE = ROOT / "roles" / "session"
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Results that the role sets for its users.
 RESULTS = {
+    "session_launched",
+    "session_ended",
+    "session_scheduled",
     "session_listed",
     "session_drilled",
     "session_executed",
@@ -41,13 +44,14 @@ NAMES = {
     "session_json",
     "session_info",
     "session_request",
-    "session_failure",
     "session_train",
     "session_exec",
     "session_copy",
     "session_logs_info",
     "session_store",
     "session_upkeep",
+    "session_queue",
+    "session_state",
 }
 
 
@@ -128,7 +132,8 @@ LACKS, HAS, LOST = report(False, "environment"), report(True), report(None)
 def test_an_environment_is_built_if_no_host_of_the_launch_has_it(hosts: str, builds: bool) -> None:
     own = {"a": LACKS, "b": LACKS, "c": HAS, "d": report(False), "l": LOST, "controller": {}}
     given = {"hostvars": own, "ansible_play_hosts": list(hosts), "session_provision": True}
-    build = task("prepare.yml", "Build an environment that no agent has")
+    [prepare, _launch] = yaml.safe_load((ROLE / "tasks" / "prepare.yml").read_text())
+    build = next(one for one in prepare["block"] if one["name"] == "Build an environment that no agent has")
     for name, expression in build["vars"].items():
         given[name] = evaluated(expression, **given)
     assert all(evaluated("{{ %s }}" % condition, **given) for condition in build["when"]) is builds
@@ -137,7 +142,7 @@ def test_an_environment_is_built_if_no_host_of_the_launch_has_it(hosts: str, bui
 @pytest.mark.parametrize(("check", "when"), [(None, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
 def test_each_agent_that_a_launch_avoids_has_a_line(check: Any, when: str) -> None:
     shown = task("preflight.yml", "Name the agents that are avoided")
-    given = {"__session_unfit": {"b": "no clock", "a": "no Swarm"}, "__session_checked": {"last_check": check}}
+    given = {"__session_unfit": {"b": "no clock", "a": "no Swarm"}, "session_launched": {"last_check": check}}
     given["__session_when"] = evaluated(shown["vars"]["__session_when"], **given)
     message = evaluated(shown["ansible.builtin.debug"]["msg"], **given)
     assert message.split("\n") == [f"a is avoided{when}: no Swarm", f"b is avoided{when}: no clock"]

@@ -5,33 +5,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conducted import conducted, options_of
 from played import played
 from samples import SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.action import containers, schedule, session, session_upkeep
+from ansible_collections.cluster.compute.plugins.action import containers
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.modules import session as session_module
+from ansible_collections.cluster.compute.plugins.modules import session_state as session_module
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked, place
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import terminate
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
 GONE = "1d5f2c9e-7c1b-4a53-8c76-2f6a1c0b9e11"
-COMMANDS = {
-    "an end": (session.ActionModule, {"state": "terminating", "name": "other"}, {"session": {}, "remove": []}),
-    "a pass": (session_upkeep.ActionModule, {"owner": "alice"}, {}),
-    "a launch": (
-        schedule.ActionModule,
-        {"request": request(name="other").to_json(), "wait": 0},
-        {"outcome": "pending", "session": {"id": SESSION, "name": "other"}, "reason": "no room", "remove": []},
-    ),
+ROW = {"id": SESSION, "name": "other", "state": "PENDING"}
+SETTINGS = {
+    "session_keep_days": 1,
+    "session_keep_logs": "1g",
+    "session_launch_timeout": 60,
+    "session_queue_policy": "backfill",
 }
+
+
+def an_end(play: Play) -> None:
+    terminate(play, "other")
+
+
+def a_pass(play: Play) -> None:
+    queue._Pass(play, SETTINGS, follows=True)._keep_order(Reports([]))
+
+
+def a_launch(play: Play) -> None:
+    place(play, Asked(request(name="other"), SETTINGS), Reports([]), Avoided())
+
+
+COMMANDS: dict[str, tuple[Callable[[Play], None], str, Json]] = {
+    "an end": (an_end, "session_state", {"changed": False, "session": {}, "remove": [], "waiting": 0}),
+    "a pass": (a_pass, "session_upkeep", {}),
+    "a launch": (a_launch, "schedule", {"outcome": "pending", "session": ROW, "reason": "no room", "remove": []}),
+}
+REPORT: Json = {"agent": {"name": "a", "reachable": True}}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -49,12 +76,12 @@ def test_each_command_removes_the_folders_of_ended_sessions(
     shared_config.update(str(tmp_path))
     kept = KeptRequests(str(tmp_path))
     kept.keep(GONE, request(name="train"), {})
-    kind, args, result = COMMANDS[command]
-    monkeypatch.setattr(schedule, "load_extra_vars", lambda _loader: {})
-    action = played(kind, {**result, "ended_folders": [*ended, GONE] if ended else []}, check=check)
-    done = action.act({**args, "agents": [], "artifacts": str(tmp_path)}, {})
-    assert not done.get("failed")
-    assert sorted(action.asked[0].get("folders", [])) == ([] if check else [GONE, "live", "over"])
+    act, module, result = COMMANDS[command]
+    monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
+    answer = {**result, "ended_folders": [*ended, GONE] if ended else []}
+    play = conducted({module: answer, "agent_info": REPORT}, check=check, session_artifacts=str(tmp_path))
+    act(play)
+    assert sorted(options_of(play, module)[0].get("folders", [])) == ([] if check else [GONE, "live", "over"])
     assert (GONE in kept.sessions()) == is_left
     names = (tmp_path / "ssh_config").read_text()
     assert ((tmp_path / "train").exists(), "Host train.main1" in names) == (is_left, is_left)
@@ -64,10 +91,11 @@ def test_each_command_removes_the_folders_of_ended_sessions(
 def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train/data").touch()
-    args = {"state": "terminating", "name": "train", "artifacts": str(tmp_path)}
-    action = played(session.ActionModule, {"session": {}, "remove": [], "ended_folders": []})
-    assert not action.act(args, {}).get("failed")
-    assert (action.asked[0].get("folders", []), (tmp_path / "train/data").exists()) == ([], True)
+    answer = {"changed": False, "session": {}, "remove": [], "waiting": 0, "ended_folders": []}
+    play = conducted({"session_state": answer, "agent_info": REPORT}, session_artifacts=str(tmp_path))
+    terminate(play, "train")
+    [options] = options_of(play, "session_state")
+    assert (options.get("folders", []), (tmp_path / "train/data").exists()) == ([], True)
 
 
 def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
@@ -137,13 +165,3 @@ def test_keys_that_the_controller_lost_are_not_replaced(tmp_path: Path) -> None:
     [warning] = restore(made, {}, artifacts, "192.0.2.1", Route("192.0.2.1"), check=False)["warnings"]
     assert "does not have its keys: copy that folder from the controller that launched the session" in warning
     assert not Path(artifacts.folder).exists()
-
-
-@pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"session": "over"}], 30)])
-def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left(
-    held: list[dict[str, str]], patience: int
-) -> None:
-    agent = {"name": "a", "reachable": True, "group": "default", "containers": held}
-    action = played(session.ActionModule, {"session": {}, "remove": ["over"], "ended_folders": []})
-    done = action.act({"state": "terminating", "name": "other", "agents": [agent]}, {})
-    assert done["network_patience"] == patience

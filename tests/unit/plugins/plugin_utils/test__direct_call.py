@@ -50,7 +50,7 @@ def test_check_mode_reaches_it(tmp_path: Path) -> None:
 def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -> None:
     called("schedule", **asked(tmp_path))
     ended = {"state": "terminating", "name": "train", "owner": "alice", "holder": HOLDER}
-    result = called("session", diff=diff, state_dir=str(tmp_path / "state"), **ended)
+    result = called("session_state", diff=diff, state_dir=str(tmp_path / "state"), **ended)
     assert result["session"]["state"] == "CANCELLED"
     assert ("diff" in result) == diff
 
@@ -58,8 +58,8 @@ def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("session", {"state": "running"}, "state is running but all of the following are missing: id"),
-        ("session", {"state": "asleep"}, "value of state must be one of: running, failed, "),
+        ("session_state", {"state": "running"}, "state is running but all of the following are missing: id"),
+        ("session_state", {"state": "asleep"}, "value of state must be one of: running, failed, "),
         ("schedule", {"agents": []}, "missing required arguments: request"),
         ("network", {"state": "present"}, "state is present but all of the following are missing: plan"),
         ("logs_info", {"session": "a", "colour": "red"}, "colour. Supported parameters include: "),
@@ -83,7 +83,7 @@ def test_a_warning_comes_along(tmp_path: Path) -> None:
     (tmp_path / "state" / row["id"]).write_text("in the way")
     logs = [{"logs": [{"hostname": "main1", "text": "x"}]}]
     ended = {"state": "failed", "id": row["id"], "reason": "no", "logs": logs}
-    result = called("session", state_dir=str(tmp_path / "state"), **ended)
+    result = called("session_state", state_dir=str(tmp_path / "state"), **ended)
     assert result["session"]["state"] == "ERROR"
     assert len(result["warnings"]) == 1
 

@@ -9,7 +9,6 @@ import doctest
 import json
 import os
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from samples import SESSION
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils import _drill_faults as faults
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import PHASES, SILENT
 from ansible_collections.cluster.compute.plugins.plugin_utils._drill import Drill, quoted
 from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Settings
 from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import PHASES
 
 TASKS = Path(__file__).resolve().parents[4] / "roles/session/tasks"
 DISK, DOCKER = "disk of the head full", "docker"
@@ -192,27 +191,11 @@ def test_every_fault_has_an_action_and_a_name_of_its_own() -> None:
         faults.chosen(["earthquake"])
 
 
-@pytest.mark.parametrize(
-    ("phases", "files"),
-    [
-        (faults.LAUNCHING, ("provision", "main", "collect_reports", "place", "deploy")),
-        (faults.ENDING, ("collect_reports", "terminate_one", "remove")),
-    ],
-)
-def test_a_fault_strikes_after_a_phase_that_the_tasks_begin(phases: dict[str, str], files: tuple[str, ...]) -> None:
-    """A phase that no task begins is never at its end."""
-    begun = {phase for name in files for phase in phases_of(TASKS / f"{name}.yml")}
-    assert [phase for phase in phases.values() if not any(one.startswith(phase) for one in begun)] == []
-
-
-def phases_of(path: Path) -> set[str]:
-    """The phases that the tasks of a file begin by their actions."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    actions = [
-        (line.strip()[:-1].rpartition(".")[2], after) for line, after in pairwise(lines) if "cluster.compute." in line
-    ]
-    found = [(name, after.partition("state: ")[2].strip()) for name, after in actions]
-    return {PHASES.get(one) or PHASES.get((one[0], ""), "") for one in found}
+@pytest.mark.parametrize("phases", [faults.LAUNCHING, faults.ENDING])
+def test_a_fault_strikes_after_a_phase_that_the_conductor_shows(phases: dict[str, str]) -> None:
+    """A phase that is never shown is never at its end."""
+    shown = [phase.message for key, phase in PHASES.items() if key not in SILENT]
+    assert [phase for phase in phases.values() if not any(one.startswith(phase) for one in shown)] == []
 
 
 def test_the_table() -> None:

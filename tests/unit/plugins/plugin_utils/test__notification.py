@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from played import played
+from conducted import conducted
 
-from ansible_collections.cluster.compute.plugins.action import session
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_notify
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification as notification
 from ansible_collections.cluster.compute.plugins.plugin_utils import _notification_sender as sender
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import record
 
 ROW: Json = {
     "id": "uuid",
@@ -126,12 +126,12 @@ def test_nothing_waits_for_a_notification_and_its_order_is_kept(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_action_notifies_of_its_session_and_of_others_that_have_ended(tmp_path: Path, check_mode: bool) -> None:
+def test_a_record_notifies_of_its_session_and_of_others_that_have_ended(tmp_path: Path, check_mode: bool) -> None:
     other = {**ROW, "name": "sweep", "state": "TERMINATED", "environment": {"TOKEN": "x"}}
-    action = played(session.ActionModule, {"changed": True, "session": ROW, "ended": [other]})
-    action._task.check_mode = check_mode
     path = tmp_path / "got"
-    action.act({"state": "running", "id": "uuid"}, {"session_notify": f"cat >>{path}"})
+    answer = {"changed": True, "session": ROW, "ended": [other]}
+    play = conducted({"session_state": answer}, check=check_mode, session_notify=f"cat >>{path}")
+    record(play, "running", id="uuid")
     if check_mode:
         assert not path.exists()
         return

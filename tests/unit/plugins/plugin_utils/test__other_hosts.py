@@ -23,14 +23,12 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _other_host
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
 ROOT = Path(__file__).resolve().parents[4]
-SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 
 
 class Host:
     """A host that answers with its options, or is lost."""
 
     closed: list[str]
-    noted: list[str]
 
     def __init__(self, _action: object, name: str, _task_vars: object) -> None:
         self.name = name
@@ -40,35 +38,23 @@ class Host:
             raise AnsibleConnectionFailure("no route to host")
         return {"changed": False, "asked": [name, args]}
 
-    def note(self, _begun: float) -> None:
-        Host.noted.append(self.name)
-
     def close(self) -> None:
         Host.closed.append(self.name)
 
 
 @pytest.fixture
 def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
-    Host.closed, Host.noted = [], []
+    Host.closed = []
     monkeypatch.setattr(other_hosts, "OtherHost", Host)
     return other_hosts.OtherHosts(played(network.ActionModule), {})
 
 
-def test_each_host_has_its_own_options(hosts: other_hosts.OtherHosts) -> None:
-    results = hosts.results(["b", "a"], "containers", lambda host: {"agent": host})
+def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -> None:
+    results = hosts.counted(["b", "a"], lambda host: hosts.module(host, "containers", {"agent": host}))
     assert list(results) == ["b", "a"]
     assert results["a"]["asked"] == ["containers", {"agent": "a"}]
     hosts.close()
-    assert sorted(Host.closed) == sorted(Host.noted) == ["a", "b"]
-
-
-def test_a_lost_host_is_a_failure_that_names_it_and_the_others_do_their_work(hosts: other_hosts.OtherHosts) -> None:
-    results = hosts.results(["lost", "a"], "containers", lambda _host: {})
-    assert results["lost"]["msg"] == (
-        "lost cannot be reached: no route to host; check its connection, and run the same command again."
-    )
-    assert results["lost"]["failure"]["code"] == "unreachable"
-    assert results["a"]["changed"] is False
+    assert sorted(Host.closed) == ["a", "b"]
 
 
 def test_the_hosts_that_have_ended_are_counted(
@@ -78,11 +64,7 @@ def test_the_hosts_that_have_ended_are_counted(
     monkeypatch.setattr(other_hosts, "PARALLEL", 1)
     seen = []
 
-    def options(_host: str) -> Json:
-        seen.append((tmp_path / "agents").read_text())
-        return {}
-
-    hosts.results(["a", "lost", "b"], "containers", options)
+    hosts.counted(["a", "b", "c"], lambda _host: seen.append((tmp_path / "agents").read_text()))
     assert seen == ["0 3", "1 3", "2 3"]
     assert list(tmp_path.iterdir()) == []
 
@@ -92,7 +74,7 @@ def test_nothing_is_begun_after_the_end_of_ansible_playbook(
 ) -> None:
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
-        hosts.results(["a"], "containers", lambda _host: {})
+        hosts.each(["a"], lambda host: hosts.module(host, "containers", {}))
 
 
 PLAY = """
@@ -101,11 +83,10 @@ PLAY = """
   vars:
     agent_docker_host: "unix:///nowhere/{{ inventory_hostname }}-{{ number }}"
   tasks:
-    - cluster.compute.containers:
-        state: stopped
-        agents: %s
-        sessions: [%s]
-      run_once: true
+    - cluster.compute.image_distribution:
+        name: train:1
+        needing: %s
+        asked: %s
       register: result
       ignore_errors: true
     - ansible.builtin.copy:
@@ -126,7 +107,7 @@ sys.exit("Sorry, try again.") if os.read(0, 100) != b"secret\\n" else os.execvp(
 
 
 def play(folder: Path, agents: str, *more: str) -> Any:
-    (folder / "play.yml").write_text(PLAY % (agents, SESSION))
+    (folder / "play.yml").write_text(PLAY % (agents, agents))
     common = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
     (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
     program = Path(sys.executable).parent / "ansible-playbook"
@@ -145,9 +126,8 @@ def test_variables_of_the_play_and_of_each_host_hold(tmp_path: Path) -> None:
     assert "/nowhere/b-2" in result["msg"]
 
 
-@pytest.mark.parametrize("agents", ["[a, c]", "a"])
-def test_only_hosts_of_the_play_can_be_named(tmp_path: Path, agents: str) -> None:
-    assert "must be a list of hosts of the play" in play(tmp_path, agents)["msg"]
+def test_a_host_that_the_inventory_lacks_is_refused(tmp_path: Path) -> None:
+    assert "the inventory has no host 'c'" in play(tmp_path, "[a, c]")["msg"]
 
 
 def test_the_password_that_ansible_asks_for_reaches_every_host(tmp_path: Path) -> None:

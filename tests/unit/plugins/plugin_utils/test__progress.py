@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import Progress, TaskFacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import Conducted, Progress, TaskFacts
 
 REPORT = TaskFacts("Collect reports", "cluster.compute.agent_info")
-PLACE = TaskFacts("Place the session", "cluster.compute.schedule")
-CREATE = TaskFacts("Create the containers", "cluster.compute.containers", state="created")
-PLAN = {
-    "session": {"name": "train"},
-    "containers": [{"agent": "a"}, {"agent": "a"}, {"agent": "b"}],
-}
+LAUNCH = TaskFacts("Launch the sessions", "cluster.compute.session")
+COPY = TaskFacts("Copy", "cluster.compute.session_copy")
 
 
 def test_a_phase_ends_with_its_seconds_when_the_next_begins() -> None:
     progress = Progress()
     assert progress.start(REPORT, 10.0) == []
-    [line] = progress.start(PLACE, 12.5)
+    [line] = progress.start(COPY, 12.5)
     assert line.split() == ["Collecting", "agent", "reports", "2.5", "s"]
 
 
@@ -40,19 +36,13 @@ def test_the_choice_of_an_environment_is_part_of_its_build() -> None:
     assert progress.phase == "Preparing the image"
 
 
-def test_after_the_placement_phases_name_what_is_launched() -> None:
+def test_a_task_with_phases_of_its_own_ends_the_one_before() -> None:
     progress = Progress()
-    progress.start(PLACE, 0.0)
-    progress.finish_on("a", {"plan": PLAN})
-    progress.start(CREATE, 1.0)
-    assert progress.phase == "Creating 3 containers on 2 agents"
-
-
-@pytest.mark.parametrize("plan", [None, {}, {"containers": "x"}, {"steps": {"a": "init"}}])
-def test_a_plan_of_another_kind_is_not_a_session(plan: object) -> None:
-    progress = Progress()
-    progress.finish_on("a", {"plan": plan})
-    assert progress.what == "the containers"
+    progress.start(REPORT, 0.0)
+    assert len(progress.start(LAUNCH, 1.0)) == 1
+    assert progress.live(2.0) == ""
+    progress.conducted = Conducted("Creating 3 containers on 2 agents", 1.5, "train")
+    assert progress.live(4.0) == "Creating 3 containers on 2 agents, 2 s"
 
 
 def test_agents_are_counted_while_they_work() -> None:
@@ -60,7 +50,7 @@ def test_agents_are_counted_while_they_work() -> None:
     progress.start(REPORT, 0.0)
     for host in ("a", "b", "c"):
         progress.begin_on(host)
-    progress.finish_on("b", {})
+    progress.finish_on("b")
     assert progress.live(4.0) == "Collecting agent reports (1 of 3 agents), 4 s"
 
 
@@ -77,13 +67,6 @@ def test_a_task_that_prepares_nothing_begins_no_preparation(action: str) -> None
     assert progress.phase == ""
 
 
-def test_a_copy_of_an_image_is_a_phase() -> None:
-    progress = Progress()
-    fetch = TaskFacts("Fetch", "cluster.compute.image_distribution", "cluster.compute.image", "fetch")
-    progress.start(fetch, 0.0)
-    assert progress.phase == "Copying the image"
-
-
 @pytest.mark.parametrize(
     ("transfers", "shown"),
     [
@@ -95,14 +78,14 @@ def test_a_copy_of_an_image_is_a_phase() -> None:
 )
 def test_bytes_of_all_agents_are_shown_together(transfers: list[tuple[int, int]], shown: str) -> None:
     progress = Progress()
-    progress.start(TaskFacts("Pull the image", "cluster.compute.image", state="present"), 0.0)
+    progress.conducted = Conducted("Pulling the image")
     progress.transfers = transfers
     assert progress.live(20.0) == shown
 
 
 def test_a_log_gets_a_line_after_ten_silent_seconds() -> None:
     progress = Progress()
-    progress.start(CREATE, 0.0)
+    progress.conducted = Conducted("Creating 3 containers", 0.0)
     assert progress.heartbeat(9.0) == []
     assert len(progress.heartbeat(11.0)) == 1
     assert progress.heartbeat(12.0) == []
@@ -127,10 +110,9 @@ def test_a_failure_of_the_session_names_no_host() -> None:
 
 def test_an_interrupted_run_says_what_it_leaves_and_how_to_go_on() -> None:
     progress = Progress()
-    progress.start(PLACE, 0.0)
-    assert progress.interrupted() == "Interrupted while it was placing the session."
-    progress.finish_on("a", {"plan": PLAN})
-    progress.start(CREATE, 1.0)
+    progress.start(REPORT, 0.0)
+    assert progress.interrupted() == "Interrupted while it was collecting agent reports."
+    progress.conducted = Conducted("Creating 3 containers on 2 agents", 1.0, "train")
     text = progress.interrupted()
     assert "while it was creating 3 containers on 2 agents" in text
     assert "terminate.yml -e session_name=train" in text

@@ -19,7 +19,7 @@ PLAN = plan(request(cluster_size=3), "aab")
 
 
 def entry(uuid: str, host: str, begun: float, ended: float, action: str, state: str = "", **more: Any) -> Json:
-    names = {"uuid": uuid, "task": f"Task {uuid}", "action": f"cluster.compute.{action}", "state": state, "host": host}
+    names = {"uuid": uuid, "task": f"Task {uuid}", "action": action, "state": state, "host": host}
     return {**names, "begun": begun, "ended": ended, "modules": [], **more}
 
 
@@ -28,12 +28,10 @@ def module(ended: float, duration: float, *calls: list[Any]) -> Json:
 
 
 LAUNCH = [
-    entry("1", "a", 100.0, 100.5, "schedule"),
-    entry(
-        "2", "a", 101.0, 103.0, "containers", "started", modules=[module(103.0, 1.5, [0.5, 0.25, "start it", "sub1"])]
-    ),
-    entry("2", "b", 101.0, 104.0, "containers", "started"),
-    entry("3", "a", 104.0, 106.0, "verify"),
+    entry("1", "a", 100.0, 100.5, "place"),
+    entry("2", "a", 101.0, 103.0, "start", modules=[module(103.0, 1.5, [0.5, 0.25, "start it", "sub1"])]),
+    entry("2", "b", 101.0, 104.0, "start"),
+    entry("3", trace.CONTROLLER, 104.0, 106.0, "verify"),
 ]
 
 
@@ -65,7 +63,7 @@ def test_a_trace_that_cannot_be_written_disturbs_nothing(monkeypatch: pytest.Mon
 def test_the_document_has_a_row_for_each_container_of_each_host() -> None:
     events = trace.trace_document(LAUNCH)["traceEvents"]
     names = {(one["pid"], one.get("tid")): one["args"]["name"] for one in events if one["ph"] == "M"}
-    assert [name for (_pid, tid), name in names.items() if tid is None] == ["playbook", "a", "b"]
+    assert [name for (_pid, tid), name in names.items() if tid is None] == ["playbook", "a", "b", "controller"]
     shown = [one for one in events if one["ph"] == "X"]
     assert min(one["ts"] for one in shown) == 0
     [call] = [one for one in shown if one["cat"] == "engine"]
@@ -84,7 +82,7 @@ def test_the_sentence_names_the_longest_steps_and_their_slowest_host() -> None:
 
 
 def test_many_steps_are_summed_up() -> None:
-    steps = [entry(str(number), "a", number, number + 1.0, "image", "present") for number in range(7)]
+    steps = [entry(str(number), "a", number, number + 1.0, "other") for number in range(7)]
     assert trace.explanation(steps, PLAN).endswith(
         """1.0 s in "Task 4", 2.0 s in 2 other tasks, 0.0 s outside of these tasks."""
     )

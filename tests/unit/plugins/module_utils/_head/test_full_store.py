@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head import store
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
 from ansible_collections.cluster.compute.plugins.modules import session_info
-from ansible_collections.cluster.compute.plugins.modules.session import work
+from ansible_collections.cluster.compute.plugins.modules.session_state import work
 
 LONG = "x" * 100000
 OPTIONS: Json = {

@@ -13,6 +13,7 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
     AgentStatus,
+    Deployment,
     controller_address,
     deployment,
     image_is_settled,
@@ -20,8 +21,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.deployme
     lost_agents,
     network_host,
     network_patience,
-    phase_timings,
-    steps,
 )
 
 BRIDGE = plan(request(cluster_size=2))
@@ -148,29 +147,20 @@ def test_a_lease_covers_all_that_a_launch_may_wait_for(
 def test_a_deployment_names_the_part_of_every_host() -> None:
     statuses = [status("a", is_manager=True), status("b"), status("c"), status("d", reachable=False)]
     addresses = {"a": "127.0.0.1", "b": "192.0.2.2"}
-    assert deployment(OVERLAY, statuses, head="a", addresses=addresses).to_json() == {
-        "agents": ["b", "c"],
-        "main_agent": "b",
-        "address": "192.0.2.2",
-        "network_host": "a",
-        "network_is_apart": True,
-        "lost_agents": ["d"],
-        "lost_placed_agents": [],
-        "network_patience": 3,
-        "image_is_settled": True,
-        "image_asked": ["a", "b", "c"],
-        "image_needing": ["b", "c"],
-        "image_pull": "missing",
-        "shared_folders": [],
-        "writable_folders": [],
-        "folders_need_proof": False,
-    }
-
-
-def test_an_agent_of_the_session_on_which_the_removal_failed_is_lost() -> None:
-    found = deployment(OVERLAY, [status("b"), status("c")], head="b", addresses={}, failed_removals=["c"])
-    assert found.lost_placed_agents == ("c",)
-    assert found.address == "b"
+    assert deployment(OVERLAY, statuses, head="a", addresses=addresses) == Deployment(
+        agents=("b", "c"),
+        main_agent="b",
+        address="192.0.2.2",
+        network_host="a",
+        network_is_apart=True,
+        image_is_settled=True,
+        image_asked=("a", "b", "c"),
+        image_needing=("b", "c"),
+        image_pull="missing",
+        shared_folders=(),
+        writable_folders=(),
+        folders_need_proof=False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,42 +185,3 @@ def test_several_agents_must_prove_that_they_share_the_folders(placement: str, n
     assert found.shared_folders == ("/data", "/out")
     assert found.writable_folders == ("/data", "/out")
     assert found.folders_need_proof is need_proof
-
-
-def test_the_slowest_agent_counts_in_the_timings() -> None:
-    results = {
-        "inform": [{"duration": 0.5}],
-        "create": [{"duration": 1.0}, {"duration": 2.5}, {"skipped": True}],
-        "start": [],
-    }
-    assert phase_timings(results).to_json() == {
-        "inform": 0.5,
-        "schedule": 0.0,
-        "network": 0.0,
-        "create": 2.5,
-        "start": 0.0,
-        "verify": 0.0,
-    }
-
-
-@pytest.mark.parametrize(
-    ("scheduled", "wanted"),
-    [
-        ({"outcome": "running", "remove": []}, []),
-        ({"outcome": "running", "remove": ["old"]}, ["removes"]),
-        ({"outcome": "placed", "remove": []}, ["deploys"]),
-        ({"outcome": "repair", "remove": ["old"]}, ["removes", "deploys"]),
-        ({"outcome": "pending", "remove": ["old"]}, ["removes"]),
-        ({"outcome": "placed", "remove": [], "has_command": True}, ["deploys", "has_follow_up"]),
-        ({"outcome": "running", "remove": [], "must_apply_limits": True}, ["has_follow_up"]),
-        ({"outcome": "running", "remove": [], "failed_apps": ["jupyter"]}, ["has_follow_up"]),
-    ],
-)
-def test_the_steps_after_a_decision(scheduled: Json, wanted: list[str]) -> None:
-    assert [step for step, is_due in steps(scheduled, check=False).items() if is_due] == wanted
-
-
-def test_check_mode_shows_changes_of_what_runs_and_begins_nothing() -> None:
-    placed = {"outcome": "placed", "remove": ["old"], "has_command": True}
-    assert not any(steps(placed, check=True).values())
-    assert steps({"outcome": "running", "must_apply_limits": True}, check=True)["has_follow_up"]

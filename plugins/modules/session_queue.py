@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_queue
+short_description: Go through the queue of an owner
+description:
+  - Ends the sessions that have finished, repairs those that ask for it, and launches the waiting sessions that fit, in their order.
+  - An owner has one pass at a time. Another pass that begins meanwhile makes the first one look again before it ends.
+  - It takes the variables of the role P(cluster.compute.session#role) from the task. It runs once for all hosts of the play, on the
+    controller.
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session
+"""
+
+EXAMPLES = r"""
+- name: Launch what waits
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Go through the queue
+      cluster.compute.session_queue:
+"""
+
+RETURN = r"""
+lines:
+  description: The report for people, as lines. The callback P(cluster.compute.progress#callback) has shown them already.
+  type: list
+  elements: str
+  returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main() -> None:
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module.fail_json(msg="cluster.compute.session_queue runs on the controller: call it in a task, by its full name.")
+
+
+if __name__ == "__main__":
+    main()

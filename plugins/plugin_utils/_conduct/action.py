@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Base of the actions that conduct: they run once for all hosts of the play, and show what they do meanwhile."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Mapping
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from .._action import ComputeAction
+from .play import Play
+
+
+class ConductorAction(ComputeAction):
+    """An action for all hosts of the play. Subclasses implement ``conduct``, and ``SPEC`` has their options."""
+
+    BYPASS_HOST_LOOP = True
+    _requires_connection = False
+    SPEC: ClassVar[Mapping[str, Json]] = {}
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        self.is_noted_by_host = True
+        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        play = Play(self, task_vars)
+        try:
+            result = self.conduct(play, options)
+        except ComputeError as error:
+            result = failure_of(error)
+        finally:
+            play.close()
+        play.forget_phase()
+        return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}
+
+    @abstractmethod
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        """Do the work, and return the result. Raises ComputeError."""
+
+
+def failure_of(error: ComputeError) -> Json:
+    """An error as the result of an action."""
+    return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}

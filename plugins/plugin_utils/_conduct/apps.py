@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Start, restart and end apps of a running session, and keep their URLs."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Mapping, Sequence
+
+from ...module_utils._core.apps import App, tunnel
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import Deployment
+from ...module_utils._ssh.app_files import running
+from ...module_utils._ssh.app_installer import show_tokens
+from ...module_utils._ssh.keys import Identity
+from .. import _app_urls as app_urls
+from .._artifacts import Artifacts
+from .._session_shell import Shell
+from .play import Play
+
+
+def restart_apps(play: Play, plan: Plan, work: Deployment, names: Sequence[str], seconds: int) -> None:
+    """Start apps again that PID 1 does not start again by itself."""
+    options = {"session": plan.session.id, "agent": work.main_agent, "restart": list(names), "deadline": seconds}
+    change_apps(play, plan.session.name, options)
+
+
+def change_apps(play: Play, name: str, options: Json) -> Json:
+    """Change the apps of a session by these options of the module C(apps), and write their URLs; the result has lines for people."""
+    artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
+    identity = _identity(artifacts, str(document["session"]["id"]))
+    apps = running([App.from_json(app) for app in options.get("apps") or ()])
+    own = {
+        "state": "present",
+        "tokens": show_tokens({app.name: identity.app_token(app.name) for app in apps}),
+        "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
+    }
+    agent = str(options["agent"])
+    with play.phase("apps"):
+        result = play.on(agent, "apps", {**options, **own})
+    if not play.check:
+        removed = [str(one) for one in options.get("remove") or ()]
+        relays = {relay["name"]: relay for relay in result["relays"]}
+        kept = {**document, "apps": _entries(document, removed)}
+        document = _keep(artifacts, kept, apps, relays, play.address_of(agent))
+        _keep_urls(artifacts, document, apps, removed, identity)
+    return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _identity(artifacts: Artifacts, session: str) -> Identity:
+    identity = artifacts.identity(session, create=False)
+    if identity is None:
+        message = "%s has no identity of session %s; start apps from the controller that launched it."
+        raise ComputeError(message % (artifacts.folder, session))
+    return identity
+
+
+def _entries(document: Json, removed: List[str]) -> List[Json]:
+    """The entries of the apps that stay. A port that was published at the launch stays published."""
+    return [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
+
+
+def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:
+    """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
+    known = {entry["name"]: entry for entry in document["apps"]}
+    for app in apps:
+        relay = relays.get(app.name)
+        if relay:
+            where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
+            way = tunnel(artifacts.folder, relay["port"], app.port)
+            known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
+        elif app.name not in known or known[app.name].get("relay"):
+            way = tunnel(artifacts.folder, app_urls.local_port(document["session"]["id"], app.name), app.port)
+            known[app.name] = {"name": app.name, "address": "", "port": 0, "tunnel": way}
+    changed = {**document, "apps": list(known.values())}
+    artifacts.write_json("session.json", changed)
+    return changed
+
+
+def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> None:
+    known = {entry["name"]: entry for entry in document["apps"]}
+    urls = {}
+    for app in apps:
+        entry = known[app.name]
+        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
+        port = entry["port"] or app_urls.local_port(identity.session, app.name)
+        urls[app.name] = app.url(address, port, identity.app_token(app.name))
+    app_urls.change(artifacts, urls, removed)
+
+
+def _lines(apps: List[Json], document: Json) -> List[str]:
+    tunnels = {entry["name"]: entry["tunnel"] for entry in document["apps"] if entry.get("tunnel")}
+    relays = {
+        entry["name"]: ", published by a relay at port %d" % entry["port"]
+        for entry in document["apps"]
+        if entry.get("relay")
+    }
+    lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
+    reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
+    hint = [
+        "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"
+    ]
+    return (lines + hint + reached if reached else lines) or ["The session has no app."]

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run the command of a batch session, and wait for its result."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import math
+from typing import Dict
+
+from ansible.errors import AnsibleError
+
+from ...module_utils._core import arrival
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, SessionError
+from ...module_utils._core.model import Plan
+from ...module_utils._core.waiting import wait_until
+from ...module_utils._planning.batch_result import FAILURE, SILENT_PAUSE, BatchResult, BatchWait
+from ...module_utils._planning.growing_log import GrowingLog
+from .._other_hosts import OtherHosts
+from .place import Asked
+from .play import Play
+from .record import record_result
+from .terminate import terminate
+
+
+class CommandError(SessionError):
+    """The command of a batch session failed."""
+
+
+def run_command(play: Play, asked: Asked, plan: Plan) -> None:
+    """Begin the command, and wait for its result if the user wants that. Raises CommandError if it fails."""
+    main = plan.main.agent
+    with play.phase("command"):
+        begun = play.on(main, "batch", {"state": "started", "plan": plan.part(main), "agent": main})
+        if not asked.setting("wait_result"):
+            return
+        result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
+    record_result(play, {"id": plan.session.id}, result.result, result.reason)
+    play.show([f"Session {plan.session.name}: {result.result}, {result.reason}"])
+    has_failed = result.result == FAILURE
+    if plan.session.terminate_when_done or (has_failed and plan.session.on_failure == "terminate"):
+        ended = terminate(play, plan.session.name, plan.session.owner, int(asked.setting("launch_timeout")))
+        play.show([ended.summary])
+    if has_failed:
+        message = f"Session {plan.session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={plan.session.name}"
+        raise CommandError(message)
+
+
+class _Rounds:
+    """Rounds over all agents of a session, each of which asks every agent once."""
+
+    def __init__(self, play: Play, plan: Plan, log: GrowingLog) -> None:
+        self._wait = BatchWait()
+        self._play = play
+        self._plan = plan
+        self._log = log
+
+    def wait_for_result(self) -> BatchResult:
+        """The result. Raises StateError if an agent is silent for too many rounds."""
+        wait_until(self._have_ended, math.inf, first_pause=SILENT_PAUSE, longest_pause=SILENT_PAUSE)
+        return self._wait.result
+
+    def _have_ended(self) -> bool:
+        """Whether there is a result: false after a round with a silent agent.
+
+        Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
+        """
+        while True:
+            self._wait = self._wait.after_round(self._statuses(), self._plan.session.on_failure)
+            self._play.each([self._plan.main.agent], self._show_news)
+            if self._wait.warning:
+                self._play.say(self._wait.warning)
+            self._wait.check_patience(self._plan.session.name)
+            if self._wait.result.result or self._wait.silent:
+                return bool(self._wait.result.result)
+
+    def _show_news(self, hosts: OtherHosts, main: str) -> None:
+        """What the command has written since the last round. The result does not depend on it."""
+        if main in self._wait.silent:
+            return
+        hostname = self._plan.main.hostname
+        try:
+            found = arrival.logs(
+                hosts.module(main, "logs_info", self._log.query(self._plan.session.id, hostname)), main
+            )
+        except (AnsibleError, ComputeError):
+            return
+        for log in found:
+            for line in self._log.news(hostname, str(log["text"])):
+                self._play.say(line)
+
+    def _statuses(self) -> Dict[str, Json]:
+        return dict(zip(self._plan.agents, self._play.each(self._plan.agents, self._ask)))
+
+    def _ask(self, hosts: OtherHosts, agent: str) -> Json:
+        """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
+        seconds = self._wait.round_seconds if agent == self._plan.main.agent else 0.0
+        try:
+            options = {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
+            return arrival.status(hosts.module(agent, "batch_info", options), agent)
+        except ComputeError as error:
+            return {"failed": True, "msg": error.message}
+        except AnsibleError as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            return {"failed": True, "msg": f"{agent} cannot be reached: {reason}."}

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Give every agent of a session the same image: agents pull it, or get a copy from an agent that has it."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Dict, Iterator, List, Mapping, Sequence
+
+from ansible import constants
+
+from ...module_utils._agents import image_distribution
+from ...module_utils._agents.image_distribution import Copies
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import StateError
+from ...module_utils._core.image_reference import registry_of
+from ...module_utils._core.model import Plan
+from ...module_utils._core.units import show_bytes
+from ...module_utils._planning.deployment import Deployment
+from .. import _direct_call as direct_call
+from .._other_hosts import OtherHosts
+from .._registry_login import login_for
+from .place import Asked
+from .play import Play
+
+ARCHIVE, PREFIX = "image.tar", "image-"
+CONTROLLER = "localhost"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An image, and who gets it.
+
+    ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
+    which include them. ``elsewhere`` are images of further hosts. ``variable`` is what an error names as the source of the name.
+    """
+
+    name: str
+    needing: Sequence[str]
+    asked: Sequence[str]
+    elsewhere: Sequence[Json] = ()
+    pull: str = "missing"
+    deadline: int = 1800
+    login: Mapping[str, str] | None = None
+    variable: str = "session_image"
+
+    @classmethod
+    def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> Wanted:
+        """The image of a session."""
+        name = plan.session.image
+        given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
+        return cls(
+            name,
+            needing=work.image_needing,
+            asked=work.image_asked,
+            pull=work.image_pull,
+            deadline=asked.request.pull_timeout,
+            login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
+        )
+
+
+def login_to(name: str, registry: str, username: str, password: str) -> Mapping[str, str]:
+    """The login for the registry of an image: the given one if it is for that registry, or what C(docker login) has left."""
+    if username and (registry or registry_of(name)) == registry_of(name):
+        return {"username": username, "password": password}
+    return login_for(name)
+
+
+def distribute(play: Play, wanted: Wanted) -> bool:
+    """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible."""
+    begun = time.time()
+    found = play.on_each(wanted.asked, "image_info", lambda agent: {"name": wanted.name, "agent": agent})
+    images = image_distribution.images_of(wanted.asked, found)
+    pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name)
+    images.update(_pulled(play, wanted, pulls))
+    copies = _copies(play, wanted, images)
+    successful = [agent for agent in pulls["pull"] if not images[agent]["reason"]]
+    message = image_distribution.distribution_message(wanted.name, successful, copies, time.time() - begun)
+    if message:
+        play.show([message])
+    if copies.copies and not play.check:
+        _copy(play, wanted, copies)
+    return bool(message)
+
+
+def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
+    """The images of the agents that pull, after that."""
+    agents: List[str] = list(pulls["pull"])
+    if not agents:
+        return {}
+    expected = {key: pulls[key] for key in ("id", "content", "digests")}
+    manner = {"name": wanted.name, "pull": wanted.pull, "deadline": wanted.deadline}
+    options = {"state": "present", **manner, **expected, **(wanted.login or {})}
+    with play.phase("pull"):
+        results = play.calls(
+            agents,
+            "image",
+            lambda others, agent: others.host(agent).counted_module("image", {**options, "agent": agent}),
+        )
+    return image_distribution.images_of(agents, results)
+
+
+def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
+    """The agents that get a copy, and the one that has the image. An agent's own image counts more than that of the controller."""
+    known = {**image_distribution.by_name(wanted.elsewhere), **images}
+    if not wanted.elsewhere and not any(image["present"] for image in known.values()):
+        known = {**_controller_image(play, wanted.name), **known}
+    copies = image_distribution.plan_copies(wanted.needing, known, wanted.name)
+    image_distribution.check_copies(wanted.name, copies, known, wanted.variable)
+    return copies
+
+
+def _controller_image(play: Play, name: str) -> Dict[str, Json]:
+    """The image of the controller's own engine; nothing if the controller has no engine that answers."""
+    address = play.inventory(CONTROLLER).get("agent_docker_host")
+    args = {"name": name, "agent": CONTROLLER, **({"docker_host": str(address)} if address else {})}
+    result = direct_call.call("image_info", args, check_mode=False, diff=False)
+    return {CONTROLLER: result["image"]} if result.get("image") else {}
+
+
+def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
+    expected = {"name": wanted.name, "id": copies.id, "content": copies.content}
+    with play.phase("copy"), _fetched(play, wanted, copies) as path:
+
+        def delivered(others: OtherHosts, agent: str) -> Json:
+            remote = others.host(agent).send(path)
+            return others.module(agent, "image_load", {**expected, "agent": agent, "path": remote})
+
+        play.calls(copies.copies, "image_load", delivered)
+
+
+@contextmanager
+def _fetched(play: Play, wanted: Wanted, copies: Copies) -> Iterator[str]:
+    """An archive of the image on the controller, in Ansible's own directory for this run, which only its owner can read."""
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=constants.DEFAULT_LOCAL_TMP)
+    try:
+        free = shutil.disk_usage(folder).free
+        if free < copies.size:
+            message = "The controller has %s free in %s, but the copy of image %s needs %s; free some space there."
+            amounts = show_bytes(free), os.path.dirname(folder), wanted.name, show_bytes(copies.size)
+            raise StateError(message % amounts)
+        path = os.path.join(folder, ARCHIVE)
+        exported = {"id": copies.id, "agent": copies.source, "size": copies.size}
+
+        def fetched(others: OtherHosts, agent: str) -> Json:
+            return others.host(agent).fetch("image_export", exported, path, copies.size)
+
+        play.calls([copies.source], "image_export", fetched)
+        yield path
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

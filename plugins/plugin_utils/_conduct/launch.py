@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Launch a session, or repair it: every container runs and answers, or nothing of the attempt is left."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Iterator, List, Sequence, Tuple
+
+from ...module_utils._core import states
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, SessionError, TakenError
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
+from .apps import restart_apps
+from .batch import run_command
+from .folders import prove_folders
+from .images import Wanted, distribute
+from .place import Asked, Placed, place, restored, shown
+from .play import Play
+from .record import record_failure, record_running
+from .reports import Avoided, Reports, collect_reports
+from .start import await_apps, create, start
+from .terminate import remove
+from .verify import verify
+
+# The logs of a launch that fails: the controller holds them in memory, and nothing is removed before they are read.
+_LOGS = {"tail": 10000, "total": 4 << 20, "deadline": 10}
+_UNREACHABLE = "unreachable"
+# The head lets a session be placed again three times.
+_MOST_ATTEMPTS = 5
+
+
+class PlacedAgainError(ComputeError):
+    """Something outside of the collection holds an address, a port or a name of a plan: the session gets another place."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The end of a launch. ``changed`` is false if nothing was missing, ``restored`` names the files that were written again."""
+
+    placed: Placed
+    changed: bool
+    restored: List[str]
+
+
+def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
+    """Place a session and start it, repair it, or find that nothing is missing. Raises SessionError if that fails."""
+    avoided, taken = Avoided(agents=asked.unfit), ""
+    for _attempt in range(_MOST_ATTEMPTS):
+        placed = place(play, asked, reports, avoided)
+        if not play.check:
+            remove(play, reports, placed.decision.get("remove") or ())
+        if placed.plan is None or placed.work is None:
+            return _waiting(play, placed)
+        try:
+            return _deployed(play, placed, placed.plan, placed.work, reports)
+        except PlacedAgainError as error:
+            taken = error.message
+            avoided = avoided.and_those_of(placed.plan)
+            reports = collect_reports(play, asked.request.image, asked.folders)
+    raise SessionError(f"Session {asked.request.name} was not launched: {taken}")
+
+
+def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
+    """Every step that makes a plan real, in order. Returns where the time went."""
+    request = placed.asked.request
+    if work.folders_need_proof:
+        prove_folders(play, plan, work)
+    if not work.image_is_settled:
+        distribute(play, Wanted.of_session(play, placed.asked, plan, work))
+    create(play, plan, work)
+    start(play, plan, work, request)
+    verify(play, plan, work, request.verify_timeout)
+    if any(app.command for app in request.apps):
+        await_apps(play, plan, work, request.apps_timeout)
+    return record_running(play, plan, work)
+
+
+@contextmanager
+def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports) -> Iterator[None]:
+    """Remove everything of a launch that fails, record why, and raise SessionError, or PlacedAgainError if another place may do."""
+    try:
+        yield
+    except Exception as error:
+        # Also after a bug: nothing of the launch may stay.
+        code = str(getattr(error, "code", ""))
+        reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
+        logs, lost = _remove_launch(play, placed, plan, work, reports)
+        left = [agent for agent in lost if agent in plan.agents]
+        if left:
+            reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
+        # A session that waited keeps its place in the queue if a connection was lost for a moment.
+        may_retry = code == TakenError.code or (code == _UNREACHABLE and bool(placed.asked.queued))
+        message = _recorded_failure(play, plan, reason, logs, may_retry=may_retry)
+        if not message:
+            raise PlacedAgainError(reason) from error
+        did = "launched" if placed.outcome == "placed" else "repaired"
+        failure = SessionError(f"Session {plan.session.name} was not {did}: {message}")
+        failure.trace = error.trace if isinstance(error, ComputeError) else traceback.format_exc()
+        raise failure from error
+
+
+def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports) -> Launched:
+    """Carry out the plan if something is missing, and show the session."""
+    explanation, files = "", []
+    if placed.deploys and not play.check:
+        with undoing(play, placed, plan, work, reports):
+            explanation = carry_out(play, placed, plan, work)
+    elif placed.outcome == "running":
+        files = restored(play, placed)
+    if explanation and placed.asked.setting("explain"):
+        play.show([explanation])
+    play.show(shown(play, placed, files))
+    has_changed = _change(play, placed, plan, work)
+    if placed.asked.request.command and not play.check:
+        run_command(play, placed.asked, plan)
+    return Launched(placed, bool(placed.decision.get("changed") or files or has_changed), files)
+
+
+def _remove_launch(
+    play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports
+) -> Tuple[List[Json], Sequence[str]]:
+    """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
+    session, is_new = plan.session.id, placed.outcome == "placed"
+    absent = {"state": "absent", "sessions": [session]}
+    own = {**absent, "launch": plan.session.launch}
+    with play.phase("remove"):
+        logs = (
+            play.tried_on_each(work.agents, "logs_info", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+        )
+        removed = play.tried_on_each(work.agents, "containers", lambda agent: {**own, "agent": agent})
+        lost = lost_agents(reports.statuses, [agent for agent, answer in removed.items() if answer.get("failure")])
+        if is_new:
+            play.tried(work.network_host, "network", {**absent, "deadline": network_patience(lost)})
+    return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
+
+
+def _recorded_failure(play: Play, plan: Plan, reason: str, logs: Sequence[Json], *, may_retry: bool) -> str:
+    """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
+    try:
+        session = record_failure(play, plan, reason, retry=may_retry, logs=logs)["session"]
+    except ComputeError as error:
+        return f"{reason} {error.message}"
+    if session.get("state") == states.PENDING:
+        return ""
+    # Another launch of the same session may have a reason of its own.
+    return str(session["reason"]) if session.get("launch") == plan.session.launch else reason
+
+
+def _waiting(play: Play, placed: Placed) -> Launched:
+    """A session that waits, or that a pass found it cannot launch."""
+    if placed.outcome == "failed":
+        raise SessionError(str(placed.decision.get("msg") or placed.decision["reason"]))
+    play.show(shown(play, placed))
+    return Launched(placed, bool(placed.decision.get("changed")), [])
+
+
+def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
+    """Apply new limits to containers that run, and start apps again that have failed; whether anything has changed."""
+    has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
+    if placed.must_apply_limits:
+        with play.phase("limits"):
+            limited = play.on_each(
+                work.agents, "containers", lambda agent: {"state": "limited", "agent": agent, "plan": plan.part(agent)}
+            )
+        has_changed = any(answer.get("changed") for answer in limited.values())
+    if apps:
+        restart_apps(play, plan, work, apps, placed.asked.request.apps_timeout)
+    return has_changed or bool(apps)

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The phases of a launch, an end and a pass: what people read of them, and where their seconds are recorded."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict
+
+from ...module_utils._core.model import Plan
+
+
+@dataclass(frozen=True)
+class Phase:
+    """``message`` is its line of the progress, with %(what)s for the containers. ``doing`` is its part of the explanation, with
+    %(here)s for those of the slowest agent and %(all)s for all. ``timing`` is its name in the timings of C(session.json).
+    """
+
+    message: str
+    doing: str
+    timing: str = ""
+
+
+PHASES: Dict[str, Phase] = {
+    "check": Phase("Checking the request", "checking the request"),
+    "inform": Phase("Collecting agent reports", "collecting the reports of the agents", "inform"),
+    "place": Phase("Placing the session", "placing the session", "schedule"),
+    "folders": Phase("Checking the data folders", "checking the data folders"),
+    "pull": Phase("Pulling the image", "pulling the image"),
+    "copy": Phase("Copying the image", "copying the image"),
+    "network": Phase("Creating the network", "creating the network", "network"),
+    "create": Phase("Creating %(what)s", "creating %(here)s", "create"),
+    "start": Phase("Starting %(what)s", "starting %(here)s", "start"),
+    "verify": Phase("Verifying SSH to %(what)s", "verifying SSH to %(all)s", "verify"),
+    "apps": Phase("Starting the apps", "waiting for the apps"),
+    "record": Phase("Recording the session", "recording the session"),
+    "limits": Phase("Applying the limits", "applying the limits of the session"),
+    "command": Phase("Running the command", "running the command"),
+    "end": Phase("Ending the session", "ending the session"),
+    "remove": Phase("Removing containers", "removing containers"),
+    "upkeep": Phase("Keeping the store in order", "keeping the store in order"),
+}
+# They need no line: each is one request to the head.
+SILENT = frozenset(("record", "upkeep"))
+
+
+def containers_of(plan: Plan) -> str:
+    """The containers of a plan in a few words, as ``16 containers on 3 agents``."""
+    counted, agents = counted_containers(plan.session.size), len(plan.agents)
+    return counted if agents == 1 else "%s on %d agents" % (counted, agents)
+
+
+def counted_containers(number: int) -> str:
+    """
+    >>> counted_containers(1)
+    '1 container'
+    """
+    return "%d container%s" % (number, "" if number == 1 else "s")

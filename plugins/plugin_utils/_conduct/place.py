@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Place a session: the head decides by the reports of the agents, again and again while the session waits."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from ansible.utils.vars import load_extra_vars
+
+from ...module_utils._agents.guard import unguarded
+from ...module_utils._core import arrival
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import StateError
+from ...module_utils._core.model import Plan
+from ...module_utils._core.waiting import deadline_in, wait_until
+from ...module_utils._planning.agreement import check_agreement
+from ...module_utils._planning.allocation import checked_folders
+from ...module_utils._planning.deployment import Deployment, deployment, lease_seconds
+from ...module_utils._planning.plan import with_user_environment
+from ...module_utils._planning.request import Request
+from ...module_utils._planning.settings import KEPT
+from ...module_utils._text.views import summary
+from .. import _notification as notification
+from .._action import holder, is_gone
+from .._artifacts import Artifacts
+from .._ended_folders import EndedFolders
+from .._kept_requests import KeptRequests
+from .._lost_files import restore
+from .._secrets import VARIABLE, read_secrets, secret_files
+from .._user_templates import render_environment
+from .play import Play, checked
+from .reports import Avoided, Reports, collect_reports
+
+# Seconds between two attempts of a session that waits; they grow from the first number to the second.
+_INTERVAL = 2.0
+_LONGEST_INTERVAL = 10.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What this run asks for a session.
+
+    ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
+    the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
+    line is about this session, not about another one that has ended.
+    """
+
+    request: Request
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    queued: str = ""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    takes_variables: bool = True
+
+    def setting(self, name: str) -> Any:
+        return self.settings.get("session_" + name)
+
+    @property
+    def folders(self) -> List[str]:
+        return checked_folders(self.request)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The decision of the head about a session. ``plan`` and ``work`` are None while it waits; ``decision`` is the head's answer."""
+
+    asked: Asked
+    decision: Json
+    plan: Plan | None = None
+    work: Deployment | None = None
+
+    @property
+    def outcome(self) -> str:
+        """C(placed), C(repair), C(running), C(pending) or C(failed)."""
+        return str(self.decision["outcome"])
+
+    @property
+    def session(self) -> Json:
+        """The session in the store."""
+        return dict(self.decision["session"])
+
+    @property
+    def deploys(self) -> bool:
+        return self.outcome in ("placed", "repair")
+
+    @property
+    def must_apply_limits(self) -> bool:
+        """Also without a change: a controller may have been lost before it wrote a change into the containers."""
+        request = self.asked.request
+        is_limited = request.lifetime or request.idle_timeout or self.decision.get("new_limits")
+        return bool(is_limited) and self.outcome in ("running", "repair")
+
+
+def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Placed:
+    """Ask the head until the session has a place, or until it has waited long enough."""
+    kept, artifacts = KeptRequests(play.artifacts), Artifacts(play.artifacts, asked.request.name)
+    asked, files = _with_variables_of_now(play, asked, kept)
+    folders = EndedFolders.of(play.artifacts, check=play.check)
+    before = artifacts.session
+    options = {**_options(asked, reports), "kept": before, **folders.option()}
+    with play.phase("place"):
+        decision, reports = _until_placed(play, asked, options, reports, avoided)
+    folders.remove(decision)
+    play.warn(*decision.pop("warnings", None) or ())
+    if not play.check:
+        _keep_request(kept, asked, files, decision)
+        if decision["outcome"] == "placed":
+            artifacts.remove(before)
+        if decision.get("has_next_command"):
+            artifacts.record_command("", "")
+    _notify(play, decision)
+    _refuse_pending(play, asked, decision)
+    placed = Placed(asked, decision)
+    return _with_plan(play, placed, reports) if decision.get("plan") else placed
+
+
+def _notify(play: Play, decision: Json) -> None:
+    """A queued session that cannot be launched, and sessions that have ended by themselves."""
+    if decision["outcome"] == "failed":
+        play.notify(notification.FAILED, decision["session"])
+    play.notify(notification.ENDED, *decision.get("ended") or ())
+
+
+def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
+    """Raise StateError if the session waits, and the command is to fail then. The session stays in the queue."""
+    seconds = _patience(play, asked)
+    if decision["outcome"] != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
+        return
+    still = f"still PENDING after {seconds:g} s" if seconds else "PENDING"
+    raise StateError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
+
+
+def _patience(play: Play, asked: Asked) -> float:
+    return 0.0 if play.check or asked.queued else float(asked.setting("wait") or 0)
+
+
+def _options(asked: Asked, reports: Reports) -> Json:
+    lease = lease_seconds(asked.request, reports.statuses, int(asked.setting("launch_timeout")))
+    return {
+        "request": asked.request.to_json(),
+        "queue_policy": asked.setting("queue_policy"),
+        "queue_age_bound": asked.setting("queue_age_bound"),
+        "lease": lease,
+        "holder": holder(),
+    }
+
+
+def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tuple[Asked, Mapping[str, str]]:
+    """The request with what the command line changes in it, and the paths of its secrets.
+
+    They are those of the kept request if the session was queued. Every secret is read before anything is placed: a session without
+    its secrets would fail at its start.
+    """
+    request = asked.request
+    if asked.queued:
+        kept.check(asked.queued, request, play.head)
+    secrets = play.value(VARIABLE)
+    files = kept.files(asked.queued) if asked.queued else secret_files(request.secrets, secrets)
+    read_secrets(request.secrets, secrets, play.action._loader, files)
+    given = _given_now(play) if asked.takes_variables else {}
+    return replace(asked, request=Request.from_json({**request.to_json(), **given})), files
+
+
+def _given_now(play: Play) -> Dict[str, Any]:
+    """Variables that a waiting session keeps, if the command line of this run has other values."""
+    extra_vars = load_extra_vars(play.action._loader)
+    given = [variable for variable in KEPT if extra_vars.get(variable.full_name) not in (None, "")]
+    templar = play.action._templar
+    return {
+        variable.field: variable.normal_form(templar.template(extra_vars[variable.full_name])) for variable in given
+    }
+
+
+def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], decision: Json) -> None:
+    """Keep a request while its session waits or has secrets. One of the store is never taken for one of this controller."""
+    session, waits = decision["session"]["id"], decision["outcome"] == "pending"
+    if not waits and (decision["outcome"] == "failed" or not asked.request.secrets):
+        kept.forget(session)
+    elif not asked.queued:
+        kept.keep(session, asked.request, files)
+
+
+def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avoided: Avoided) -> Tuple[Json, Reports]:
+    """The decision, made again by new reports while the session waits, and the reports that decided."""
+    decision: Json = {}
+    used = [reports]
+
+    def is_decided() -> bool:
+        if decision:
+            used[0] = collect_reports(play, asked.request.image, asked.folders, is_shown=False)
+        decision.clear()
+        decision.update(_attempt(play, {**options, "agents": used[0].avoiding(avoided)}))
+        return bool(decision["outcome"] != "pending")
+
+    wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)
+    return decision, used[0]
+
+
+def _attempt(play: Play, options: Json) -> Json:
+    """A decision of the head. A session that another controller holds is taken over if that controller has certainly ended."""
+    decision = _decided(play, options)
+    if decision["outcome"] == "held" and is_gone(decision["session"].get("holder") or {}):
+        decision = _decided(play, {**options, "takeover": decision["session"]["launch"]})
+    if decision["outcome"] == "held":
+        reason = str(decision["reason"])
+        raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
+    return decision
+
+
+def _decided(play: Play, options: Json) -> Json:
+    decision = play.tried_on_head("schedule", options)
+    # A session of the queue that cannot be launched is a decision, too.
+    return decision if decision.get("outcome") == "failed" else checked(decision)
+
+
+def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
+    """The decision with its plan, which is compared with the request, and with the work of each host."""
+    request = placed.asked.request
+    plan = arrival.plan(placed.decision["plan"], play.head)
+    check_agreement(plan, request, [status.name for status in reports.statuses], play.head)
+    plan = with_user_environment(plan, render_environment(request, plan))
+    play.session = plan.session.name
+    work = deployment(
+        plan,
+        reports.statuses,
+        head=play.head,
+        addresses={plan.main.agent: play.address_of(plan.main.agent)},
+        pull=request.pull,
+        is_repair=placed.outcome != "placed",
+    )
+    if placed.outcome == "placed" and plan.network.driver == "overlay":
+        play.warn(*_unguarded(reports, plan))
+    return replace(placed, plan=plan, work=work)
+
+
+def _unguarded(reports: Reports, plan: Plan) -> List[str]:
+    """A warning if other containers on an agent of a new session could send frames into its network."""
+    lacking = unguarded(reports.agents, plan.agents)
+    message = (
+        "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
+        "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
+    )
+    return [message % ", ".join(lacking)] if lacking else []
+
+
+def restored(play: Play, placed: Placed) -> List[str]:
+    """Write the files of a running session that the controller has lost; returns their names."""
+    if placed.plan is None or placed.work is None:
+        return []
+    plan, address = placed.plan, placed.work.address
+    artifacts, route = Artifacts(play.artifacts, plan.session.name), play.route_to(plan.main.agent, address)
+    result = restore(plan, placed.session, artifacts, address, route, check=play.check)
+    play.warn(*result.get("warnings") or ())
+    return list(result.get("restored_files") or ())
+
+
+def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:
+    """The report of a launch for people. ``files`` are those that are written again."""
+    decision = {**placed.decision, "restored_files": list(files)}
+    if placed.plan and placed.work:
+        decision.update(plan=placed.plan.to_short_json(), deployment={"address": placed.work.address})
+    elif placed.outcome != "pending":
+        return []
+    return summary(decision, play.artifacts, play.check)

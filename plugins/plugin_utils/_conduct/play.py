@@ -1,0 +1,244 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The hosts of a play, as the conductor reaches them: modules on the head and on agents, phases, and lines for people."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from uuid import uuid4
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import controller_address
+from .. import _notification as notification
+from .. import _ssh_route
+from .. import _trace as trace
+from .._action import ComputeAction, failure_reason, unreachable
+from .._joint_result import joint_result
+from .._other_hosts import OtherHosts
+from .._progress import TERMINAL, phase_line
+from .._ssh_route import Route
+from .._transfer_watch import write_whole
+from .phases import PHASES, SILENT, containers_of
+
+
+class StepError(ComputeError):
+    """A step failed on hosts. ``result`` is their joint result, whose code decides what follows."""
+
+    def __init__(self, result: Json) -> None:
+        failure = result.get("failure") or {}
+        super().__init__(str(result.get("msg") or failure_reason(result)), str(failure.get("where") or ""))
+        self.result = result
+        self.code = str(failure.get("code") or ComputeError.code)
+        self.trace = str(result.get("exception") or "")
+
+
+@dataclass
+class _Phase:
+    """A phase in progress."""
+
+    key: str
+    message: str
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+    begun: float = field(default_factory=time.monotonic)
+    has_calls: bool = False
+
+
+class Play:
+    """The hosts of a play. Their connections stay open until ``close``.
+
+    ``names`` are the agents in the order of the play, ``head`` is the host of the session store, ``artifacts`` the directory of the
+    controller for sessions, ``owner`` the owner that the user names, and ``state_dir`` the directory of the store.
+    """
+
+    def __init__(self, action: ComputeAction, task_vars: Json) -> None:
+        self.action = action
+        self.task_vars = task_vars
+        self.names = [str(host) for host in task_vars.get("ansible_play_hosts_all") or ()]
+        self.check, self.diff = bool(action._task.check_mode), bool(action._task.diff)
+        self.head = str(self.value("session_head") or self._default_head())
+        self.artifacts = str(self.value("session_artifacts") or "")
+        self.owner = str(self.value("session_owner") or "")
+        self.state_dir = str(self.value("session_state_dir") or "")
+        # The session that an interrupted run may leave.
+        self.session = ""
+        # The sessions of its owner that wait, after an end.
+        self.waiting = 0
+        self.timings: Dict[str, float] = {}
+        self.warnings: List[str] = []
+        self.lines: List[str] = []
+        self._hosts = OtherHosts(action, task_vars)
+        self._phase = _Phase("record", "")
+
+    def _default_head(self) -> str:
+        groups = self.task_vars.get("groups") or {}
+        return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._hosts.close()
+
+    def forget_phase(self) -> None:
+        """No phase is in progress any more."""
+        if TERMINAL.phase:
+            with suppress(OSError):
+                os.unlink(TERMINAL.phase)
+
+    # Variables
+
+    def value(self, name: str) -> Any:
+        """A variable of the task, templated; None if it is not set."""
+        return self.action._templar.template(self.task_vars.get(name))
+
+    def of_host(self, host: str, name: str) -> Any:
+        """A variable of a host, templated; None if it is not set."""
+        return self._hosts.host(host).value(name)
+
+    def address_of(self, host: str) -> str:
+        """The address at which the controller reaches a host of the inventory."""
+        variables = self.inventory(host)
+        connection = str(variables.get("ansible_connection") or "ssh")
+        return controller_address(host, connection, str(variables.get("ansible_host") or "")) if variables else host
+
+    def route_to(self, host: str, address: str) -> Route:
+        """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
+        variables = self.inventory(host)
+        return _ssh_route.route_to(address, variables) if variables else Route(address)
+
+    def inventory(self, host: str) -> Mapping[str, Any]:
+        """The variables of a host of the inventory; empty for a host that it does not have."""
+        hostvars: Mapping[str, Any] = self.task_vars.get("hostvars") or {}
+        # An unknown name of hostvars is an undefined value, not a KeyError.
+        if host not in hostvars:
+            return {}
+        found: Mapping[str, Any] = hostvars[host]
+        return found
+
+    # Modules
+
+    def tried_on_each(self, hosts: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a module on each host, with the options for that host. A host that does not answer has a failed result."""
+        return self._tried(hosts, module, lambda others, host: others.module(host, module, options(host)))
+
+    def on_each(self, hosts: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a module on each of these hosts. Raises StepError if it fails on any."""
+        return self.calls(hosts, module, lambda others, host: others.module(host, module, options(host)))
+
+    def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+        """The result of a call for each of these hosts. Raises StepError if it fails on any."""
+        found = self._tried(hosts, name, call)
+        checked(joint_result(found))
+        return found
+
+    def _tried(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+        found = self._hosts.counted(hosts, lambda host: self._result(host, name, call))
+        for result in found.values():
+            self.warn(*result.pop("warnings", None) or ())
+        return found
+
+    def tried(self, host: str, module: str, options: Json) -> Json:
+        """The result of a module on a host. One that does not answer has a failed result."""
+        return self.tried_on_each([host], module, lambda _host: options)[host]
+
+    def on(self, host: str, module: str, options: Json) -> Json:
+        """The result of a module on a host. Raises StepError if it fails."""
+        return checked(self.tried(host, module, options))
+
+    def on_head(self, module: str, options: Json) -> Json:
+        """The result of a module that reads or changes the session store. Raises StepError if it fails."""
+        return checked(self.tried_on_head(module, options))
+
+    def tried_on_head(self, module: str, options: Json) -> Json:
+        return self.tried(self.head, module, {**options, **({"state_dir": self.state_dir} if self.state_dir else {})})
+
+    def each(self, hosts: Sequence[str], function: Callable[[OtherHosts, str], Any]) -> List[Any]:
+        """The value of a function for each host, in order, for rounds that ask again and again."""
+        return self._hosts.each(hosts, lambda host: function(self._hosts, host))
+
+    def _result(self, host: str, name: str, call: Callable[[OtherHosts, str], Json]) -> Json:
+        phase, begun = self._phase, time.time()
+        try:
+            found = call(self._hosts, host)
+        except AnsibleConnectionFailure as error:
+            return unreachable(host, str(error))
+        except AnsibleError as error:
+            return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
+        self._note(phase, host, begun, self._hosts.host(host).taken())
+        self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
+        return found
+
+    def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:
+        """Note for the trace what has been done on a host since then."""
+        phase.has_calls = True
+        entry = {"uuid": phase.uuid, "task": phase.message, "action": phase.key, "state": "", "host": host}
+        trace.note({**entry, "begun": begun, "ended": time.time(), "modules": list(modules)})
+
+    # Phases
+
+    @contextmanager
+    def phase(self, key: str, plan: Plan | None = None) -> Iterator[None]:
+        """Show a phase while the block runs, and its seconds at the end. After an interrupt, the callback shows it as interrupted."""
+        outer, what = self._phase, containers_of(plan) if plan else "the containers"
+        self._phase = _Phase(key, PHASES[key].message % {"what": what})
+        self._announce()
+        try:
+            yield
+        except Exception:
+            self._end_phase(outer)
+            raise
+        self._end_phase(outer)
+
+    def _end_phase(self, outer: _Phase) -> None:
+        ended, seconds = self._phase, time.monotonic() - self._phase.begun
+        if not ended.has_calls:
+            self._note(ended, trace.CONTROLLER, time.time() - seconds)
+        if PHASES[ended.key].timing:
+            self.timings[PHASES[ended.key].timing] = round(seconds, 3)
+        if ended.key not in SILENT:
+            self.action._display.display(TERMINAL.clear + phase_line(ended.message, seconds), stderr=True)
+        self._phase = outer
+        self._announce()
+
+    def _announce(self) -> None:
+        """Leave the phase where the callback finds it: only the callback runs while this action does."""
+        if TERMINAL.phase:
+            shown = "" if self._phase.key in SILENT else self._phase.message
+            with suppress(OSError):
+                write_whole(TERMINAL.phase, f"{self._phase.begun}\n{self.session}\n{shown}")
+
+    # For people
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Lines of the result. With the callback of the collection, they appear at once; otherwise, a task shows them."""
+        if TERMINAL.phase:
+            for line in lines:
+                self.say(line)
+        else:
+            self.lines += lines
+
+    def say(self, line: str) -> None:
+        """A line that appears at once, with every callback."""
+        self.action._display.display(TERMINAL.clear + line)
+
+    def warn(self, *warnings: str) -> None:
+        self.warnings += [str(warning) for warning in warnings if warning not in self.warnings]
+
+    def notify(self, event: str, *sessions: Json) -> None:
+        notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
+
+
+def checked(result: Json) -> Json:
+    """The result. Raises StepError if it is a failure."""
+    if result.get("failed"):
+        raise StepError(result)
+    return result

@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A pass over the queue of an owner: end what has finished, repair what asks for it, and launch what fits."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Iterator, List
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, SessionError
+from ...module_utils._core.names import ALL_OWNERS
+from ...module_utils._core.states import PENDING
+from ...module_utils._head.details import finished_sessions, healing_sessions
+from ...module_utils._planning.request import Request
+from ...module_utils._planning.variable import SCHEDULE
+from .. import _notification as notification
+from .._action import holder, is_gone, login
+from .._ended_folders import EndedFolders
+from .._kept_requests import checked_sessions
+from .launch import launch
+from .place import Asked
+from .play import Play
+from .reports import Reports, collect_reports
+from .terminate import remove, terminate
+from .variables import checked
+
+
+def make_pass(play: Play) -> bool:
+    """Go through the queue once; whether any session has changed.
+
+    Raises SessionError for all that failed: a failure does not keep others from their turn.
+    """
+    settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+    one = _Pass(play, settings, follows=False)
+    one.make()
+    return one.has_changed
+
+
+def follow_up(play: Play) -> None:
+    """Launch what may fit after an end.
+
+    The variables of this command line belong to the session that has ended, and a failure of another session is no failure of that
+    end.
+    """
+    try:
+        settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+        _Pass(play, {**settings, "session_wait_result": False}, follows=True).make()
+    except ComputeError as error:
+        play.show([f"The pass over the queue was not complete: {error.message}"])
+
+
+class _Pass:
+    """``follows``: the command line is about a session that has ended, not about those of the queue."""
+
+    def __init__(self, play: Play, settings: Json, *, follows: bool) -> None:
+        self._play = play
+        self._settings = settings
+        self._follows = follows
+        self._failures: List[str] = []
+        self.has_changed = False
+
+    def make(self) -> None:
+        begun = self._call("begun", lease=self._settings["session_launch_timeout"])
+        self._play.show(begun["summary"])
+        if not begun["begun"]:
+            return
+        try:
+            self._go_through()
+        finally:
+            self._call("ended")
+        if self._failures:
+            raise SessionError(" ".join(self._failures))
+
+    def _call(self, state: str, **options: Any) -> Json:
+        """A step of the pass on the head. The pass of a controller that has certainly ended is taken over."""
+        own = {"state": state, "owner": self._play.owner or login(), "holder": holder(), **options}
+        with self._play.phase("place" if state == "decided" else "upkeep"):
+            answer = self._play.on_head("queue_pass", own)
+            if answer.get("holder") and is_gone(answer["holder"]):
+                answer = self._play.on_head("queue_pass", {**own, "takeover": True})
+        self._play.notify(notification.ENDED, *answer.get("ended") or ())
+        return answer
+
+    def _go_through(self) -> None:
+        play = self._play
+        reports = collect_reports(play, measure=True)
+        listed = self._listed(reports)
+        with self._keeping_failure():
+            self._keep_order(reports)
+        finished = [] if play.check else finished_sessions(listed)
+        for session in finished:
+            with self._keeping_failure():
+                lease = int(self._settings["session_launch_timeout"])
+                play.show([terminate(play, session["name"], session["owner"], lease).summary])
+                self.has_changed = True
+        # Before the queue, which gets what they do not need.
+        own = [session for session in listed if session["requested_here"]]
+        healing, refused = checked_sessions(healing_sessions(own), play.head)
+        play.warn(*refused)
+        for session in healing:
+            self._launch(session)
+        self._launch_what_fits(collect_reports(play) if healing or finished else reports)
+
+    def _listed(self, reports: Reports) -> List[Json]:
+        owner = self._play.owner or login()
+        whose = {} if owner == ALL_OWNERS else {"owner": owner}
+        options = {**whose, "viewer": login(), "agents": reports.agents, "whole_requests": True}
+        with self._play.phase("upkeep"):
+            return list(self._play.on_head("session_info", options)["sessions"])
+
+    def _keep_order(self, reports: Reports) -> None:
+        """Record the use of the agents, and remove what is old."""
+        play, folders = self._play, EndedFolders.of(self._play.artifacts, check=self._play.check)
+        kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
+        own = {"owner": play.owner or login(), "agents": reports.agents}
+        with play.phase("upkeep"):
+            result = play.on_head("session_upkeep", {**kept, **own, **folders.option()})
+        folders.remove(result)
+        play.warn(*result.get("warnings") or ())
+        play.notify(notification.DEGRADED, *result.get("degraded") or ())
+
+    def _launch_what_fits(self, reports: Reports) -> None:
+        """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
+        names = ("queue_policy", "queue_age_bound")
+        options = {
+            **{name: self._settings["session_" + name] for name in names},
+            "lease": self._settings["session_launch_timeout"],
+        }
+        tried: List[str] = []
+        while True:
+            decided = self._call("decided", **options, tried=tried, agents=reports.agents)
+            fitting, refused = checked_sessions(decided["fitting"], self._play.head)
+            self._play.warn(*refused)
+            if not self._play.check:
+                remove(self._play, reports, decided["remove"])
+            for session in fitting:
+                self._launch(session)
+            self._play.show(decided["summary"])
+            if decided["is_last"] or self._play.check:
+                return
+            # What has become free meanwhile is used, too.
+            reports, tried = collect_reports(self._play), list(decided["tried"])
+
+    def _launch(self, session: Json) -> None:
+        """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""
+        request = Request.from_json(session["request"])
+        settings = {**self._settings, "session_wait": 0, "session_fail_when_pending": False}
+        asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows)
+        try:
+            launched = launch(self._play, asked, collect_reports(self._play, request.image, session["paths"]))
+            self.has_changed = self.has_changed or launched.changed
+        except ComputeError as error:
+            if session["state"] == PENDING:
+                self._failures.append(f"{session['name']}: {error.message}")
+            else:
+                self._play.show([_unrepaired(session["name"], error.message)])
+
+    @contextmanager
+    def _keeping_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except ComputeError as error:
+            self._failures.append(error.message)
+
+
+def _unrepaired(name: str, reason: str) -> str:
+    prefix = f"Session {name} was not repaired"
+    return reason if reason.startswith(prefix) else f"{prefix}: {reason}"

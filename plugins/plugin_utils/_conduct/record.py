@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Record a change of a session: in the store on the head, and in the directory of the session on the controller."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import json
+from typing import Any, Sequence
+
+from ...module_utils._core import states
+from ...module_utils._core.documents import Json
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import Deployment, PhaseTimings
+from ...module_utils._text.views import session_document
+from .. import _notification as notification
+from .. import _shared_config as shared_config
+from .. import _trace as trace
+from .._action import holder
+from .._artifacts import Artifacts
+from .._ended_folders import EndedFolders
+from .._kept_requests import KeptRequests
+from .play import Play
+
+DOCUMENT = "session.json"
+
+
+def record(play: Play, state: str, **change: Any) -> Json:
+    """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
+    is_end = state in ("terminating", "terminated")
+    folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
+    result = play.on_head("session_state", {"state": state, **change, **folders.option(), "holder": holder()})
+    event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
+    play.notify(event, result["session"])
+    play.notify(notification.ENDED, *result.get("ended") or ())
+    folders.remove(result)
+    play.warn(*result.pop("warnings", None) or ())
+    _remove_files(play, result["session"])
+    return result
+
+
+def record_result(play: Play, session: Json, result: str, reason: str) -> None:
+    """Record the result of the command of a batch session."""
+    recorded = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
+    if recorded["state"] == states.RUNNING and not play.check:
+        Artifacts(play.artifacts, recorded["name"]).record_command(result, recorded["reason"])
+
+
+def record_running(play: Play, plan: Plan, work: Deployment) -> str:
+    """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went."""
+    with play.phase("record"):
+        recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    timings = PhaseTimings(**play.timings).to_json()
+    document = session_document(plan, recorded["session"], work.address, timings, artifacts.folder)
+    artifacts.write_json(DOCUMENT, document)
+    entries = trace.notes()
+    artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
+    # The next session of this command has a trace of its own.
+    trace.forget()
+    play.warn(*filter(None, [shared_config.update(artifacts.base)]))
+    return trace.explanation(entries, plan)
+
+
+def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Sequence[Json]) -> Json:
+    """Record why a launch has failed. With C(retry), the session waits again."""
+    trace.forget()
+    change = {"id": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
+    return record(play, "failed", **change, logs=list(logs))
+
+
+def _remove_files(play: Play, session: Json) -> None:
+    """Remove the directory of a session that has ended. One that waits again gets new keys with its next plan."""
+    if play.check or not session or session["state"] not in (*states.ENDED, states.PENDING):
+        return
+    artifacts = Artifacts(play.artifacts, session["name"])
+    artifacts.remove(session["id"])
+    if session["state"] in states.ENDED:
+        KeptRequests(play.artifacts).forget(session["id"])
+    play.warn(*filter(None, [shared_config.update(artifacts.base)]))

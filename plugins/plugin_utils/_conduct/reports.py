@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the agents of a play report: the state of each engine, and why an agent does not answer."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
+
+from ...module_utils._core import arrival
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import AgentStatus
+from ...module_utils._planning.provisioning import lacks
+from .._action import failure_reason
+from .play import Play, StepError
+
+# The variables of a host that become options of its report, with their defaults.
+_OF_HOST: Mapping[str, Tuple[str, Any]] = {
+    "group": ("agent_resource_group", "default"),
+    "schedulable": ("agent_schedulable", True),
+    "reserved_cpus": ("agent_reserved_cpus", 0),
+    "reserved_memory": ("agent_reserved_memory", 0),
+    "cpus": ("agent_cpus", None),
+    "memory": ("agent_memory", None),
+    "gpus": ("agent_gpus", None),
+}
+
+
+@dataclass(frozen=True)
+class Avoided:
+    """What a launch avoids though the reports do not show why.
+
+    Subnets and ports are those at which earlier attempts of this launch have failed. ``agents`` has the reason for each agent
+    that gets no new session.
+    """
+
+    subnets: Tuple[str, ...] = ()
+    ports: Tuple[int, ...] = ()
+    agents: Mapping[str, str] = field(default_factory=dict)
+
+    def and_those_of(self, plan: Plan) -> Avoided:
+        """Also the subnet and the ports of a plan that were taken."""
+        ports = tuple(port.host_port for container in plan.containers for port in container.ports)
+        return Avoided((*self.subnets, plan.network.subnet), (*self.ports, *ports), self.agents)
+
+    def added_to(self, report: Json) -> Json:
+        """The report of an agent on which these are in use."""
+        if report.get("name") in self.agents:
+            report = {**report, "avoid": self.agents[report["name"]]}
+        if not self.subnets:
+            return report
+        routes = [*(report.get("routes") or ()), *self.subnets]
+        return {**report, "routes": routes, "ports": [*(report.get("ports") or ()), *self.ports]}
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The reports of the agents, in the order of the play, and what each agent lacks that a launch can supply first."""
+
+    agents: List[Json]
+    lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def statuses(self) -> List[AgentStatus]:
+        return [AgentStatus.from_report(report) for report in self.agents]
+
+    @property
+    def reachable(self) -> List[str]:
+        return [str(report["name"]) for report in self.agents if report.get("reachable")]
+
+    def avoiding(self, avoided: Avoided) -> List[Json]:
+        return [avoided.added_to(report) for report in self.agents]
+
+    def have_only_networks_of(self, sessions: Collection[str]) -> bool:
+        """Whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
+        seen = {container.get("session") for agent in self.agents for container in agent.get("containers") or ()}
+        return bool(sessions) and not seen & set(sessions)
+
+
+def collect_reports(
+    play: Play, image: str = "", folders: Sequence[str] = (), *, measure: bool = False, is_shown: bool = True
+) -> Reports:
+    """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others."""
+    wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None}
+    asked = {host: {**_asked_of(play, host), **_set(wanted)} for host in play.names}
+    if is_shown:
+        with play.phase("inform"):
+            answers = play.tried_on_each(play.names, "agent_info", asked.__getitem__)
+    else:
+        answers = play.tried_on_each(play.names, "agent_info", asked.__getitem__)
+    found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
+    return Reports(
+        [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
+    )
+
+
+def of_result(asked: Json, result: Json) -> Json:
+    """A result of C(agent_info) with a checked report as ``agent``. ``asked`` are its options.
+
+    A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired.
+    """
+    code = (result.get("failure") or {}).get("code")
+    if code == "unreachable":
+        return {**_lost(asked, {"msg": result["reason"]}, may_return=True), "connected": False}
+    if code == "input":
+        raise StepError(result)
+    if result.get("failed"):
+        return _lost(asked, result, may_return=False)
+    try:
+        return {**result, "agent": arrival.report(result.get("agent"), str(asked["name"]))}
+    except ComputeError as error:
+        # An agent whose report is refused gets nothing, and delays no session elsewhere.
+        return _lost(asked, {"msg": error.message}, may_return=False)
+
+
+def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
+    groups = asked.get("group") or "default"
+    group = groups if isinstance(groups, str) else ",".join(groups)
+    report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
+    return {"changed": False, "agent": {**report, "reason": failure_reason(failure)}, "duration": 0.0}
+
+
+def _asked_of(play: Play, host: str) -> Json:
+    found: Dict[str, Any] = {"name": host}
+    for option, (variable, default) in _OF_HOST.items():
+        value = play.of_host(host, variable)
+        found[option] = default if value is None else value
+    connection = play.of_host(host, "ansible_connection") or "ssh"
+    publish = play.of_host(host, "agent_publish")
+    found["publish"] = publish if publish is not None else ("127.0.0.1" if connection == "local" else "0.0.0.0")
+    found["address"] = str(play.of_host(host, "ansible_host") or host)
+    return _set(found)
+
+
+def _set(options: Json) -> Json:
+    return {name: value for name, value in options.items() if value is not None}

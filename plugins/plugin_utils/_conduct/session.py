@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The desired state of sessions: launched and complete, or ended with nothing left."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Mapping
+
+from ...module_utils._core.documents import Json
+from ...module_utils._planning.request import Request
+from ...module_utils._planning.variable import LAUNCH, TERMINATE
+from .launch import Launched, launch
+from .place import Asked
+from .play import Play
+from .queue import follow_up
+from .reports import Reports, collect_reports
+from .terminate import Ended, terminate, terminate_matching
+from .variables import checked
+
+
+def present(play: Play, *, prepares: bool, unfit: Mapping[str, str]) -> Json:
+    """Launch the sessions of the variables, repair them, or find that nothing is missing.
+
+    With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``unfit`` has
+    the reason for each agent that is avoided.
+    """
+    with play.phase("check"):
+        found = checked(play.action, play.task_vars, LAUNCH)
+    requests = [Request.from_json(request) for request in found["requests"]]
+    reports = collect_reports(play, requests[0].image, found["paths"])
+    result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
+    if prepares and _lacks_something(play, found["variables"], reports):
+        return {**result, **_to_prepare(found, requests[0]), "unprepared": True}
+    launched: List[Launched] = []
+    try:
+        for request in requests:
+            asked = Asked(request, found["variables"], unfit=unfit)
+            launched.append(
+                launch(play, asked, reports if not launched else collect_reports(play, request.image, found["paths"]))
+            )
+    finally:
+        if play.waiting and not play.check:
+            follow_up(play)
+    sessions = [one.placed.session for one in launched]
+    return {
+        **result,
+        "changed": any(one.changed for one in launched),
+        "sessions": sessions,
+        **_differences(play, launched),
+    }
+
+
+def _lacks_something(play: Play, settings: Json, reports: Reports) -> bool:
+    """Whether the role provisions agents, builds an image or checks agents before this launch."""
+    lacks = bool(settings["session_provision"]) and any(reports.lacks.values())
+    return not play.check and bool(lacks or settings["session_preflight"])
+
+
+def _to_prepare(found: Json, request: Request) -> Json:
+    """What the role must know for that."""
+    return {
+        "image": request.image,
+        "paths": found["paths"],
+        "environment": found["environment"],
+        "preflight": found["variables"]["session_preflight"],
+        "last_check": found["last_check"],
+    }
+
+
+def _differences(play: Play, launched: List[Launched]) -> Json:
+    plans = [one.placed.plan for one in launched if one.placed.deploys and one.placed.plan]
+    if not play.diff or not plans:
+        return {}
+    return {"diff": [{"before": {}, "after": plan.to_json(), "after_header": "plan"} for plan in plans]}
+
+
+def absent(play: Play) -> Json:
+    """End the session of the variable C(session_name), or all that match it, and let others use what becomes free."""
+    with play.phase("check"):
+        found = checked(play.action, play.task_vars, TERMINATE)
+    name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
+    try:
+        ended = _ended(play, name, lease, found)
+    finally:
+        if play.waiting and not play.check:
+            line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
+            play.show([line % play.waiting])
+            follow_up(play)
+    sessions = [one.session for one in ended if one.session]
+    return {"changed": any(one.changed for one in ended), "sessions": sessions}
+
+
+def _ended(play: Play, name: str, lease: int, found: Json) -> List[Ended]:
+    if found["is_pattern"]:
+        return terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
+    ended = terminate(play, name, play.owner, lease)
+    play.show([ended.summary])
+    return [ended]

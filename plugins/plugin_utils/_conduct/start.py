@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Create and start the containers of a session, with their keys and secrets."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Dict
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import Deployment
+from ...module_utils._planning.request import Request
+from .. import _secrets as secrets
+from .._artifacts import Artifacts
+from .._kept_requests import KeptRequests
+from .._ssh_identity import SessionIdentity
+from .play import Play, StepError
+
+
+def create(play: Play, plan: Plan, work: Deployment) -> None:
+    """Create the network and the containers: those of the host of the network first have their network."""
+    if work.network_is_apart:
+        with play.phase("network"):
+            play.on(work.network_host, "network", {"state": "present", "plan": plan.to_short_json()})
+    with play.phase("create", plan):
+
+        def options(agent: str) -> Json:
+            own = {"state": "created", "agent": agent, "plan": plan.part(agent)}
+            return own if work.network_is_apart else {**own, "network": agent == work.network_host}
+
+        created = play.on_each(list(work.agents), "containers", options)
+    if not work.network_is_apart:
+        play.timings["network"] = max(float(one.get("network_duration") or 0.0) for one in created.values())
+
+
+def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
+    """Start the containers, install SSH and secrets in them, and write the files of the user."""
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    own = SessionIdentity.of(plan, artifacts, check=False)
+    common = {
+        "state": "started",
+        "install_ssh": True,
+        "bootstrap_timeout": request.bootstrap_timeout,
+        **_secrets(play, plan),
+    }
+
+    def options(agent: str) -> Json:
+        return {**common, "agent": agent, "plan": plan.part(agent), "bundle": own.bundle(agent)}
+
+    with play.phase("start", plan):
+        try:
+            play.on_each(list(work.agents), "containers", options)
+        except StepError:
+            own.forget()
+            raise
+        own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+
+
+def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
+    """Wait until the apps of ``main1`` answer."""
+    apps = [asdict(app) for app in plan.session.apps]
+    options = {
+        "state": "ready",
+        "session": plan.session.id,
+        "agent": work.main_agent,
+        "apps": apps,
+        "deadline": seconds,
+    }
+    with play.phase("apps"):
+        play.on(work.main_agent, "apps", options)
+
+
+def _secrets(play: Play, plan: Plan) -> Dict[str, str]:
+    """The values of the session's secrets, as an option that is never logged."""
+    wanted = plan.session.secrets
+    if not wanted:
+        return {}
+    kept = KeptRequests(play.artifacts).files(plan.session.id)
+    contents = secrets.read_secrets(wanted, play.value(secrets.VARIABLE), play.action._loader, kept)
+    return {"secrets": secrets.delivery(wanted, contents).to_text()}

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""End sessions: their containers and networks, on every agent that answers, and what ended sessions have left."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Sequence
+
+from ...module_utils._core import states
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import StateError
+from ...module_utils._planning.deployment import lost_agents, network_patience
+from ...module_utils._text.views import match_summary, names_matching, termination_summary
+from .._action import login
+from .._joint_result import joint_result
+from .play import Play, StepError
+from .record import record
+from .reports import Reports, collect_reports
+
+# What the head keeps of the logs of each container.
+_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a session. ``session`` is empty if no live session had the name."""
+
+    session: Json
+    summary: str
+    changed: bool
+
+
+@dataclass
+class Removed:
+    """What the agents answer to a removal, by agent. ``failed`` are those that hold a part of the session."""
+
+    answers: Dict[str, Json] = field(default_factory=dict)
+    failed: Dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def logs(self) -> List[Json]:
+        return [{"logs": answer["logs"]} for answer in self.answers.values() if answer.get("logs")]
+
+
+def terminate(play: Play, name: str, owner: str = "", lease: int = 600) -> Ended:
+    """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part."""
+    reports = collect_reports(play)
+    change = {"name": name, "lease": lease, "agents": reports.agents, **({"owner": owner} if owner else {})}
+    with play.phase("end"):
+        begun = record(play, "terminating", **change)
+    session = begun["session"]
+    play.waiting = int(begun["waiting"])
+    is_ending = session.get("state") == states.TERMINATING
+    if play.check:
+        return Ended(session, termination_summary(session, name, True), bool(begun["changed"]))
+    removed = remove(play, reports, begun["remove"], session["id"] if is_ending else "")
+    if is_ending:
+        reached = [agent for agent in reports.reachable if agent not in removed.failed]
+        change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
+        session = record(play, "terminated", id=session["id"], **change)["session"]
+    if removed.failed:
+        raise StepError(joint_result(removed.failed))
+    has_removed = any(answer.get("changed") for answer in removed.answers.values())
+    return Ended(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
+
+
+def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
+    """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
+    owned = {"owner": play.owner or login(), "viewer": login()}
+    names = names_matching(play.on_head("session_info", owned)["sessions"], pattern)
+    play.show([match_summary(names, pattern)])
+    if names and not many:
+        raise StateError(match_summary(names, pattern, refused=True))
+    ended, failures = [], {}
+    # Without a match, this still removes what sessions have left that have ended by themselves.
+    for name in names or [pattern]:
+        try:
+            ended.append(terminate(play, name, play.owner, lease))
+            play.show([ended[-1].summary])
+        except StepError as error:
+            failures[name] = error.result
+    if failures:
+        raise StepError(joint_result(failures))
+    return ended
+
+
+def remove(play: Play, reports: Reports, leftovers: Sequence[str], ending: str = "") -> Removed:
+    """Remove the containers and networks of ended sessions, and of the session that this run ends.
+
+    An agent that cannot remove leftovers of ended sessions is no failure: each later command tries again.
+    """
+    sessions = [*([ending] if ending else []), *leftovers]
+    if not sessions:
+        return Removed()
+    has_waited = not ending and reports.have_only_networks_of(leftovers)
+    patience = network_patience(lost_agents(reports.statuses), has_waited)
+    logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
+    options = {"state": "absent", "sessions": sessions, "network": True, **logs}
+    with play.phase("remove"):
+        removed = Removed(
+            play.tried_on_each(reports.reachable, "containers", lambda agent: {**options, "agent": agent})
+        )
+        left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
+        last = {"state": "absent", "sessions": sessions, "deadline": patience}
+        networks = play.tried_on_each(left, "network", lambda _agent: last)
+    if ending:
+        answers = [*removed.answers.items(), *networks.items()]
+        removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}
+    return removed

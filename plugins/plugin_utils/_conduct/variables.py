@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of the role C(session), checked on the controller before any host is touched."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any, Dict, List, Sequence
+
+from ansible.release import __version__
+from ansible.utils.vars import load_extra_vars
+
+from ...module_utils._core.apps import App
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._core.names import check_session_name, random_name
+from ...module_utils._planning import catalogue
+from ...module_utils._planning.allocation import checked_folders
+from ...module_utils._planning.app_rules import check_apps
+from ...module_utils._planning.playbook_settings import resolved
+from ...module_utils._planning.presets import with_preset
+from ...module_utils._planning.request import REQUEST_VARIABLES, Request
+from ...module_utils._planning.request_checks import check_group, check_request
+from ...module_utils._planning.rules import is_name_pattern
+from ...module_utils._planning.settings import check_variables, read_by
+from ...module_utils._planning.text_entries import from_text
+from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE
+from .. import _last_check as last_check
+from .. import _shared_config as shared_config
+from .._action import ComputeAction, login
+from .._reports import addresses
+from .._secrets import VARIABLE, plain_secrets, read_secrets
+from .._session_shell import Shell
+from .._user_templates import check_environment
+
+
+def checked(action: ComputeAction, task_vars: Json, entry_point: str, name: str = "", environments: Any = None) -> Json:
+    """What an entry point of the role reads from its variables, in its normal form: the result of M(cluster.compute.session_request).
+
+    Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
+    """
+    check_release(__version__)
+    _check_leftover(load_extra_vars(action._loader))
+    values = _values(action, entry_point, task_vars)
+    if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
+        table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
+        values = catalogue.with_environment(values, table)
+    result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
+    if entry_point == ENVIRONMENTS and environments is not None:
+        result["build"] = catalogue.to_build(environments)
+    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not (name or values.get("session_name")):
+        raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
+    if entry_point == LIST:
+        result["variables"] = resolved(result["variables"])
+    if entry_point == TERMINATE:
+        result["is_pattern"] = is_name_pattern(name or values.get("session_name"))
+    if entry_point == APPS:
+        result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
+    if entry_point == LAUNCH:
+        result.update(_of_launch(action, values, result["variables"], task_vars))
+    return result
+
+
+def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: Json) -> Json:
+    """The requests of a launch, what its reports are about, and what can be prepared for it."""
+    values = with_preset(values, settings["session_preset"], settings["session_presets"])
+    values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
+    requests = make_requests(values, int(settings["session_count"]))
+    _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
+    read_secrets(requests[0].secrets, values.get(VARIABLE), action._loader)
+    return {
+        "requests": [request.to_json() for request in requests],
+        "last_check": _last_check(settings, addresses(task_vars)),
+        "paths": checked_folders(requests[0]),
+        "environment": catalogue.built_by(requests[0].image),
+    }
+
+
+def _groups(task_vars: Json) -> List[str]:
+    """The resource groups of all agents of the play, from the inventory."""
+    hostvars = task_vars.get("hostvars") or {}
+    found: List[str] = []
+    for host in task_vars.get("ansible_play_hosts_all") or ():
+        groups = (hostvars.get(host) or {}).get("agent_resource_group") or "default"
+        found += groups.split(",") if isinstance(groups, str) else groups
+    return list(dict.fromkeys(str(group).strip() for group in found))
+
+
+def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[str, Any]:
+    """The variables as the task sees them, by full name; those that are not set are left out."""
+    names = [variable.full_name for variable in read_by(entry_point)]
+    values = {name: from_text(name, action._templar.template(task_vars[name])) for name in names if name in task_vars}
+    return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
+
+
+def _of_running_session(values: Json, wants_relays: bool) -> Json:
+    """Where main1 of a running session is, and the apps to start, in their normal form."""
+    document = Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
+    apps = check_apps("session_apps", values.get("session_apps") or [])
+    for app in apps:
+        if not app.command:
+            raise InputError(
+                "session_apps", app.name, "needs a command: the ports of a session are published at its launch"
+            )
+    main = document["containers"][0]
+    seconds = int(values.get("session_apps_timeout") or Request("name", "owner").apps_timeout)
+    return {
+        "session": document["session"]["id"],
+        "agent": main["agent"],
+        "apps": [asdict(app) for app in apps],
+        "publish": _unpublished(document, apps) if wants_relays else [],
+        "ports": str(values.get("session_port_range") or Request("name", "owner").port_range),
+        "apps_timeout": seconds,
+    }
+
+
+def _unpublished(document: Json, apps: Sequence[App]) -> List[str]:
+    """The names of the apps whose ports the launch of the session did not publish."""
+    known = {entry["name"] for entry in document["apps"] if entry["port"] and not entry.get("relay")}
+    return [app.name for app in apps if app.name not in known]
+
+
+def make_requests(values: Json, count: int) -> List[Request]:
+    """A request for each session. If there are several, each name ends with a number."""
+    given: Dict[str, object] = {}
+    for variable in REQUEST_VARIABLES:
+        value = values.get(variable.full_name)
+        given[variable.name] = variable.default if value in (None, "") else value
+    given["name"] = given["name"] or random_name()
+    given["owner"] = given["owner"] or login()
+    if not isinstance(given["name"], str):
+        check_session_name(given["name"])
+    names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
+    if shared_config.NAME in names:
+        raise InputError(
+            "session_name", shared_config.NAME, "is the name of a file in session_artifacts: choose another"
+        )
+    requests = [check_request(dict(given, name=name)) for name in names]
+    check_environment(requests[0])
+    return requests
+
+
+def check_release(version: str) -> None:
+    """Refuse the releases of ansible-core that evaluate templates in text that hosts return (CVE-2024-11079)."""
+    numbers = tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
+    if numbers < (2, 17, 7) or numbers == (2, 18, 0):
+        message = "ansible-core %s has CVE-2024-11079, which lets hosts run code on this machine; install 2.17.7, 2.18.1 or newer."
+        raise ComputeError(message % version)
+
+
+def _check_leftover(extra_vars: Json) -> None:
+    """Refuse parts without a name: Ansible splits ``-e name=value`` at spaces, and stores such parts as ``_raw_params``."""
+    leftover = extra_vars.get("_raw_params")
+    if leftover:
+        rule = (
+            "Ansible splits name=value at spaces, and this part has no name; write a value with spaces as JSON, as in "
+            """-e '{"session_command": "echo before; exit 3"}'"""
+        )
+        raise InputError("-e", str(leftover), rule)
+
+
+def _chosen_group(values: Json, groups: List[str]) -> Any:
+    """The resource group that the variable names, or the only one of the agents. Without either, the policy may permit only one."""
+    given = values.get("session_resource_group")
+    if given in (None, ""):
+        return groups[0] if len(groups) == 1 else given
+    check_group(str(given), groups)
+    return given
+
+
+def _last_check(settings: Json, agents: Dict[str, str]) -> Json | None:
+    """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
+    if not settings["session_preflight"]:
+        return None
+    return last_check.read(str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"]))
+
+
+def _check_agents(request: Request, inventory: List[str]) -> None:
+    """Refuse a designated agent that does not exist: the session would never be launched."""
+    unknown = [name for name in request.agents if name not in inventory]
+    if unknown:
+        rule = f"must be an agent of this play, which are {', '.join(inventory)}"
+        raise InputError("session_agents", unknown[0], rule)

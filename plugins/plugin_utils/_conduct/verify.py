@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Verify a session: log in to main1 as its user does, and reach every other container from there."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List
+
+from ansible.errors import AnsibleError
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.model import Plan
+from ...module_utils._docker.deaths import LAST_LINES, joined_lines
+from ...module_utils._planning.deployment import Deployment
+from ...module_utils._ssh.config_files import ssh_port
+from .._artifacts import Artifacts
+from .._other_hosts import OtherHosts
+from .._proof import Proof, seconds_for
+from .._ssh_reachability import SshEndpoint, reach
+from .play import Play
+
+_MOST_OF_LOGS = 1 << 16
+
+
+def verify(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
+    """Reach every container of a session by SSH. Raises ComputeError for the first that does not answer."""
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    identity = artifacts.identity(plan.session.id, create=False)
+    if identity is None:
+        raise ComputeError(
+            f"{artifacts.folder} has no identity of session {plan.session.name}; verify it from the controller that launched it."
+        )
+    route = play.route_to(plan.main.agent, work.address)
+    endpoint = SshEndpoint(
+        host=route.address,
+        port=ssh_port(plan).host_port,
+        user=plan.session.user.name,
+        key_file=artifacts.folder + "/id_container",
+        host_key=identity.host(plan.main.hostname).public,
+        name=plan.main.hostname,
+        proxy=route.proxy,
+    )
+    with play.phase("verify", plan):
+        reach(endpoint, Proof.of(plan), seconds_for(seconds, len(plan.containers)), lambda: _refuse_ended(play, plan))
+
+
+def _refuse_ended(play: Play, plan: Plan) -> None:
+    """Raise an error for a container of the plan that has ended: it will not answer."""
+    options = {"session": plan.session.id, "ended": True, "tail": LAST_LINES, "total": _MOST_OF_LOGS, "deadline": 10}
+
+    def logs(hosts: OtherHosts, agent: str) -> List[Json]:
+        try:
+            return list(hosts.module(agent, "logs_info", options).get("logs") or ())
+        except AnsibleError:
+            return []  # The verification itself reports what does not answer.
+
+    for agent, found in zip(plan.agents, play.each(plan.agents, logs)):
+        for log in found:
+            values = (log["hostname"], agent, joined_lines(log["text"]).rstrip("."))
+            message = "%s: on %s the container ended right after its start; its last lines: %s."
+            raise ComputeError(message % values, str(log["hostname"]))

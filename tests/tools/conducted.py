@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A play whose hosts answer from a script; everything else of the conductor is real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ansible.parsing.dataloader import DataLoader
+from played import Answer
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+
+# By module: an answer, answers one after the other of which the last one repeats, or a function of host and options.
+Script = Mapping[str, Answer | list[Answer] | Callable[[str, Json], Answer]]
+
+
+class Hosts:
+    """Takes the place of the connections. ``asked`` has host, module and options of each call."""
+
+    def __init__(self, script: Script, variables: Mapping[str, Json]) -> None:
+        self.asked: list[tuple[str, str, Json]] = []
+        self._script = script
+        self._variables = variables
+
+    def module(self, host: str, name: str, args: Json) -> Json:
+        self.asked.append((host, name, json.loads(json.dumps(args))))
+        known = self._script[name]
+        if callable(known):
+            answer = known(host, args)
+        elif isinstance(known, list):
+            answer = known.pop(0) if len(known) > 1 else known[0]
+        else:
+            answer = known
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    def host(self, name: str) -> Any:
+        def fetch(module: str, args: Json, path: str, _size: int) -> Json:
+            Path(path).touch()
+            return self.module(name, module, args)
+
+        return SimpleNamespace(
+            value=self._variables.get(name, {}).get,
+            taken=list,
+            counted_module=lambda module, args: self.module(name, module, args),
+            fetch=fetch,
+            send=lambda path: path,
+        )
+
+    def each(self, names: Sequence[str], function: Callable[[str], Any]) -> list[Any]:
+        return [function(name) for name in names]
+
+    def counted(self, names: Sequence[str], function: Callable[[str], Any]) -> dict[str, Any]:
+        return {name: function(name) for name in names}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def conducted(
+    script: Script,
+    *names: str,
+    check: bool = False,
+    diff: bool = False,
+    inventory: Mapping[str, Json] | None = None,
+    **variables: Any,
+) -> Any:
+    """A play on these hosts, the first of which is the head. ``said`` has what it displays, ``asked`` its calls."""
+    said: list[str] = []
+    # As with any other callback than that of the collection, which tests of it leave behind.
+    TERMINAL.phase = ""
+
+    def display(line: str, stderr: bool = False) -> None:
+        said.extend([] if stderr else [line])
+
+    action = SimpleNamespace(
+        _task=SimpleNamespace(check_mode=check, diff=diff, delegate_to=None),
+        _templar=SimpleNamespace(template=lambda value: value),
+        _loader=DataLoader(),
+        _display=SimpleNamespace(display=display, v=lambda _line: None, verbosity=0),
+    )
+    task_vars = {"ansible_play_hosts_all": list(names or ["a"]), "hostvars": inventory or {}, **variables}
+    play: Any = Play(action, task_vars)  # type: ignore[arg-type]
+    play._hosts = Hosts(script, inventory or {})
+    play.said, play.asked = said, play._hosts.asked
+    return play
+
+
+def options_of(play: Any, module: str) -> list[Json]:
+    """The options of each call of a module, in order."""
+    return [options for _host, name, options in play.asked if name == module]

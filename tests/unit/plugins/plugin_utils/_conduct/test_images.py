@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who pulls an image and who gets a copy, by what the hosts of a play answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible import constants
+from conducted import conducted, options_of
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import images
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.images import Wanted, distribute
+
+NAME = "train:2"
+
+
+def image(agent: str, identity: str = "", reason: str = "") -> Json:
+    return {
+        "agent": agent,
+        "present": bool(identity),
+        "id": identity,
+        "content": "",
+        "digests": [],
+        "size": 100 if identity else 0,
+        "architecture": "x86_64" if identity else "",
+        "host": "x86_64",
+        "free": -1,
+        "reason": reason,
+    }
+
+
+@pytest.fixture(autouse=True)
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {})
+
+
+def play(ids: Json, pulled: Json | None = None, check: bool = False) -> Any:
+    """Hosts with these images; ``pulled`` are their images after a pull."""
+
+    def has(host: str, _args: Json) -> Json:
+        return {"image": image(host, ids[host])} if isinstance(ids[host], str) else dict(ids[host])
+
+    script = {
+        "image_info": has,
+        "image": lambda host, _args: {"image": (pulled or {})[host]},
+        "image_export": {"changed": False},
+        "image_load": {"changed": True},
+    }
+    return conducted(script, *ids, check=check)
+
+
+def done(play: Any, **more: Any) -> list[tuple[str, str]]:
+    """The hosts and the modules that change something."""
+    distribute(play, Wanted(NAME, needing=["a", "b"], asked=play.names, variable="session_image", **more))
+    return [(host, name) for host, name, _options in play.asked if name != "image_info"]
+
+
+def test_the_agents_without_the_first_agents_image_pull_it() -> None:
+    run = play({"a": "1", "b": "", "c": "2"}, {"b": image("b", "1")})
+    assert done(run) == [("b", "image")]
+    assert options_of(run, "image")[0]["id"] == "1"
+    assert run.lines[0].startswith("Image train:2: pulled on b in ")
+
+
+def test_an_agent_that_could_not_pull_gets_a_copy() -> None:
+    run = play({"a": "1", "b": ""}, {"b": image("b", reason="no such host")})
+    assert done(run) == [("b", "image"), ("a", "image_export"), ("b", "image_load")]
+    [export], [load] = options_of(run, "image_export"), options_of(run, "image_load")
+    assert (export["id"], export["size"], load["id"]) == ("1", 100, "1")
+    assert run.lines == ["Image train:2: copied from a to b (100b)"]
+
+
+def test_the_archive_of_a_copy_is_removed_from_the_controller(tmp_path: Any) -> None:
+    done(play({"a": "1", "b": ""}, {"b": image("b", reason="no such host")}))
+    assert list(tmp_path.glob(images.PREFIX + "*")) == []
+
+
+def test_check_mode_copies_nothing() -> None:
+    run = play({"a": "1", "b": ""}, {"b": image("b", reason="no such host")}, check=True)
+    assert done(run) == [("b", "image")]
+    assert run.lines == ["Image train:2: copied from a to b (100b)"]
+
+
+@pytest.mark.parametrize(
+    ("others", "controller", "source"),
+    [
+        ([image("c", "3")], image("localhost", "4"), "c"),
+        ([], image("localhost", "4"), "localhost"),
+    ],
+)
+def test_the_controllers_engine_is_the_last_source(
+    others: list[Json], controller: Json, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": controller})
+    assert done(play({"a": "", "b": ""}), pull="never", elsewhere=others)[0] == (source, "image_export")
+
+
+def test_an_image_that_no_engine_has_is_refused_by_the_variable_that_names_it() -> None:
+    with pytest.raises(InputError, match=r"^session_image: 'train:2': "):
+        done(play({"a": "", "b": ""}), pull="never")
+
+
+def test_an_agent_that_cannot_say_what_it_has_is_named() -> None:
+    with pytest.raises(ComputeError, match="The engine does not answer"):
+        done(play({"a": "1", "b": {"failed": True, "msg": "b: The engine does not answer."}}))

@@ -1,0 +1,182 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A launch on a scripted play: every step in order, or nothing of the launch is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conducted import conducted, options_of
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+
+ASKED = request(cluster_size=2, cluster_mode="multi-node")
+PLAN = plan(ASKED, "ab")
+ROW = {
+    "id": PLAN.session.id,
+    "name": "train",
+    "owner": "alice",
+    "state": "RUNNING",
+    "reason": "",
+    "created": 1.0,
+    "changed": 2.0,
+}
+FAILED = {**ROW, "state": "ERROR", "reason": "why", "launch": PLAN.session.launch}
+IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
+AGENTS: list[Json] = [{"name": name, "reachable": True, "image": IMAGE} for name in "ab"]
+SETTINGS = {"session_launch_timeout": 600, "session_wait": 0}
+TAKEN = {"failed": True, "msg": "b: port 30000 is taken.", "failure": {"code": "taken"}}
+LOST = {"failed": True, "msg": "b cannot be reached.", "failure": {"code": "unreachable"}}
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
+    monkeypatch.setattr(launching, "verify", lambda *_arguments: None)
+
+
+def playing(folder: Path, **changes: Any) -> Any:
+    """Two hosts that do what a launch asks for."""
+    placed = {"outcome": "placed", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
+    script = {
+        "schedule": placed,
+        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
+        "network": {},
+        "containers": {"changed": True},
+        "logs_info": {"logs": [{"hostname": "sub1", "text": "last words"}]},
+        "session_state": lambda _host, args: {
+            "changed": True,
+            "session": ROW if args["state"] == "running" else FAILED,
+        },
+        **changes,
+    }
+    return conducted(script, "a", "b", session_artifacts=str(folder))
+
+
+def steps(play: Any) -> list[tuple[str, str, str]]:
+    return [(host, name, str(args.get("state", ""))) for host, name, args in play.asked]
+
+
+def fails_at(state: str, failure: Json) -> Callable[[str, Json], Json]:
+    """The containers of b, with this failure in a state."""
+    return lambda host, args: failure if (host, args["state"]) == ("b", state) else {"changed": True}
+
+
+def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
+    play = playing(tmp_path)
+    launched = launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert launched.changed
+    assert steps(play) == [
+        ("a", "schedule", ""),
+        ("a", "containers", "created"),
+        ("b", "containers", "created"),
+        ("a", "containers", "started"),
+        ("b", "containers", "started"),
+        ("a", "session_state", "running"),
+    ]
+    assert play.lines[0] == "Session train: RUNNING (cluster session, multi-node)"
+    assert (tmp_path / "train" / "session.json").exists()
+    assert set(play.timings) == {"schedule", "create", "start", "network"}
+
+
+def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -> None:
+    failure = {"failed": True, "msg": "sub1: on b it does not start."}
+    play = playing(tmp_path, containers=fails_at("started", failure))
+    with pytest.raises(SessionError, match=r"^Session train was not launched: why$"):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert steps(play)[-6:] == [
+        ("a", "logs_info", ""),
+        ("b", "logs_info", ""),
+        ("a", "containers", "absent"),
+        ("b", "containers", "absent"),
+        ("a", "network", "absent"),
+        ("a", "session_state", "failed"),
+    ]
+    [recorded] = options_of(play, "session_state")
+    assert (recorded["reason"], recorded["retry"], len(recorded["logs"])) == ("sub1: on b it does not start.", False, 2)
+    assert not (tmp_path / "train").exists()
+
+
+def test_a_bug_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_arguments: object) -> None:
+        raise KeyError("gone")
+
+    monkeypatch.setattr(launching, "verify", broken)
+    play = playing(tmp_path)
+    with pytest.raises(SessionError) as caught:
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert options_of(play, "session_state")[0]["reason"] == "KeyError: 'gone'"
+    assert "Traceback" in caught.value.trace
+
+
+def test_what_is_taken_is_avoided_in_another_place(tmp_path: Path) -> None:
+    """The head lets the session wait again: another subnet and other ports are chosen."""
+    answers = [TAKEN, {"changed": True}]
+
+    def containers(host: str, args: Json) -> Json:
+        return answers.pop(0) if (host, args["state"]) == ("b", "created") else {"changed": True}
+
+    def state(_host: str, args: Json) -> Json:
+        return {"changed": True, "session": ROW if args["state"] == "running" else {**ROW, "state": "PENDING"}}
+
+    play = playing(tmp_path, containers=containers, session_state=state)
+    assert launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS)).changed
+    first, second = options_of(play, "schedule")
+    assert PLAN.network.subnet not in first["agents"][0].get("routes", [])
+    assert PLAN.network.subnet in second["agents"][0]["routes"]
+    assert [one["retry"] for one in options_of(play, "session_state") if one["state"] == "failed"] == [True]
+
+
+def test_a_head_that_lets_a_session_be_placed_again_for_ever_is_not_obeyed(tmp_path: Path) -> None:
+    again = {"changed": True, "session": {**ROW, "state": "PENDING"}}
+    play = playing(tmp_path, containers=fails_at("created", TAKEN), session_state=again)
+    with pytest.raises(SessionError, match=r"^Session train was not launched: b: port 30000 is taken\.$"):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert len(options_of(play, "schedule")) == launching._MOST_ATTEMPTS
+
+
+@pytest.mark.parametrize(("queued", "retry"), [("", False), (PLAN.session.id, True)])
+def test_a_lost_connection_keeps_the_place_of_a_session_of_the_queue(queued: str, retry: bool, tmp_path: Path) -> None:
+    play = playing(tmp_path, containers=lambda host, _args: LOST if host == "b" else {"changed": True})
+    with pytest.raises(SessionError):
+        launch(play, Asked(ASKED, SETTINGS, queued=queued), Reports(AGENTS))
+    [recorded] = options_of(play, "session_state")
+    assert recorded["retry"] is retry
+    assert recorded["reason"].endswith("Anything left of it on b is removed when that agent answers again.")
+
+
+def test_a_repair_that_fails_keeps_what_runs(tmp_path: Path) -> None:
+    repair = {
+        "outcome": "repair",
+        "session": ROW,
+        "plan": PLAN.to_json(),
+        "reason": "",
+        "missing": ["sub1"],
+        "remove": [],
+    }
+    play = playing(tmp_path, schedule=repair, containers=fails_at("started", LOST))
+    with pytest.raises(SessionError, match=r"^Session train was not repaired: "):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert options_of(play, "logs_info") == []
+    assert options_of(play, "network") == []
+    assert all(args.get("launch") for args in options_of(play, "containers") if args["state"] == "absent")
+
+
+def test_a_session_of_the_queue_that_cannot_be_launched_is_an_error(tmp_path: Path) -> None:
+    failed = {"failed": True, "outcome": "failed", "session": FAILED, "reason": "no folder", "msg": "no folder."}
+    play = playing(tmp_path, schedule=failed)
+    with pytest.raises(ComputeError, match="no folder"):
+        launch(play, Asked(ASKED, SETTINGS, queued=PLAN.session.id), Reports(AGENTS))
+    assert [name for _host, name, _args in play.asked] == ["schedule"]

@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The end of sessions, and passes over the queue, on a scripted play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conducted import conducted, options_of
+from samples import request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.queue import follow_up, make_pass
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import (
+    remove,
+    terminate,
+    terminate_matching,
+)
+
+ROW = {
+    "id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11",
+    "name": "train",
+    "owner": "alice",
+    "state": "TERMINATING",
+    "reason": "x",
+}
+FAILED = {"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}}
+SETTINGS = {
+    "session_launch_timeout": 600,
+    "session_keep_days": 1,
+    "session_keep_logs": "1g",
+    "session_queue_policy": "backfill",
+    "session_queue_age_bound": 60,
+    "session_wait_result": True,
+}
+
+
+def ending(**changes: Any) -> Any:
+    def state(_host: str, args: Json) -> Json:
+        row = ROW if args["state"] == "terminating" else {**ROW, "state": "TERMINATED"}
+        return {"changed": True, "session": row, "remove": ["old"], "waiting": 2}
+
+    def containers(host: str, _args: Json) -> Json:
+        return {"changed": True, "logs": [{"hostname": host}], "left_networks": []}
+
+    script = {
+        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": host != "c"}},
+        "session_state": state,
+        "containers": containers,
+        "network": {"changed": True},
+        **changes,
+    }
+    return conducted(script, "a", "b", "c")
+
+
+def test_an_end_removes_everything_where_agents_answer_and_keeps_the_logs() -> None:
+    play = ending()
+    assert terminate(play, "train").summary == "Session train: TERMINATED (x)"
+    assert [host for host, name, _args in play.asked if name == "containers"] == ["a", "b"]
+    assert options_of(play, "containers")[0]["sessions"] == [ROW["id"], "old"]
+    recorded = options_of(play, "session_state")[1]
+    assert (recorded["state"], recorded["reached"], len(recorded["logs"])) == ("terminated", ["a", "b"], 2)
+    assert play.waiting == 2
+
+
+def test_an_agent_that_keeps_its_part_is_named_and_not_counted_as_reached() -> None:
+    play = ending(containers=lambda host, _args: FAILED if host == "b" else {"changed": True})
+    with pytest.raises(StepError, match=r"^b: the engine does not answer\.$"):
+        terminate(play, "train")
+    assert options_of(play, "session_state")[1]["reached"] == ["a"]
+
+
+def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
+    nothing = {"changed": False, "session": {}, "remove": ["old"], "waiting": 0}
+    play = ending(session_state=nothing, containers=FAILED)
+    assert terminate(play, "gone").summary == "There is no live session gone: nothing to end."
+
+
+@pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"session": "old"}], 30)])
+def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left(
+    held: list[Json], patience: int
+) -> None:
+    play = conducted({"containers": {"left_networks": ["n"]}, "network": {}}, "a")
+    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), ["old"])
+    assert options_of(play, "network")[0]["deadline"] == patience
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_several_sessions_end_only_if_that_is_meant(many: bool) -> None:
+    play = ending(session_info={"sessions": [{"name": "sweep-1"}, {"name": "sweep-2"}, {"name": "other"}]})
+    if not many:
+        with pytest.raises(StateError, match="sweep-1, sweep-2"):
+            terminate_matching(play, "sweep-*", many=False)
+    else:
+        assert len(terminate_matching(play, "sweep-*", many=True)) == 2
+    begun = [one for one in options_of(play, "session_state") if one["state"] == "terminating"]
+    assert [one["name"] for one in begun] == (["sweep-1", "sweep-2"] if many else [])
+
+
+def waiting(name: str, state: str = "PENDING") -> Json:
+    return {"id": name, "name": name, "state": state, "request": request(name=name).to_json()}
+
+
+def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any:
+    """A play whose head lets two sessions fit in the first round; launches of these names fail."""
+    rounds = [
+        {"fitting": [waiting("late"), waiting("later")], "tried": ["late", "later"], "is_last": False},
+        {"fitting": [], "tried": ["late", "later"], "is_last": True, "summary": ["Session last is PENDING: no room."]},
+    ]
+    usual = {"begun": True, "holder": {}, "summary": [], "remove": [], "ended": []}
+
+    def queue_pass(_host: str, args: Json) -> Json:
+        return {**usual, **(rounds.pop(0) if args["state"] == "decided" else {})}
+
+    def launched(_play: Any, asked: Any, _reports: Any) -> Any:
+        launches.append(asked)
+        if asked.request.name in fails:
+            raise SessionError(f"Session {asked.request.name} was not launched: why.")
+        return type("Launched", (), {"changed": True})
+
+    launches: list[Any] = []
+    monkeypatch.setattr(queue, "launch", launched)
+    monkeypatch.setattr(queue, "checked", lambda *_arguments: {"variables": dict(SETTINGS)})
+    script = {
+        "queue_pass": queue_pass,
+        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": True}},
+        "session_info": {"sessions": []},
+        "session_upkeep": {},
+        **changes,
+    }
+    play = conducted(script, "a")
+    play.launches = launches
+    return play
+
+
+def test_a_pass_launches_what_fits_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = passing(monkeypatch)
+    assert make_pass(play) is True
+    assert [asked.queued for asked in play.launches] == ["late", "later"]
+    states = [one["state"] for one in options_of(play, "queue_pass")]
+    assert states == ["begun", "decided", "decided", "ended"]
+    assert play.lines == ["Session last is PENDING: no room."]
+
+
+def test_a_session_that_fails_does_not_keep_others_from_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = passing(monkeypatch, "late", session_upkeep={"failed": True, "msg": "The store is full."})
+    with pytest.raises(ComputeError) as caught:
+        make_pass(play)
+    assert caught.value.message == "The store is full. late: Session late was not launched: why."
+    assert [asked.request.name for asked in play.launches] == ["late", "later"]
+    assert options_of(play, "queue_pass")[-1]["state"] == "ended"
+
+
+def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = passing(monkeypatch, "late")
+    follow_up(play)
+    assert play.lines[-1] == "The pass over the queue was not complete: late: Session late was not launched: why."
+    assert not any(asked.takes_variables or asked.setting("wait_result") for asked in play.launches)
+
+
+def test_another_pass_that_is_in_progress_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {"begun": False, "holder": {"pid": 1, "machine": "elsewhere"}, "summary": ["A pass is in progress."]}
+    play = passing(monkeypatch, queue_pass=other)
+    assert make_pass(play) is False
+    assert (play.lines, len(play.asked)) == (["A pass is in progress."], 1)
+
+
+def test_a_repair_that_fails_is_shown_and_fails_no_pass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    play = passing(monkeypatch, "sick")
+    monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [waiting("sick", "RUNNING")])
+    make_pass(play)
+    assert "Session sick was not repaired: Session sick was not launched: why." in play.lines
