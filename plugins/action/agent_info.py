@@ -7,25 +7,21 @@
 from __future__ import annotations
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
 from ..module_utils._planning.provisioning import lacks
-from ..modules.agent_info import ARGUMENT_SPEC
 from ..plugin_utils._action import ComputeAction, unreachable
-from ..plugin_utils._conduct.reports import of_result
+from ..plugin_utils._conduct.reports import of_result, report_options
 
 
 class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
     def act(self, args: Json, task_vars: Json) -> Json:
-        wrong = ArgumentSpecValidator(ARGUMENT_SPEC).validate(args).error_messages
-        if wrong:
-            raise ComputeError(f"Options of agent_info: {wrong[0]}")
+        options = report_options(args)
+        place = {name: options.pop(name) for name in ("docker_host", "timeout")}
         try:
-            answer = self.module("agent_info", args, task_vars)
+            answer = self.step("report.collect", {"options": options, **place}, task_vars, str(args["name"]))
         except AnsibleConnectionFailure as error:
             answer = unreachable(str(args["name"]), str(error))
         result = of_result(args, answer)

@@ -2,53 +2,78 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``containers``: the keys that are installed, and the secrets that a start delivers."""
+"""The action of ``containers``: carries out the step of a state, with the keys and secrets of the controller."""
 
 from __future__ import annotations
-
-from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
+from ..module_utils._module import at_least, read_part
 from ..module_utils._ssh import config_files
+from ..modules.containers import ARGUMENT_SPEC, RULES
 from ..plugin_utils import _reports as reports
 from ..plugin_utils import _secrets as secrets
-from ..plugin_utils._action import TASK, ComputeAction, with_part
+from ..plugin_utils._action import TASK, ComputeAction
 from ..plugin_utils._artifacts import Artifacts
 from ..plugin_utils._kept_requests import KeptRequests
 from ..plugin_utils._ssh_identity import SessionIdentity
 
+# The options that each state takes besides the plan or the sessions. ``stop_timeout`` is called ``seconds`` by its step.
+_LAUNCH = ("deadline", "parallelism", "runtime_volume")
+_OPTIONS = {
+    "created": (*_LAUNCH, "network"),
+    "started": (*_LAUNCH, "bootstrap_timeout"),
+    "limited": (),
+    "stopped": ("parallelism", "seconds"),
+    "absent": ("deadline", "launch", "logs", "network", "parallelism"),
+}
+
 
 class ActionModule(ComputeAction):
-    """Keys and secrets go from the controller's memory into options that are never logged."""
+    """Keys and secrets go from the controller's memory into parameters that are never logged."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
-        state = args.get("state", "started")
-        if args.get("plan") and state == "started" and not self._task.check_mode:
-            self._add_secrets(arrival.outline(args["plan"], TASK), args, task_vars)
-        if state in ("created", "started") and boolean(args.get("install_ssh", False)):
-            return self._with_ssh(args, task_vars)
-        return self.module("containers", with_part(args), task_vars)
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        options = self.checked(ARGUMENT_SPEC, RULES)
+        at_least(options, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
+        plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
+        params = self._params(options, plan)
+        if plan and options["state"] == "started" and not self._task.check_mode:
+            params.update(self._secrets(plan, options, task_vars))
+        if plan and options["install_ssh"] and options["state"] in ("created", "started"):
+            return self._with_ssh(plan, options, params, task_vars)
+        return self.step("containers." + options["state"], params, task_vars, options["agent"])
 
-    def _with_ssh(self, args: Json, task_vars: Json) -> Json:
+    def _params(self, options: Json, plan: Plan | None) -> Json:
+        """The parameters of the step of the state."""
+        state = options["state"]
+        given = {**options, "seconds": options["stop_timeout"]}
+        params = {name: given[name] for name in _OPTIONS[state] if given[name] is not None}
+        place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
+        if plan is None:
+            return {**params, **place, "sessions": options["sessions"]}
+        if state == "absent":
+            return {**params, **place, "sessions": [plan.session.id]}
+        return {**params, **place, "plan": read_part(options["plan"], options["agent"])}
+
+    def _with_ssh(self, plan: Plan, options: Json, params: Json, task_vars: Json) -> Json:
         """Create or start the containers, install SSH in them, and write the user's files."""
-        plan = arrival.outline(args.get("plan"), TASK)
-        artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
-        address = args.pop("address", None) or config_files.default_address(plan)
+        artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
+        address = options["address"] or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
-        bundle = {"bundle": own.bundle(str(args.get("agent")))}
-        result = self.module("containers", with_part({**args, **bundle}), task_vars)
+        wanted = {**params, "bundle": own.bundle(options["agent"])}
+        result = self.step("containers." + options["state"], wanted, task_vars, options["agent"])
         if result.get("failed"):
             own.forget()
             return result
         route = reports.route_to(plan.main.agent, address, task_vars)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
 
-    def _add_secrets(self, plan: Plan, args: Json, task_vars: Json) -> None:
-        """Read the values of the session's secrets, which only a start needs."""
-        if plan.session.secrets:
-            given = self._templar.template(task_vars.get(secrets.VARIABLE))
-            kept = KeptRequests(str(args.get("artifacts") or "")).files(plan.session.id)
-            contents = secrets.read_secrets(plan.session.secrets, given, self._loader, kept)
-            args["secrets"] = secrets.delivery(plan.session.secrets, contents).to_text()
+    def _secrets(self, plan: Plan, options: Json, task_vars: Json) -> Json:
+        """The values of the session's secrets, which only a start needs."""
+        if not plan.session.secrets:
+            return {}
+        given = self._templar.template(task_vars.get(secrets.VARIABLE))
+        kept = KeptRequests(str(options["artifacts"] or "")).files(plan.session.id)
+        contents = secrets.read_secrets(plan.session.secrets, given, self._loader, kept)
+        return {"secrets": secrets.delivery(plan.session.secrets, contents).to_text()}

@@ -50,7 +50,7 @@ def images_of(hosts: OtherHosts, agents: Sequence[str], environments: Sequence[J
         found: List[Json] = []
         try:
             for entry in environments:
-                result = hosts.module(agent, "image_info", {"name": entry["image"], "agent": agent})
+                result = hosts.step(agent, "image.describe", {"name": entry["image"]})
                 if result.get("failed"):
                     return found, f"{agent}: {failure_reason(result)}"
                 found.append({**arrival.image(result, agent), "reference": entry["image"], "agent": agent})

@@ -2,16 +2,23 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action of ``network``, and of every other module that needs no work on the controller: meta/runtime.yml names them.
-
-It runs the module on the engine that the inventory names for the host, without a process of its own where possible, and
-turns a lost connection into a failure.
-"""
+"""The action of ``network``: carries out the step of a state on the engine of the task's host."""
 
 from __future__ import annotations
 
-from ..plugin_utils._action import RemoteAction
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..modules.network import ARGUMENT_SPEC, RULES
+from ..plugin_utils._action import TASK, ComputeAction
 
 
-class ActionModule(RemoteAction):
-    """Runs the module that the task names."""
+class ActionModule(ComputeAction):
+    """A plan stands for its session."""
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        options = self.checked(ARGUMENT_SPEC, RULES)
+        place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
+        if options["state"] == "present":
+            return self.step("network.present", {"plan": options["plan"], **place}, task_vars)
+        sessions = options["sessions"] or [arrival.outline(options["plan"], TASK).session.id]
+        return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"], **place}, task_vars)

@@ -16,4 +16,4 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        return self.module("policy_info", args, task_vars)
+        return self.step("store.policy", args, task_vars)

@@ -32,7 +32,7 @@ class ActionModule(ComputeAction):
         owner = given_owner or login()
         args["viewer"] = login()
         args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        result = self.module("session_info", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
+        result = self.step("sessions.list", args if owner == ALL_OWNERS else dict(args, owner=owner), task_vars)
         if result.get("failed"):
             return result
         if columns is not None:

@@ -115,7 +115,7 @@ class _Rounds:
 def _answer(hosts: OtherHosts, agent: str, query: Json) -> Json:
     """The logs of an agent, or a failed result."""
     try:
-        result = hosts.module(agent, "logs_info", query)
+        result = hosts.step(agent, "logs.read", query)
         return result if result.get("failed") else {"logs": arrival.logs(result, agent)}
     except ComputeError as error:
         return {"failed": True, "msg": error.message}

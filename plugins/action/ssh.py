@@ -10,6 +10,7 @@ from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._module import read_part
 from ..module_utils._ssh import config_files
+from ..modules.ssh import ARGUMENT_SPEC, RULES
 from ..plugin_utils import _reports as reports
 from ..plugin_utils._action import TASK, ComputeAction
 from ..plugin_utils._artifacts import Artifacts
@@ -17,18 +18,20 @@ from ..plugin_utils._ssh_identity import SessionIdentity
 
 
 class ActionModule(ComputeAction):
-    """Calls the module once, with all secrets in a single option that is never logged."""
+    """Carries out the step once, with all secrets in a single parameter that is never logged."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
-        plan = arrival.outline(args.get("plan"), TASK)
-        agent = str(args.get("agent") or task_vars.get("inventory_hostname"))
-        artifacts = Artifacts(args.pop("artifacts", None) or "", plan.session.name)
-        address = args.pop("address", None) or config_files.default_address(plan)
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        options = self.checked(ARGUMENT_SPEC, RULES)
+        plan = arrival.outline(options["plan"], TASK)
+        agent = str(options["agent"] or task_vars.get("inventory_hostname"))
+        artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
+        address = options["address"] or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
         result: Json = {"changed": False, "installed": []}
         if plan.on(agent):
-            args.update(agent=agent, plan=read_part(args["plan"], agent), bundle=own.bundle(agent))
-            result = self.module("ssh", args, task_vars)
+            wanted = {name: options[name] for name in ("containers", "docker_host", "timeout")}
+            own_part = {"plan": read_part(options["plan"], agent), "bundle": own.bundle(agent)}
+            result = self.step("ssh.install", {**wanted, **own_part}, task_vars, agent)
         if result.get("failed"):
             own.forget()
             return result

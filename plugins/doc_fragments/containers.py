@@ -100,23 +100,10 @@ options:
         what it does with C(state=absent) for the networks that are on this engine alone.
     type: bool
     default: false
-  bundle:
-    description:
-      - Keys and texts from the controller, for O(install_ssh=true); set by the action plugin.
-    type: str
-  secrets:
-    description:
-      - The session's secrets, for O(state=started); set by the action plugin.
-    type: str
   runtime_volume:
     description:
       - The volume that holds the SSH runtime.
-      - If empty, the newest complete volume that M(cluster.compute.ssh_runtime) has made with the scripts of O(runtime_edition).
-    type: str
-    default: ''
-  runtime_edition:
-    description:
-      - The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
+      - If empty, the newest complete volume with the scripts of this release.
     type: str
     default: ''
 notes:

@@ -16,9 +16,8 @@ options:
       - The address of the Docker Engine on the host that runs the module, such as V(unix:///var/run/docker.sock)
         or V(tcp://127.0.0.1:2375).
       - If not set, the variable C(agent_docker_host) of that host in the inventory is used, then the environment variable
-        E(DOCKER_HOST) on that host, and then the default.
+        E(DOCKER_HOST) on that host, and then V(unix:///var/run/docker.sock).
     type: str
-    default: unix:///var/run/docker.sock
   timeout:
     description:
       - Seconds that a single request to the engine may take.

@@ -14,10 +14,9 @@ import time
 import traceback
 from typing import Any, Callable, Dict, TypeVar
 
-from ansible.module_utils.basic import AnsibleModule, env_fallback, missing_required_lib
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ._core.calls import taken
-from ._core.constants import DOCKER_HOST
 from ._core.documents import Json
 from ._core.errors import ComputeError, InputError, LibraryError
 from ._core.model import Plan
@@ -32,7 +31,7 @@ CALLS = "engine_calls"
 def engine_options() -> Dict[str, Any]:
     """The options of the documentation fragment C(cluster.compute.engine)."""
     return {
-        "docker_host": {"type": "str", "default": DOCKER_HOST, "fallback": (env_fallback, ["DOCKER_HOST"])},
+        "docker_host": {"type": "str"},
         "timeout": {"type": "int", "default": 60},
     }
 

@@ -29,10 +29,6 @@ options:
     description: Whether to measure what each running container and each GPU uses now. This takes at least half a second.
     type: bool
     default: false
-  runtime_edition:
-    description: The digest of the scripts in the SSH runtime; set by the action plugin. If empty, any.
-    type: str
-    default: ''
 extends_documentation_fragment:
   - cluster.compute.agent
   - cluster.compute.engine
@@ -285,9 +281,7 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._agents.report import report, warnings_of
-from ..module_utils._core.documents import Json
-from ..module_utils._module import engine_options, run
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
@@ -303,21 +297,16 @@ ARGUMENT_SPEC = {
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},
     "measure": {"type": "bool", "default": False},
-    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    agent = report(params)
-    warnings = warnings_of(agent)
-    return {"agent": agent, **({"warnings": warnings} if warnings else {})}
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.agent_info starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

@@ -150,21 +150,7 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._agents.host import engine_limits
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._core.parallel import default_parallelism
-from ..module_utils._core.waiting import deadline_in
-from ..module_utils._docker.client import Engine
-from ..module_utils._docker.containers import AgentContainers
-from ..module_utils._docker.error_text import naming_image
-from ..module_utils._docker.logs import LogRequest
-from ..module_utils._docker.networks import without_networks
-from ..module_utils._docker.removal import Removal, stopped
-from ..module_utils._docker.secrets import Delivery
-from ..module_utils._module import at_least, engine_options, joined, read_plan, run
-from ..module_utils._ssh.container_files import Bundle
-from ..module_utils._ssh.launching import created, started
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
@@ -189,10 +175,7 @@ ARGUMENT_SPEC = {
     "network": {"type": "bool", "default": False},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
-    "bundle": {"type": "str", "no_log": True},
-    "secrets": {"type": "str", "no_log": True},
     "runtime_volume": {"type": "str", "default": ""},
-    "runtime_edition": {"type": "str", "default": ""},
     **engine_options(),
 }
 
@@ -206,69 +189,10 @@ RULES = {
 }
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
-    parallelism = params["parallelism"] or default_parallelism()
-    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    if params["state"] == "absent":
-        return _absent(engine, params, parallelism, check_mode)
-    if params["plan"] is None:
-        return stopped(engine, params["sessions"], parallelism, params["stop_timeout"], check=check_mode).to_json()
-    launch = AgentContainers(
-        engine=engine,
-        plan=read_plan(params["plan"]),
-        agent=params["agent"],
-        parallelism=parallelism,
-        deadline=deadline_in(params["deadline"]),
-        limits=engine_limits(params["docker_host"]),
-        runtime=params["runtime_volume"],
-        edition=params["runtime_edition"],
-        delivery=Delivery.from_text(params["secrets"]) if params["secrets"] else None,
-        bootstrap_timeout=params["bootstrap_timeout"],
-        check=check_mode,
-    )
-    with naming_image(launch.plan.session.image):
-        return _of_plan(launch, params)
-
-
-def _of_plan(launch: AgentContainers, params: Json) -> Json:
-    if params["state"] == "created":
-        return created(launch, _bundle(params), network=params["network"])
-    if params["state"] == "stopped":
-        return launch.stopped(params["stop_timeout"]).to_json()
-    if params["state"] == "started":
-        return started(launch, _bundle(params))
-    return launch.limited().to_json()
-
-
-def _absent(engine: Engine, params: Json, parallelism: int, check: bool) -> Json:
-    sessions = params["sessions"] if params["plan"] is None else [read_plan(params["plan"]).session.id]
-    logs = LogRequest.from_options(params["logs"]) if params["logs"] else None
-    removal = Removal(engine, sessions, params["launch"], parallelism, params["deadline"], logs)
-    result = removal.carry_out(check=check).to_json()
-    if result.get("failed"):
-        # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
-        return {**result, **({} if logs else {"warnings": [result["msg"]]})}
-    if not params["network"]:
-        return result
-    networks, left = without_networks(engine, sessions, params["deadline"], check)
-    removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
-    more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
-    return {**joined(result, networks), **more}
-
-
-def _bundle(params: Json) -> Bundle | None:
-    if not params["install_ssh"]:
-        return None
-    if not params["bundle"]:
-        raise InputError(
-            "bundle", None, "is set by the action plugin; use the module as cluster.compute.containers in a task"
-        )
-    return Bundle.from_text(params["bundle"])
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.containers starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

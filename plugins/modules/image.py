@@ -32,29 +32,12 @@ options:
     default: ""
   pull:
     description:
-      - V(missing) pulls if the engine does not have the image, or has another image than O(id) or O(content) under this name.
+      - V(missing) pulls if the engine does not have the image.
       - V(always) pulls the newest image, and fails if the registry does not provide it.
       - V(never) does not pull.
     type: str
     choices: [missing, always, never]
     default: missing
-  id:
-    description:
-      - The ID that the image must have. If empty, any image of this name is accepted.
-    type: str
-    default: ""
-  content:
-    description:
-      - The digest of the image's layers and configuration, as M(cluster.compute.image_info) returns it. Identifies the image
-        on engines that compute another ID for it.
-    type: str
-    default: ""
-  digests:
-    description:
-      - The repository digests of the image O(id). The digest for the image's repository is pulled instead of the tag.
-    type: list
-    elements: str
-    default: []
   registry:
     description:
       - The registry that O(username) is for, such as V(registry.example.org:5000). No other registry receives the login.
@@ -69,20 +52,11 @@ options:
     description:
       - The password or access token of O(username).
     type: str
-  identity_token:
-    description:
-      - The identity token for the registry, used instead of O(username) and O(password).
-    type: str
   deadline:
     description:
       - Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
     type: int
     default: 1800
-  progress:
-    description:
-      - A new file on the agent, in which the module counts during a pull the bytes that have arrived and all that it knows of.
-      - The action of this module sets it, in a folder of the user who logs in.
-    type: path
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
@@ -181,54 +155,27 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._agents.image_distribution import ALWAYS, MISSING, NEVER, same
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import EngineError
-from ..module_utils._core.waiting import deadline_in
-from ..module_utils._docker import images
-from ..module_utils._docker.images import ImageEngine
-from ..module_utils._module import at_least, engine_options, run
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present"], "default": "present"},
     "name": {"type": "str", "required": True},
     "agent": {"type": "str", "default": ""},
     "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
-    "id": {"type": "str", "default": ""},
-    "content": {"type": "str", "default": ""},
-    "digests": {"type": "list", "elements": "str", "default": []},
     "registry": {"type": "str"},
     "username": {"type": "str"},
     "password": {"type": "str", "no_log": True},
-    "identity_token": {"type": "str", "no_log": True},
     "deadline": {"type": "int", "default": 1800},
-    "progress": {"type": "path"},
     **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, deadline=1, timeout=1)
-    engine = ImageEngine(params["docker_host"], params["timeout"], params["agent"])
-    before = images.describe(engine, params["name"])
-    wanted = {"present": True, "id": params["id"], "content": params["content"]}
-    fits = before["present"] and (not params["id"] or same(before, wanted))
-    if params["pull"] == NEVER or (params["pull"] == MISSING and fits):
-        return {"image": before}
-    if check_mode:
-        return {"changed": True, "image": before}
-    impatient = ImageEngine(params["docker_host"], images.REGISTRY_TIMEOUT, params["agent"])
-    reason = images.pull(engine, impatient, params, deadline_in(params["deadline"]))
-    if reason and params["pull"] == ALWAYS:
-        raise EngineError(reason, params["agent"])
-    after = images.describe(engine, params["name"], reason)
-    return {"changed": after["id"] != before["id"], "image": after}
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.image starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

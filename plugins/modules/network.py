@@ -113,11 +113,7 @@ failure:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.waiting import deadline_in
-from ..module_utils._docker.client import Engine
-from ..module_utils._docker.networks import absent, place_of, present
-from ..module_utils._module import at_least, engine_options, read_plan, run
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -134,19 +130,10 @@ RULES = {
 }
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, deadline=0, timeout=1)
-    plan = read_plan(params["plan"]) if params["plan"] is not None else None
-    place = place_of(plan) if plan and plan.network.driver == "bridge" else ""
-    engine = Engine(params["docker_host"], params["timeout"], place)
-    if params["state"] == "present" and plan:
-        return present(engine, plan, check_mode)
-    sessions = [plan.session.id] if plan else params["sessions"]
-    return absent(engine, sessions, deadline_in(params["deadline"]), check_mode)
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.network starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

@@ -76,16 +76,7 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.reports import Agent
-from ..module_utils._head.policy_file import read_document
-from ..module_utils._head.quotas import quota_entries, use_by_owner
-from ..module_utils._head.state_folder import state_dir
-from ..module_utils._head.store import Store
-from ..module_utils._head.upkeep import adopt
-from ..module_utils._module import run, store_options
-from ..module_utils._planning.policy import parse_policy
-from ..module_utils._text.table import policy_lines
+from ..module_utils._module import store_options
 
 ARGUMENT_SPEC = {
     "agents": {"type": "list", "elements": "dict", "default": []},
@@ -95,23 +86,10 @@ ARGUMENT_SPEC = {
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    folder = state_dir(params["state_dir"])
-    document = read_document(folder)
-    policy = parse_policy(document)
-    agents = tuple(Agent.from_json(report) for report in params["agents"])
-    store = Store(folder, read_only=True)
-    try:
-        with store.transaction(keep=False):
-            adopt(store, agents, now=0.0)
-            found = quota_entries(policy, use_by_owner(store, agents))
-    finally:
-        store.close()
-    return {"changed": False, "policy": document, "owners": found, "lines": policy_lines(policy, found)}
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.policy_info starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

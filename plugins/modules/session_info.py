@@ -38,22 +38,11 @@ options:
       - The number of ended sessions to list, the newest first to be chosen; V(0) for all.
     type: int
     default: 0
-  whole_requests:
-    description:
-      - Whether to return the requests of waiting sessions of other users with their environment, command and bootstrap script,
-        as a pass over their queue needs them.
-    type: bool
-    default: false
   samples:
     description:
       - Seconds for which to return RV(samples); V(0) for none.
     type: int
     default: 0
-  viewer:
-    description:
-      - The user who asks; set by the action plugin.
-    type: str
-    default: ''
   logs:
     description:
       - Whether to return the logs of the newest session's containers, if the session has ended.
@@ -185,30 +174,9 @@ time:
   returned: success
 """
 
-import os
-import time
-from typing import List, Sequence
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.reports import Agent
-from ..module_utils._core.states import SHOWN
-from ..module_utils._head.details import is_overdue, time_left, without_private
-from ..module_utils._head.kept_logs import kept_logs
-from ..module_utils._head.listing import list_agents, list_sessions
-from ..module_utils._head.policy_file import read_policy
-from ..module_utils._head.quotas import use_by_owner
-from ..module_utils._head.samples import samples
-from ..module_utils._head.shares import available, list_groups
-from ..module_utils._head.state_folder import state_dir
-from ..module_utils._head.store import FullStoreError, Store
-from ..module_utils._head.turns import turns
-from ..module_utils._head.upkeep import adopt
-from ..module_utils._head.usage import Holdings, holdings, list_owners
-from ..module_utils._module import at_least, run, store_options
-from ..module_utils._planning.policy import SitePolicy
-from ..module_utils._planning.policy_rules import allowed
+from ..module_utils._module import store_options
 
 ARGUMENT_SPEC = {
     "name": {"type": "str"},
@@ -216,9 +184,7 @@ ARGUMENT_SPEC = {
     "ended": {"type": "bool", "default": False},
     "state": {"type": "str", "choices": ["running", "finished", "other"]},
     "limit": {"type": "int", "default": 0},
-    "whole_requests": {"type": "bool", "default": False},
     "samples": {"type": "int", "default": 0},
-    "viewer": {"type": "str", "default": ""},
     "logs": {"type": "bool", "default": False},
     "newest": {"type": "bool", "default": False},
     "columns": {"type": "list", "elements": "str"},
@@ -231,80 +197,10 @@ ARGUMENT_SPEC = {
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, limit=0, samples=0)
-    folder = state_dir(params["state_dir"])
-    try:
-        return _listed(Store(folder, read_only=True), folder, params)
-    except FullStoreError:
-        return _listed(Store.copy(folder), folder, params)
-
-
-def _listed(store: Store, folder: str, params: Json) -> Json:
-    now = time.time()
-    agents = tuple(Agent.from_json(report) for report in params["agents"])
-    try:
-        # Sessions of a lost store are listed from their labels; the store itself is not touched.
-        with store.transaction(keep=False):
-            adopt(store, agents, now=0.0)
-            held, site = holdings(store, agents), read_policy(folder)
-            order = turns(store, agents, site.queue, now)
-            sessions = _sessions(store, params, agents, order, now)
-            if params["logs"] and sessions:
-                sessions[-1]["logs"] = kept_logs(folder, sessions[-1]["id"])
-            agent_rows = list_agents(held, agents)
-            return {
-                "changed": False,
-                "time": now,
-                "sessions": sessions,
-                "agents": agent_rows,
-                "groups": list_groups(agent_rows, params["owner"]),
-                "owners": _owners(store, agents, agent_rows, held, site, params["owner"]),
-                "samples": samples(store, now - params["samples"]) if params["samples"] else [],
-            }
-    finally:
-        store.close()
-
-
-def _sessions(store: Store, params: Json, agents: Sequence[Agent], order: Sequence[str], now: float) -> List[Json]:
-    turn = {identity: number for number, identity in enumerate(order, start=1)}
-    only = SHOWN[params["state"]] if params["state"] else ()
-    rows = store.select(params["name"], params["owner"], params["ended"], only, params["limit"])
-    sessions = [
-        {
-            **session,
-            "logs": [],
-            "time_left": time_left(session, now),
-            "overdue": is_overdue(row, now),
-            "turn": turn.get(session["id"]),
-            "requested_here": _is_requested_here(store, session["id"]),
-        }
-        for row, session in zip(rows, list_sessions(rows, agents))
-    ]
-    if params["whole_requests"]:
-        return sessions
-    return [without_private(session, params["viewer"]) for session in sessions]
-
-
-def _is_requested_here(store: Store, session: str) -> bool:
-    """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
-    requester = store.requester(session)
-    return requester is None or requester.uid == os.geteuid()
-
-
-def _owners(
-    store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
-) -> List[Json]:
-    """The owners, each with what a policy allows and what the owner may still have."""
-    use = use_by_owner(store, agents)
-    return [
-        {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
-        for one in list_owners(store.live(), held, asked)
-    ]
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.session_info starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

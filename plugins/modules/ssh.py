@@ -32,10 +32,6 @@ options:
     type: list
     elements: str
     default: []
-  bundle:
-    description:
-      - Keys and texts from the controller. The action plugin sets this option.
-    type: str
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.plan.reach
@@ -93,12 +89,7 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._docker.client import Engine
-from ..module_utils._module import at_least, engine_options, read_plan, run
-from ..module_utils._ssh.container_files import Bundle
-from ..module_utils._ssh.installer import FileInstaller
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "plan": {"type": "dict", "required": True},
@@ -106,24 +97,16 @@ ARGUMENT_SPEC = {
     "containers": {"type": "list", "elements": "str", "default": []},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
-    "bundle": {"type": "str", "no_log": True},
     **engine_options(),
 }
 
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, timeout=1)
-    if not params["agent"] or not params["bundle"]:
-        raise InputError("bundle", None, "is set by the action plugin; use the module as cluster.compute.ssh in a task")
-    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    installer = FileInstaller(engine, read_plan(params["plan"]), params["agent"], Bundle.from_text(params["bundle"]))
-    return installer.install(params["containers"], check_mode)
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.ssh starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

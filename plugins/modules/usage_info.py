@@ -82,17 +82,9 @@ csv:
   returned: success
 """
 
-import time
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.documents import Json
-from ..module_utils._head.policy_file import read_policy
-from ..module_utils._head.state_folder import state_dir
-from ..module_utils._head.store import Store
-from ..module_utils._module import run, store_options
-from ..module_utils._planning.fair_share import usage
-from ..module_utils._text.table import usage_csv, usage_lines
+from ..module_utils._module import store_options
 
 ARGUMENT_SPEC = {
     "owner": {"type": "str"},
@@ -102,22 +94,10 @@ ARGUMENT_SPEC = {
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    folder = state_dir(params["state_dir"])
-    groups = {name: group.owners for name, group in read_policy(folder).groups.items()}
-    store = Store(folder, read_only=True)
-    try:
-        with store.transaction(keep=False):
-            found = usage(store.holdings(), groups, time.time())
-    finally:
-        store.close()
-    if params["owner"]:
-        found = [entry for entry in found if (entry["kind"], entry["name"]) == ("owner", params["owner"])]
-    return {"changed": False, "usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.usage_info starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

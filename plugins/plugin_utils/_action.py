@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import socket
 import time
 from abc import abstractmethod
-from typing import Any, Iterable, List, Mapping
+from typing import Any, ClassVar, Iterable, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -22,41 +23,22 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.names import owner_from_login
 from ..module_utils._core.text import visible
-from ..module_utils._module import CALLS, read_part
+from ..module_utils._module import CALLS
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _trace as trace
 from ._runtime_scripts import runtime_scripts
+from ._transfer_watch import watched
 
-# The modules that have the option docker_host.
-_OF_ENGINES = frozenset(
-    (
-        "agent_examination_info",
-        "agent_info",
-        "apps",
-        "batch",
-        "batch_info",
-        "containers",
-        "image",
-        "image_build",
-        "image_export",
-        "image_info",
-        "image_load",
-        "logs_info",
-        "network",
-        "overlay_network",
-        "overlay_probe",
-        "port_listener",
-        "port_probe",
-        "ssh",
-        "ssh_runtime",
-        "swarm",
-        "swarm_info",
-        "swarm_node",
-    )
-)
-# The modules that look for the SSH runtime of this release.
-_OF_RUNTIME = frozenset(("agent_examination_info", "agent_info", "containers"))
+# The nouns of the steps that work on the session store.
+_OF_HEAD = frozenset({"queue", "session", "sessions", "store"})
+# The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
+# them, count bytes, or are rare.
+_HERE = _OF_HEAD | {"apps", "batch", "containers", "logs", "network", "report", "ssh"}
+# The parameters of steps that no log may contain.
+_SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
+# The steps that count bytes in a file while they work.
+_COUNTED = frozenset({"image.build", "image.fill", "image.pull"})
 
 # The sender of a plan that a task is given as its option.
 TASK = "the task"
@@ -102,30 +84,74 @@ class ComputeAction(ActionBase):
     def act(self, args: Json, task_vars: Json) -> Json:
         """Do the work and return the result; raises a ComputeError."""
 
-    def module(self, name: str, args: Json, task_vars: Json) -> Json:
-        """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
-        if name in _OF_ENGINES and not args.get("docker_host"):
-            args = {**args, **self._engine(task_vars)}
-        if name in _OF_RUNTIME and not args.get("runtime_edition"):
-            args = {**args, "runtime_edition": runtime_scripts().edition}
-        result = arrival.result(self._called(name, args, task_vars))
-        seconds, calls = float(result.get("duration") or 0.0), result.pop(CALLS, [])
+    def checked(self, spec: Mapping[str, Json], rules: Mapping[str, Any]) -> Json:
+        """The options of the task in their types, by the specification of its module. Raises AnsibleActionFail for others."""
+        own = {rule: value for rule, value in rules.items() if rule != "supports_check_mode"}
+        _valid, options = self.validate_argument_spec(argument_spec=dict(spec), **own)
+        return dict(options)
+
+    def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
+        """The result of a step where the task runs, on the engine that the inventory names for that host, or on the store there.
+
+        ``agent`` is the host's name if it is not that of the task. The parameters ``docker_host``, ``timeout`` and ``state_dir``
+        belong to the place.
+        """
+        noun, params = call.partition(".")[0], dict(params)
+        name = "head_step" if noun in _OF_HEAD else "agent_step"
+        place = (
+            self._head(params) if noun in _OF_HEAD else self._agent(params, agent or self.where(task_vars), task_vars)
+        )
+        args = {"call": call, "params": params, **place}
+        begun = time.time()
+        if noun in _HERE and self.is_here(task_vars):
+            result = direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
+        else:
+            # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
+            silent = {**task_vars, "ansible_no_target_syslog": True}
+            result = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
+            result = dead_module.explained(result, call, self.where(task_vars))
+        return self._noted(call, begun, arrival.result(result))
+
+    def _head(self, params: Json) -> Json:
+        state_dir = params.pop("state_dir", None)
+        return {"state_dir": str(state_dir)} if state_dir else {}
+
+    def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
+        given = {name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value}
+        engine = {**self._engine(task_vars), **given}
+        return {**engine, "agent": agent, "edition": runtime_scripts().edition, "secrets": _taken(params, _SECRET)}
+
+    def _noted(self, call: str, begun: float, result: Json) -> Json:
+        """The result without what only the trace reads."""
+        seconds, calls = float(result.get("duration") or time.time() - begun), result.pop(CALLS, [])
         if self._display.verbosity < _SHOWS_OPTIONS:
-            # Ansible visits every value of a result several times: the options of a module have the plan of its agent.
+            # Ansible visits every value of a result several times: the options of a step have the plan of its agent.
             result.pop("invocation", None)
-        self._modules.append({"name": name, "ended": time.time(), "duration": seconds, "calls": calls})
-        # A task that polls calls a module for as long as it waits.
+        self._modules.append({"name": call, "ended": time.time(), "duration": seconds, "calls": calls})
+        # A task that polls calls a step for as long as it waits.
         del self._modules[:-_MOST_MODULES]
         return result
 
-    def _called(self, name: str, args: Json, task_vars: Json) -> Json:
-        if name in direct_call.MODULES and self.is_here(task_vars):
-            return direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
-        # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
+    def where(self, task_vars: Json) -> str:
+        """The name of the host that the task runs on."""
+        return str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
+
+    def counted_step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
+        """Like ``step``; the callback shows the bytes that the step counts."""
+        # In a directory of the user who logs in: no other user can take the name.
+        progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
+        with watched(self._connection, agent or self.where(task_vars), "cat " + shlex.quote(progress)):
+            return self.step(call, {**params, "progress": progress}, task_vars, agent)
+
+    def module(self, name: str, args: Json, task_vars: Json) -> Json:
+        """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
+        args = {**self._engine(task_vars), **args}
+        if name == "agent_examination_info":
+            args = {"runtime_edition": runtime_scripts().edition, **args}
         silent = {**task_vars, "ansible_no_target_syslog": True}
+        begun = time.time()
         result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
-        host = str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
-        return dead_module.explained(result, name, host)
+        return self._noted(name, begun, arrival.result(dead_module.explained(result, name, self.where(task_vars))))
 
     def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
         """Like ``module``, but a lost connection is a failed result, for actions that continue without this host."""
@@ -155,18 +181,22 @@ class ComputeAction(ActionBase):
         return {"docker_host": str(named)} if named else {}
 
 
-class RemoteAction(ComputeAction):
-    """Runs only the module, on the task's host."""
+class StepAction(ComputeAction):
+    """Carries out a step for a task of the collection's roles. ``SPEC`` has the options of its module."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
-        return self.module(self._task.action.rpartition(".")[2], with_part(args), task_vars)
+    SPEC: ClassVar[Mapping[str, Json]] = {}
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        place = {name: options[name] for name in ("docker_host", "timeout", "state_dir") if options.get(name)}
+        params = {**options["params"], **(options.get("secrets") or {}), **place}
+        step = self.counted_step if options["call"] in _COUNTED else self.step
+        return step(options["call"], params, task_vars, str(options.get("agent") or ""))
 
 
-def with_part(args: Json) -> Json:
-    """The options of a module for one agent, with only this agent's part of the plan."""
-    if not args.get("plan") or not args.get("agent"):
-        return args
-    return {**args, "plan": read_part(args["plan"], str(args["agent"]))}
+def _taken(params: Json, names: Iterable[str]) -> Json:
+    """These parameters, which are taken out."""
+    return {name: params.pop(name) for name in names if name in params}
 
 
 def variables_of_hosts(task_vars: Json) -> dict[str, Mapping[str, Any]]:

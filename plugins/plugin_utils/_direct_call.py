@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Call a module's ``work`` in this process if the module would run in the same Python as the same user.
+"""Carry out a step in this process if its module would run in the same Python as the same user.
 
 Packing a module, starting a Python and importing the Docker SDK takes about half a second; a call saves that time.
 Options are checked and results are cleaned as Ansible does for a module in a process of its own.
@@ -23,24 +23,6 @@ from ..module_utils._core.errors import LibraryError
 from ..module_utils._docker.client import load_sdk
 from ..module_utils._module import result_of
 
-# The modules that a launch and a termination wait for. Other modules start processes that outlive them, or run rarely.
-MODULES = frozenset(
-    (
-        "agent_info",
-        "apps",
-        "batch_info",
-        "containers",
-        "image_info",
-        "logs_info",
-        "network",
-        "queue_pass",
-        "schedule",
-        "session_info",
-        "session_state",
-        "session_upkeep",
-        "ssh",
-    )
-)
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 
@@ -50,7 +32,7 @@ with suppress(LibraryError):
 
 
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
-    """The result of a module that is called with these options."""
+    """The result of C(agent_step) or C(head_step) with these options."""
     module: Any = importlib.import_module(_PLUGINS + "modules." + name)
     rules = {rule: value for rule, value in module.RULES.items() if rule != "supports_check_mode"}
     checked = ArgumentSpecValidator(module.ARGUMENT_SPEC, **rules).validate(args)
@@ -58,9 +40,7 @@ def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
         return {"changed": False, "failed": True, "msg": checked.error_messages[0]}
     params = checked.validated_parameters
     result = result_of(module.work, params, check_mode=check_mode, diff=diff)
-    secrets = {
-        str(params[option]) for option, spec in module.ARGUMENT_SPEC.items() if spec.get("no_log") and params[option]
-    }
+    secrets = {str(value) for value in (params.get("secrets") or {}).values() if value}
     # A module in a process of its own returns JSON, not its objects.
     cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
     return cleaned

@@ -36,9 +36,9 @@ class OtherHost:
         self._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
         self._action = self._copy_of(action)
 
-    def module(self, name: str, args: Json) -> Json:
-        """The result of a module on the host. AnsibleConnectionFailure if the host does not answer."""
-        return self._action.module(name, args, self._task_vars)
+    def step(self, call: str, params: Json) -> Json:
+        """The result of a step on the host. AnsibleConnectionFailure if the host does not answer."""
+        return self._action.step(call, params, self._task_vars, self.host)
 
     def taken(self) -> List[Json]:
         """What the modules that have been run here report of themselves, for the trace; each is taken once."""
@@ -49,17 +49,15 @@ class OtherHost:
         """A variable of the host, templated, or None."""
         return self._templar.template(self._task_vars.get(name))
 
-    def counted_module(self, name: str, args: Json) -> Json:
-        """Like ``module``, with the option ``progress``; the callback shows the bytes that the module counts."""
-        progress = self._path("progress")
-        with watched(self._action._connection, self.host, "cat " + shlex.quote(progress)):
-            return self.module(name, {**args, "progress": progress})
+    def counted_step(self, call: str, params: Json) -> Json:
+        """Like ``step``; the callback shows the bytes that the step counts."""
+        return self._action.counted_step(call, params, self._task_vars, self.host)
 
-    def fetch(self, name: str, args: Json, path: str, size: int) -> Json:
-        """Run a module that writes a file of about this size, and fetch it: only the user of the controller can read it."""
+    def fetch(self, call: str, params: Json, path: str, size: int) -> Json:
+        """Carry out a step that writes a file of about this size, and fetch it: only the user of the controller can read it."""
         remote = self._path(os.path.basename(path))
         with self._watched(remote, size):
-            result = self.module(name, {**args, "path": remote})
+            result = self.step(call, {**params, "path": remote})
         if not result.get("failed"):
             self._action._connection.fetch_file(remote, path)
             os.chmod(path, 0o600)

@@ -90,10 +90,10 @@ class OtherHosts:
 
             return dict(zip(names, self.each(names, value)))
 
-    def module(self, host: str, name: str, args: Json) -> Json:
-        """The result of a module on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
+    def step(self, host: str, call: str, params: Json) -> Json:
+        """The result of a step on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
         try:
-            return self.host(host).module(name, args)
+            return self.host(host).step(call, params)
         except AnsibleError:
             self._close(host)
             raise

@@ -25,25 +25,23 @@ from .play import Play
 
 def restart_apps(play: Play, plan: Plan, work: Deployment, names: Sequence[str], seconds: int) -> None:
     """Start apps again that PID 1 does not start again by itself."""
-    options = {"session": plan.session.id, "agent": work.main_agent, "restart": list(names), "deadline": seconds}
-    change_apps(play, plan.session.name, options)
+    params = {"session": plan.session.id, "restart": list(names), "deadline": seconds}
+    change_apps(play, plan.session.name, work.main_agent, params)
 
 
-def change_apps(play: Play, name: str, options: Json) -> Json:
-    """Change the apps of a session by these options of the module C(apps), and write their URLs; the result has lines for people."""
+def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
+    """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people."""
     artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
     identity = _identity(artifacts, str(document["session"]["id"]))
-    apps = running([App.from_json(app) for app in options.get("apps") or ()])
+    apps = running([App.from_json(app) for app in params.get("apps") or ()])
     own = {
-        "state": "present",
         "tokens": show_tokens({app.name: identity.app_token(app.name) for app in apps}),
         "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
     }
-    agent = str(options["agent"])
     with play.phase("apps"):
-        result = play.on(agent, "apps", {**options, **own})
+        result = play.on(agent, "apps.change", {**params, **own})
     if not play.check:
-        removed = [str(one) for one in options.get("remove") or ()]
+        removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
         kept = {**document, "apps": _entries(document, removed)}
         document = _keep(artifacts, kept, apps, relays, play.address_of(agent))

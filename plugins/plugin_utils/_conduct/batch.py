@@ -34,7 +34,7 @@ def run_command(play: Play, asked: Asked, plan: Plan) -> None:
     """Begin the command, and wait for its result if the user wants that. Raises CommandError if it fails."""
     main = plan.main.agent
     with play.phase("command"):
-        begun = play.on(main, "batch", {"state": "started", "plan": plan.part(main), "agent": main})
+        begun = play.on(main, "batch.start", {"plan": plan.part(main)})
         if not asked.setting("wait_result"):
             return
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
@@ -83,9 +83,7 @@ class _Rounds:
             return
         hostname = self._plan.main.hostname
         try:
-            found = arrival.logs(
-                hosts.module(main, "logs_info", self._log.query(self._plan.session.id, hostname)), main
-            )
+            found = arrival.logs(hosts.step(main, "logs.read", self._log.query(self._plan.session.id, hostname)), main)
         except (AnsibleError, ComputeError):
             return
         for log in found:
@@ -99,8 +97,8 @@ class _Rounds:
         """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
         seconds = self._wait.round_seconds if agent == self._plan.main.agent else 0.0
         try:
-            options = {"plan": self._plan.part(agent), "wait": seconds, "agent": agent}
-            return arrival.status(hosts.module(agent, "batch_info", options), agent)
+            options = {"plan": self._plan.part(agent), "seconds": seconds}
+            return arrival.status(hosts.step(agent, "batch.wait", options), agent)
         except ComputeError as error:
             return {"failed": True, "msg": error.message}
         except AnsibleError as error:

@@ -14,14 +14,14 @@ from .play import Play
 
 def prove_folders(play: Play, plan: Plan, work: Deployment) -> None:
     """Mark the folders on the agent of ``main1``, and look for the marks on the others. Raises StepError if one is not seen."""
-    common = {"agent": work.main_agent, "folders": list(work.shared_folders), "token": plan.session.launch}
+    common = {"folders": list(work.shared_folders), "token": plan.session.launch}
     user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
     others = [agent for agent in work.agents if agent != work.main_agent]
     with play.phase("folders"):
         try:
             options = {**common, **user, "writable": list(work.writable_folders)}
-            marks = play.on(work.main_agent, "folder_marks", options)["marks"]
+            marks = play.on(work.main_agent, "folders.mark", options)["marks"]
             wanted = {"marks": marks, "token": plan.session.launch}
-            play.on_each(others, "folder_marks_info", lambda agent: {**wanted, "agent": agent})
+            play.on_each(others, "folders.find", lambda _agent: wanted)
         finally:
-            play.tried(work.main_agent, "folder_marks", {**common, "state": "absent"})
+            play.tried(work.main_agent, "folders.unmark", common)

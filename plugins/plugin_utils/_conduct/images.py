@@ -77,7 +77,7 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
 def distribute(play: Play, wanted: Wanted) -> bool:
     """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible."""
     begun = time.time()
-    found = play.on_each(wanted.asked, "image_info", lambda agent: {"name": wanted.name, "agent": agent})
+    found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
     images = image_distribution.images_of(wanted.asked, found)
     pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name)
     images.update(_pulled(play, wanted, pulls))
@@ -96,14 +96,12 @@ def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
     agents: List[str] = list(pulls["pull"])
     if not agents:
         return {}
-    expected = {key: pulls[key] for key in ("id", "content", "digests")}
-    manner = {"name": wanted.name, "pull": wanted.pull, "deadline": wanted.deadline}
-    options = {"state": "present", **manner, **expected, **(wanted.login or {})}
+    expected = {"image_id": pulls["id"], "content": pulls["content"], "digests": pulls["digests"]}
+    manner = {"name": wanted.name, "policy": wanted.pull, "deadline": wanted.deadline}
+    options = {**manner, **expected, **(wanted.login or {})}
     with play.phase("pull"):
         results = play.calls(
-            agents,
-            "image",
-            lambda others, agent: others.host(agent).counted_module("image", {**options, "agent": agent}),
+            agents, "image.pull", lambda others, agent: others.host(agent).counted_step("image.pull", options)
         )
     return image_distribution.images_of(agents, results)
 
@@ -121,20 +119,20 @@ def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
 def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     """The image of the controller's own engine; nothing if the controller has no engine that answers."""
     address = play.inventory(CONTROLLER).get("agent_docker_host")
-    args = {"name": name, "agent": CONTROLLER, **({"docker_host": str(address)} if address else {})}
-    result = direct_call.call("image_info", args, check_mode=False, diff=False)
+    args = {"call": "image.describe", "params": {"name": name}, "agent": CONTROLLER, "docker_host": str(address or "")}
+    result = direct_call.call("agent_step", args, check_mode=False, diff=False)
     return {CONTROLLER: result["image"]} if result.get("image") else {}
 
 
 def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
-    expected = {"name": wanted.name, "id": copies.id, "content": copies.content}
+    expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content}
     with play.phase("copy"), _fetched(play, wanted, copies) as path:
 
         def delivered(others: OtherHosts, agent: str) -> Json:
             remote = others.host(agent).send(path)
-            return others.module(agent, "image_load", {**expected, "agent": agent, "path": remote})
+            return others.step(agent, "image.load", {**expected, "path": remote})
 
-        play.calls(copies.copies, "image_load", delivered)
+        play.calls(copies.copies, "image.load", delivered)
 
 
 @contextmanager
@@ -148,12 +146,12 @@ def _fetched(play: Play, wanted: Wanted, copies: Copies) -> Iterator[str]:
             amounts = show_bytes(free), os.path.dirname(folder), wanted.name, show_bytes(copies.size)
             raise StateError(message % amounts)
         path = os.path.join(folder, ARCHIVE)
-        exported = {"id": copies.id, "agent": copies.source, "size": copies.size}
+        exported = {"image_id": copies.id, "size": copies.size}
 
         def fetched(others: OtherHosts, agent: str) -> Json:
-            return others.host(agent).fetch("image_export", exported, path, copies.size)
+            return others.host(agent).fetch("image.export", exported, path, copies.size)
 
-        play.calls([copies.source], "image_export", fetched)
+        play.calls([copies.source], "image.export", fetched)
         yield path
     finally:
         shutil.rmtree(folder, ignore_errors=True)

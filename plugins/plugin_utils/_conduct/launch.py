@@ -128,16 +128,15 @@ def _remove_launch(
 ) -> Tuple[List[Json], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.outcome == "placed"
-    absent = {"state": "absent", "sessions": [session]}
-    own = {**absent, "launch": plan.session.launch}
+    own = {"sessions": [session], "launch": plan.session.launch}
     with play.phase("remove"):
         logs = (
-            play.tried_on_each(work.agents, "logs_info", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+            play.tried_on_each(work.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
         )
-        removed = play.tried_on_each(work.agents, "containers", lambda agent: {**own, "agent": agent})
+        removed = play.tried_on_each(work.agents, "containers.absent", lambda _agent: own)
         lost = lost_agents(reports.statuses, [agent for agent, answer in removed.items() if answer.get("failure")])
         if is_new:
-            play.tried(work.network_host, "network", {**absent, "deadline": network_patience(lost)})
+            play.tried(work.network_host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
     return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
 
 
@@ -166,9 +165,7 @@ def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
     has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
     if placed.must_apply_limits:
         with play.phase("limits"):
-            limited = play.on_each(
-                work.agents, "containers", lambda agent: {"state": "limited", "agent": agent, "plan": plan.part(agent)}
-            )
+            limited = play.on_each(work.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
         has_changed = any(answer.get("changed") for answer in limited.values())
     if apps:
         restart_apps(play, plan, work, apps, placed.asked.request.apps_timeout)

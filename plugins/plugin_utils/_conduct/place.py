@@ -212,7 +212,7 @@ def _attempt(play: Play, options: Json) -> Json:
 
 
 def _decided(play: Play, options: Json) -> Json:
-    decision = play.tried_on_head("schedule", options)
+    decision = play.tried_on_head("session.place", options)
     # A session of the queue that cannot be launched is a decision, too.
     return decision if decision.get("outcome") == "failed" else checked(decision)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The hosts of a play, as the conductor reaches them: modules on the head and on agents, phases, and lines for people."""
+"""The hosts of a play, as the conductor reaches them: steps on the head and on agents, phases, and lines for people."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -124,15 +124,15 @@ class Play:
         found: Mapping[str, Any] = hostvars[host]
         return found
 
-    # Modules
+    # Steps
 
-    def tried_on_each(self, hosts: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
-        """The result of a module on each host, with the options for that host. A host that does not answer has a failed result."""
-        return self._tried(hosts, module, lambda others, host: others.module(host, module, options(host)))
+    def tried_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a step on each host, with the parameters for that host. A host that does not answer has a failed result."""
+        return self._tried(hosts, step, lambda others, host: others.step(host, step, params(host)))
 
-    def on_each(self, hosts: Sequence[str], module: str, options: Callable[[str], Json]) -> Dict[str, Json]:
-        """The result of a module on each of these hosts. Raises StepError if it fails on any."""
-        return self.calls(hosts, module, lambda others, host: others.module(host, module, options(host)))
+    def on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a step on each of these hosts. Raises StepError if it fails on any."""
+        return self.calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
 
     def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
         """The result of a call for each of these hosts. Raises StepError if it fails on any."""
@@ -146,20 +146,20 @@ class Play:
             self.warn(*result.pop("warnings", None) or ())
         return found
 
-    def tried(self, host: str, module: str, options: Json) -> Json:
-        """The result of a module on a host. One that does not answer has a failed result."""
-        return self.tried_on_each([host], module, lambda _host: options)[host]
+    def tried(self, host: str, step: str, params: Json) -> Json:
+        """The result of a step on a host. One that does not answer has a failed result."""
+        return self.tried_on_each([host], step, lambda _host: params)[host]
 
-    def on(self, host: str, module: str, options: Json) -> Json:
-        """The result of a module on a host. Raises StepError if it fails."""
-        return checked(self.tried(host, module, options))
+    def on(self, host: str, step: str, params: Json) -> Json:
+        """The result of a step on a host. Raises StepError if it fails."""
+        return checked(self.tried(host, step, params))
 
-    def on_head(self, module: str, options: Json) -> Json:
-        """The result of a module that reads or changes the session store. Raises StepError if it fails."""
-        return checked(self.tried_on_head(module, options))
+    def on_head(self, step: str, params: Json) -> Json:
+        """The result of a step on the session store. Raises StepError if it fails."""
+        return checked(self.tried_on_head(step, params))
 
-    def tried_on_head(self, module: str, options: Json) -> Json:
-        return self.tried(self.head, module, {**options, **({"state_dir": self.state_dir} if self.state_dir else {})})
+    def tried_on_head(self, step: str, params: Json) -> Json:
+        return self.tried(self.head, step, {**params, **({"state_dir": self.state_dir} if self.state_dir else {})})
 
     def each(self, hosts: Sequence[str], function: Callable[[OtherHosts, str], Any]) -> List[Any]:
         """The value of a function for each host, in order, for rounds that ask again and again."""

@@ -64,24 +64,24 @@ class _Pass:
         self.has_changed = False
 
     def make(self) -> None:
-        begun = self._call("begun", lease=self._settings["session_launch_timeout"])
+        begun = self._call("begin", lease=self._settings["session_launch_timeout"])
         self._play.show(begun["summary"])
         if not begun["begun"]:
             return
         try:
             self._go_through()
         finally:
-            self._call("ended")
+            self._call("end")
         if self._failures:
             raise SessionError(" ".join(self._failures))
 
-    def _call(self, state: str, **options: Any) -> Json:
+    def _call(self, verb: str, **options: Any) -> Json:
         """A step of the pass on the head. The pass of a controller that has certainly ended is taken over."""
-        own = {"state": state, "owner": self._play.owner or login(), "holder": holder(), **options}
-        with self._play.phase("place" if state == "decided" else "upkeep"):
-            answer = self._play.on_head("queue_pass", own)
+        own = {"owner": self._play.owner or login(), "holder": holder(), **options}
+        with self._play.phase("place" if verb == "decide" else "upkeep"):
+            answer = self._play.on_head("queue." + verb, own)
             if answer.get("holder") and is_gone(answer["holder"]):
-                answer = self._play.on_head("queue_pass", {**own, "takeover": True})
+                answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
         self._play.notify(notification.ENDED, *answer.get("ended") or ())
         return answer
 
@@ -110,7 +110,7 @@ class _Pass:
         whose = {} if owner == ALL_OWNERS else {"owner": owner}
         options = {**whose, "viewer": login(), "agents": reports.agents, "whole_requests": True}
         with self._play.phase("upkeep"):
-            return list(self._play.on_head("session_info", options)["sessions"])
+            return list(self._play.on_head("sessions.list", options)["sessions"])
 
     def _keep_order(self, reports: Reports) -> None:
         """Record the use of the agents, and remove what is old."""
@@ -118,7 +118,7 @@ class _Pass:
         kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
         own = {"owner": play.owner or login(), "agents": reports.agents}
         with play.phase("upkeep"):
-            result = play.on_head("session_upkeep", {**kept, **own, **folders.option()})
+            result = play.on_head("queue.keep_up", {**kept, **own, **folders.option()})
         folders.remove(result)
         play.warn(*result.get("warnings") or ())
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
@@ -132,7 +132,7 @@ class _Pass:
         }
         tried: List[str] = []
         while True:
-            decided = self._call("decided", **options, tried=tried, agents=reports.agents)
+            decided = self._call("decide", **options, tried=tried, agents=reports.agents)
             fitting, refused = checked_sessions(decided["fitting"], self._play.head)
             self._play.warn(*refused)
             if not self._play.check:

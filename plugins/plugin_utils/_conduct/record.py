@@ -31,7 +31,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
     """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
     is_end = state in ("terminating", "terminated")
     folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
-    result = play.on_head("session_state", {"state": state, **change, **folders.option(), "holder": holder()})
+    result = play.on_head("session.record", {"state": state, **change, **folders.option(), "holder": holder()})
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())
@@ -43,7 +43,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
 
 def record_result(play: Play, session: Json, result: str, reason: str) -> None:
     """Record the result of the command of a batch session."""
-    recorded = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
+    recorded = record(play, "running", session=session["id"], result=result, reason=reason)["session"]
     if recorded["state"] == states.RUNNING and not play.check:
         Artifacts(play.artifacts, recorded["name"]).record_command(result, recorded["reason"])
 
@@ -51,7 +51,7 @@ def record_result(play: Play, session: Json, result: str, reason: str) -> None:
 def record_running(play: Play, plan: Plan, work: Deployment) -> str:
     """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went."""
     with play.phase("record"):
-        recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
+        recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)
     timings = PhaseTimings(**play.timings).to_json()
     document = session_document(plan, recorded["session"], work.address, timings, artifacts.folder)

@@ -7,8 +7,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
@@ -16,6 +19,7 @@ from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import AgentStatus
 from ...module_utils._planning.provisioning import lacks
+from ...modules.agent_info import ARGUMENT_SPEC
 from .._action import failure_reason
 from .play import Play, StepError
 
@@ -87,16 +91,21 @@ def collect_reports(
 ) -> Reports:
     """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others."""
     wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None}
-    asked = {host: {**_asked_of(play, host), **_set(wanted)} for host in play.names}
-    if is_shown:
-        with play.phase("inform"):
-            answers = play.tried_on_each(play.names, "agent_info", asked.__getitem__)
-    else:
-        answers = play.tried_on_each(play.names, "agent_info", asked.__getitem__)
+    asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in play.names}
+    with play.phase("inform") if is_shown else nullcontext():
+        answers = play.tried_on_each(play.names, "report.collect", lambda host: {"options": asked[host]})
     found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
     return Reports(
         [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
     )
+
+
+def report_options(given: Json) -> Json:
+    """The options of M(cluster.compute.agent_info) in their types. Raises ComputeError if one is wrong."""
+    checked = ArgumentSpecValidator(ARGUMENT_SPEC).validate(given)
+    if checked.error_messages:
+        raise ComputeError(f"Options of agent_info for {given.get('name')}: {checked.error_messages[0]}")
+    return dict(checked.validated_parameters)
 
 
 def of_result(asked: Json, result: Json) -> Json:

@@ -25,14 +25,14 @@ def create(play: Play, plan: Plan, work: Deployment) -> None:
     """Create the network and the containers: those of the host of the network first have their network."""
     if work.network_is_apart:
         with play.phase("network"):
-            play.on(work.network_host, "network", {"state": "present", "plan": plan.to_short_json()})
+            play.on(work.network_host, "network.present", {"plan": plan.to_short_json()})
     with play.phase("create", plan):
 
         def options(agent: str) -> Json:
-            own = {"state": "created", "agent": agent, "plan": plan.part(agent)}
+            own = {"plan": plan.part(agent)}
             return own if work.network_is_apart else {**own, "network": agent == work.network_host}
 
-        created = play.on_each(list(work.agents), "containers", options)
+        created = play.on_each(list(work.agents), "containers.created", options)
     if not work.network_is_apart:
         play.timings["network"] = max(float(one.get("network_duration") or 0.0) for one in created.values())
 
@@ -41,19 +41,14 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
-    common = {
-        "state": "started",
-        "install_ssh": True,
-        "bootstrap_timeout": request.bootstrap_timeout,
-        **_secrets(play, plan),
-    }
+    common = {"bootstrap_timeout": request.bootstrap_timeout, **_secrets(play, plan)}
 
     def options(agent: str) -> Json:
-        return {**common, "agent": agent, "plan": plan.part(agent), "bundle": own.bundle(agent)}
+        return {**common, "plan": plan.part(agent), "bundle": own.bundle(agent)}
 
     with play.phase("start", plan):
         try:
-            play.on_each(list(work.agents), "containers", options)
+            play.on_each(list(work.agents), "containers.started", options)
         except StepError:
             own.forget()
             raise
@@ -63,15 +58,9 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
 def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
     """Wait until the apps of ``main1`` answer."""
     apps = [asdict(app) for app in plan.session.apps]
-    options = {
-        "state": "ready",
-        "session": plan.session.id,
-        "agent": work.main_agent,
-        "apps": apps,
-        "deadline": seconds,
-    }
+    options = {"session": plan.session.id, "apps": apps, "deadline": seconds}
     with play.phase("apps"):
-        play.on(work.main_agent, "apps", options)
+        play.on(work.main_agent, "apps.ready", options)
 
 
 def _secrets(play: Play, plan: Plan) -> Dict[str, str]:

@@ -61,7 +61,7 @@ def terminate(play: Play, name: str, owner: str = "", lease: int = 600) -> Ended
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
-        session = record(play, "terminated", id=session["id"], **change)["session"]
+        session = record(play, "terminated", session=session["id"], **change)["session"]
     if removed.failed:
         raise StepError(joint_result(removed.failed))
     has_removed = any(answer.get("changed") for answer in removed.answers.values())
@@ -71,7 +71,7 @@ def terminate(play: Play, name: str, owner: str = "", lease: int = 600) -> Ended
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
-    names = names_matching(play.on_head("session_info", owned)["sessions"], pattern)
+    names = names_matching(play.on_head("sessions.list", owned)["sessions"], pattern)
     play.show([match_summary(names, pattern)])
     if names and not many:
         raise StateError(match_summary(names, pattern, refused=True))
@@ -99,14 +99,12 @@ def remove(play: Play, reports: Reports, leftovers: Sequence[str], ending: str =
     has_waited = not ending and reports.have_only_networks_of(leftovers)
     patience = network_patience(lost_agents(reports.statuses), has_waited)
     logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
-    options = {"state": "absent", "sessions": sessions, "network": True, **logs}
+    options = {"sessions": sessions, "network": True, **logs}
     with play.phase("remove"):
-        removed = Removed(
-            play.tried_on_each(reports.reachable, "containers", lambda agent: {**options, "agent": agent})
-        )
+        removed = Removed(play.tried_on_each(reports.reachable, "containers.absent", lambda _agent: options))
         left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
-        last = {"state": "absent", "sessions": sessions, "deadline": patience}
-        networks = play.tried_on_each(left, "network", lambda _agent: last)
+        last = {"sessions": sessions, "deadline": patience}
+        networks = play.tried_on_each(left, "network.absent", lambda _agent: last)
     if ending:
         answers = [*removed.answers.items(), *networks.items()]
         removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}

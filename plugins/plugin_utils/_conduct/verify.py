@@ -54,7 +54,7 @@ def _refuse_ended(play: Play, plan: Plan) -> None:
 
     def logs(hosts: OtherHosts, agent: str) -> List[Json]:
         try:
-            return list(hosts.module(agent, "logs_info", options).get("logs") or ())
+            return list(hosts.step(agent, "logs.read", options).get("logs") or ())
         except AnsibleError:
             return []  # The verification itself reports what does not answer.
 

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that work on an agent, by noun."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Dict
+
+from .._core.documents import Json
+from .._core.errors import InputError
+from .place import Agent
+from .step import Step, carry_out
+
+if TYPE_CHECKING:
+    # Ansible packs what a module imports anywhere. A host imports, and so compiles, only the noun of its call.
+    from . import apps, batch, containers, folders, image, logs, network, report, runtime, ssh, swarm  # noqa: F401
+
+NOUNS = frozenset(
+    {"apps", "batch", "containers", "folders", "image", "logs", "network", "report", "runtime", "ssh", "swarm"}
+)
+
+
+def call(name: str, agent: Agent, params: Json) -> Json:
+    """The result of a step, such as C(containers.created), on an agent. Raises InputError for an unknown step or parameter."""
+    noun, _dot, verb = name.partition(".")
+    steps: Dict[str, Step] = import_module(f".{noun}", __package__).STEPS if noun in NOUNS else {}
+    if verb not in steps:
+        raise InputError("call", name, "is no step of an agent")
+    return carry_out(name, steps[verb], agent, params)

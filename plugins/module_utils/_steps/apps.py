@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that change the apps of a running session, or wait for them."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Sequence
+
+from .._core.apps import App
+from .._core.documents import Json
+from .._core.model import User
+from .._docker.apps import Apps
+from .._docker.client import Engine
+from .._docker.data_folders import check_mounts_answer
+from .._docker.relays import Relays
+from .._planning.addresses import parse_port_range
+from .._ssh.app_files import running
+from .._ssh.app_installer import AppInstaller, parse_tokens
+from .place import Agent
+
+
+def ready(agent: Agent, session: str, apps: Sequence[Json], deadline: int) -> Json:
+    """Wait until the apps of a launch answer; C(apps) has their states."""
+    observed, started = _observed(agent, session), [app.name for app in _running(apps)]
+    return {"apps": [one.to_json() for one in observed.wait(started, deadline)]}
+
+
+def change(
+    agent: Agent,
+    session: str,
+    user: Json,
+    tokens: str,
+    apps: Sequence[Json] = (),
+    restart: Sequence[str] = (),
+    remove: Sequence[str] = (),
+    publish: Sequence[str] = (),
+    ports: str = "30000-31000",
+    deadline: int = 120,
+) -> Json:
+    """Add, restart and remove apps, and wait for what is started. Relays publish the ports of apps that the launch did not."""
+    observed, wanted = _observed(agent, session), _running(apps)
+    installer = AppInstaller(observed, User.from_json(user), agent.check)
+    changed = installer.change(wanted, parse_tokens(tokens), restart, remove)
+    if not agent.check:
+        observed.wait([*(app.name for app in wanted), *restart], deadline)
+    relays = Relays(observed.engine, observed.main(), parse_port_range(ports), agent.check)
+    changed = relays.change([app for app in wanted if app.name in publish], remove) or changed
+    return {
+        "changed": changed,
+        "apps": [observed.status(name).to_json() for name in installer.listed()],
+        "relays": relays.published(),
+    }
+
+
+def _observed(agent: Agent, session: str) -> Apps:
+    observed = Apps(Engine(agent.docker_host, agent.timeout, agent.name), session, agent.name)
+    check_mounts_answer([observed.main()], agent.name)
+    return observed
+
+
+def _running(apps: Sequence[Json]) -> List[App]:
+    return list(running([App.from_json(app) for app in apps]))
+
+
+STEPS = {"change": change, "ready": ready}

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of a batch command in C(main1)."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from .._core.documents import Json
+from .._docker.batch import Batch
+from .._docker.client import Engine
+from .._module import read_plan
+from .place import Agent
+
+
+def start(agent: Agent, plan: Json) -> Json:
+    """Start the command, unless it has been started; C(state) and C(exit_code) of it."""
+    return _batch(agent, plan).start(check=agent.check)
+
+
+def wait(agent: Agent, plan: Json, seconds: float = 0) -> Json:
+    """The command's C(state) and C(exit_code) when it has ended, or after so many seconds."""
+    return _batch(agent, plan).wait(seconds)
+
+
+def _batch(agent: Agent, plan: Json) -> Batch:
+    return Batch(Engine(agent.docker_host, agent.timeout, agent.name), read_plan(plan), agent.name)
+
+
+STEPS = {"start": start, "wait": wait}

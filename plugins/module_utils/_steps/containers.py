@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that create, start, change, stop and remove the containers of sessions."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .._agents.host import engine_limits
+from .._core.documents import Json
+from .._core.parallel import default_parallelism
+from .._core.waiting import deadline_in
+from .._docker.client import Engine
+from .._docker.containers import AgentContainers
+from .._docker.error_text import naming_image
+from .._docker.logs import LogRequest
+from .._docker.networks import without_networks
+from .._docker.removal import Removal
+from .._docker.removal import stopped as stop_containers
+from .._docker.secrets import Delivery
+from .._module import joined, read_plan
+from .._ssh import launching
+from .._ssh.container_files import Bundle
+from .place import Agent
+
+
+def created(
+    agent: Agent,
+    plan: Json,
+    network: bool = False,
+    bundle: str = "",
+    deadline: int = 60,
+    parallelism: int = 0,
+    runtime_volume: str = "",
+) -> Json:
+    """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
+    launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
+    with naming_image(launch.plan.session.image):
+        return launching.created(launch, _bundle(bundle), network=network)
+
+
+def started(
+    agent: Agent,
+    plan: Json,
+    bundle: str = "",
+    secrets: str = "",
+    deadline: int = 60,
+    bootstrap_timeout: int = 300,
+    parallelism: int = 0,
+    runtime_volume: str = "",
+) -> Json:
+    """Start the containers, with the files of C(bundle) and the secrets of the session."""
+    launch = _launch(agent, plan, deadline, parallelism, runtime_volume, secrets, bootstrap_timeout)
+    with naming_image(launch.plan.session.image):
+        return launching.started(launch, _bundle(bundle))
+
+
+def limited(agent: Agent, plan: Json) -> Json:
+    """Write the limits of the session into its running containers."""
+    return _launch(agent, plan).limited().to_json()
+
+
+def stopped(
+    agent: Agent,
+    plan: Json | None = None,
+    sessions: Sequence[str] = (),
+    seconds: int | None = None,
+    parallelism: int = 0,
+) -> Json:
+    """Stop the containers of a plan, or of sessions; C(seconds) is the time between TERM and KILL."""
+    if plan is not None:
+        return _launch(agent, plan, parallelism=parallelism).stopped(seconds).to_json()
+    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    return stop_containers(engine, sessions, parallelism or default_parallelism(), seconds, check=agent.check).to_json()
+
+
+def absent(
+    agent: Agent,
+    sessions: Sequence[str],
+    launch: str = "",
+    network: bool = False,
+    logs: Json | None = None,
+    deadline: int = 60,
+    parallelism: int = 0,
+) -> Json:
+    """Remove the containers of sessions, or those of one launch of them; with C(network), their networks, too."""
+    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    wanted = LogRequest.from_options(logs) if logs else None
+    removal = Removal(engine, sessions, launch, parallelism or default_parallelism(), deadline, wanted)
+    result = removal.carry_out(check=agent.check).to_json()
+    if result.get("failed"):
+        # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
+        return {**result, **({} if logs else {"warnings": [result["msg"]]})}
+    if not network:
+        return result
+    networks, left = without_networks(engine, sessions, deadline, agent.check)
+    removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
+    more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
+    return {**joined(result, networks), **more}
+
+
+def _launch(
+    agent: Agent,
+    plan: Json,
+    deadline: int = 60,
+    parallelism: int = 0,
+    runtime_volume: str = "",
+    secrets: str = "",
+    bootstrap_timeout: int = 300,
+) -> AgentContainers:
+    return AgentContainers(
+        engine=Engine(agent.docker_host, agent.timeout, agent.name),
+        plan=read_plan(plan),
+        agent=agent.name,
+        parallelism=parallelism or default_parallelism(),
+        deadline=deadline_in(deadline),
+        limits=engine_limits(agent.docker_host),
+        runtime=runtime_volume,
+        edition=agent.edition,
+        delivery=Delivery.from_text(secrets) if secrets else None,
+        bootstrap_timeout=bootstrap_timeout,
+        check=agent.check,
+    )
+
+
+def _bundle(text: str) -> Bundle | None:
+    return Bundle.from_text(text) if text else None
+
+
+STEPS = {"absent": absent, "created": created, "limited": limited, "started": started, "stopped": stopped}

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that read logs of containers."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .._core.documents import Json
+from .._docker.client import Engine
+from .._docker.logs import LogRequest, read_logs
+from .place import Agent
+
+
+def read(
+    agent: Agent,
+    session: str,
+    containers: Sequence[str] = (),
+    ended: bool = False,
+    tail: int | None = None,
+    since: int = 0,
+    timestamps: bool = False,
+    total: int = 64 << 20,
+    deadline: int = 60,
+) -> Json:
+    """The logs of a session's containers: C(logs) has C(hostname), C(rank), C(name), C(state) and C(text) of each."""
+    request = LogRequest(
+        session=session,
+        containers=containers,
+        ended=ended,
+        tail=tail,
+        since=since,
+        timestamps=timestamps,
+        total=total,
+        seconds=deadline,
+    )
+    return {"logs": read_logs(Engine(agent.docker_host, agent.timeout, agent.name), request)}
+
+
+STEPS = {"read": read}

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that create and remove the networks of sessions."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from .._core.documents import Json
+from .._core.waiting import deadline_in
+from .._docker import networks
+from .._docker.client import Engine
+from .._module import read_plan
+from .place import Agent
+
+
+def present(agent: Agent, plan: Json) -> Json:
+    """Create the network of a plan."""
+    wanted = read_plan(plan)
+    where = networks.place_of(wanted) if wanted.network.driver == "bridge" else ""
+    return networks.present(Engine(agent.docker_host, agent.timeout, where), wanted, agent.check)
+
+
+def absent(agent: Agent, sessions: Sequence[str], deadline: float = 30) -> Json:
+    """Remove the networks of sessions."""
+    return networks.absent(Engine(agent.docker_host, agent.timeout, ""), sessions, deadline_in(deadline), agent.check)
+
+
+STEPS = {"absent": absent, "present": present}

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of a pass over the queue of an owner."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import Iterator, Sequence
+
+from .._agents.swarm_plan import read_agents
+from .._core.documents import Json
+from .._core.reports import Agent
+from .._core.states import LIVE, PENDING, RUNNING
+from .._core.units import parse_bytes
+from .._head import queue_pass
+from .._head.context import Context, queue_rules
+from .._head.health import note_degraded
+from .._head.listing import list_agents
+from .._head.policy_file import read_policy
+from .._head.retention import expired, remove_logs, retire, surplus_logs
+from .._head.row import Row
+from .._head.samples import add_sample, sample
+from .._head.store import Store
+from .._head.upkeep import removable
+from .._head.usage import holdings
+from .._planning.allocation import checked_folders
+from .._planning.request import Request
+from .._text.views import waiting_summary
+from .place import Head
+
+
+def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> Json:
+    """Begin a pass, if C(begun): an owner has one pass at a time. C(holder) is the controller of another pass."""
+    with _transaction(head) as store:
+        other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
+    if other is None:
+        return {"begun": True, "holder": {}, "summary": []}
+    who = f"{other.get('user')}@{other.get('host')}, process {other.get('pid')}"
+    line = f"A pass over the queue of {owner} is in progress ({who}): it launches what fits now."
+    return {"begun": False, "holder": other, "summary": [line]}
+
+
+def decide(
+    head: Head,
+    owner: str,
+    holder: Json,
+    agents: Sequence[Json],
+    tried: Sequence[str],
+    queue_policy: str,
+    queue_age_bound: int,
+    lease: int,
+) -> Json:
+    """Decide about all waiting sessions in one transaction: C(fitting) are those that fit, C(is_last) if none does."""
+    site = read_policy(head.directory)
+    context = Context(
+        agents=read_agents(agents),
+        holder=holder,
+        now=time.time(),
+        policy=queue_rules(site, queue_policy, queue_age_bound),
+        site=site,
+        lease=float(lease),
+    )
+    with _transaction(head) as store:
+        live = store.ids({PENDING, RUNNING})
+        found = queue_pass.decide(store, owner, list(tried), context)
+        ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
+        return {
+            "fitting": [_session(row, row.request) for row in found.fitting if row.request],
+            "tried": [*tried, *(row.id for row in found.fitting)],
+            "is_last": found.is_last,
+            "remove": list(removable(store, context.agents)),
+            "ended": [other.to_json() for other in ended if other],
+            "summary": [] if found.fitting else waiting_summary(found.waiting),
+        }
+
+
+def _session(row: Row, request: Request) -> Json:
+    """A session for the steps that launch it."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "state": row.state,
+        "request": request.to_json(),
+        "paths": checked_folders(request),
+    }
+
+
+def end(head: Head, owner: str, holder: Json) -> Json:
+    """End the pass."""
+    with _transaction(head) as store:
+        queue_pass.end(store, owner, holder)
+    return {}
+
+
+def keep_up(
+    head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: str, folders: Sequence[str] = ()
+) -> Json:
+    """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs)."""
+    log_bytes, now = parse_bytes(keep_logs, "session_keep_logs"), time.time()
+    reports = tuple(Agent.from_json(report) for report in agents)
+    with _transaction(head) as store:
+        live = store.live()
+        taken = sample(list_agents(holdings(store, reports), reports), [row.state for row in live], now)
+        add_sample(store, taken)
+        degraded = note_degraded(store, reports, owner, now)
+        retired = expired(store, reports, now, keep_days)
+        retire(store, retired, now)
+        ended_folders = store.ended(folders)
+    # After the transaction: a launch does not wait for the removal of files.
+    surplus = surplus_logs(head.directory, {row.id for row in live}, log_bytes)
+    removed = [] if head.check else remove_logs(head.directory, list(dict.fromkeys([*retired, *surplus])))
+    return {
+        "changed": bool(retired or removed),
+        "sample": taken,
+        "degraded": [row.to_json() for row in degraded],
+        "ended_folders": ended_folders,
+        "retired": retired,
+        "logs_removed": removed,
+    }
+
+
+@contextmanager
+def _transaction(head: Head) -> Iterator[Store]:
+    """The store in a transaction, which check mode undoes."""
+    store = Store(head.directory, read_only=head.check)
+    try:
+        with store.transaction(keep=not head.check):
+            yield store
+    finally:
+        store.close()
+
+
+STEPS = {"begin": begin, "decide": decide, "end": end, "keep_up": keep_up}

@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The step that reports an agent: its resources, and the containers of sessions on it."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from .._agents.report import report, warnings_of
+from .._core.documents import Json
+from .place import Agent
+
+
+def collect(agent: Agent, options: Json) -> Json:
+    """The report of an agent as C(agent), with the options of M(cluster.compute.agent_info)."""
+    place = {"docker_host": agent.docker_host, "timeout": agent.timeout, "runtime_edition": agent.edition}
+    found = report({**options, **place})
+    return {"agent": found, "warnings": warnings_of(found)}
+
+
+STEPS = {"collect": collect}

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that place a session, and that record what becomes of it."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import time
+from typing import Sequence
+
+from .._agents.swarm_plan import read_agents
+from .._core.documents import Json
+from .._core.errors import EngineError
+from .._core.reports import Agent
+from .._core.states import ERROR, LIVE, PENDING, RUNNING
+from .._head import queue_pass
+from .._head.context import Context, queue_rules
+from .._head.policy_file import read_policy
+from .._head.recording import Recording
+from .._head.scheduler import Decision
+from .._head.scheduler import launch as launched
+from .._head.store import Store
+from .._head.transitions import Change
+from .._planning.placement import never_fits
+from .._planning.request import Request
+from .place import Head
+
+
+def place(
+    head: Head,
+    request: Json,
+    agents: Sequence[Json],
+    holder: Json,
+    queue_policy: str = "backfill",
+    queue_age_bound: int = 3600,
+    lease: int = 600,
+    kept: str = "",
+    folders: Sequence[str] = (),
+    takeover: str = "",
+) -> Json:
+    """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
+    site = read_policy(head.directory)
+    context = Context(
+        agents=read_agents(agents),
+        holder=holder,
+        now=time.time(),
+        policy=queue_rules(site, queue_policy, queue_age_bound),
+        site=site,
+        lease=float(lease),
+        takeover=takeover,
+        kept=kept,
+    )
+    wanted = Request.from_json(request)
+    store = Store(head.directory, read_only=head.check)
+    try:
+        with store.transaction(keep=not head.check):
+            live = store.ids({PENDING, RUNNING})
+            queue_pass.keep(store, wanted.owner, holder, context.now + context.lease)
+            decision = launched(store, wanted, context)
+            # The transaction is undone: nothing of the session is recorded.
+            if decision.is_new and decision.verdict == "pending":
+                _check_possible(wanted, context)
+            ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
+            ended_folders = store.ended(folders)
+    finally:
+        store.close()
+    return {
+        **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
+        **_shown(decision),
+        "ended": [other.to_json() for other in ended if other and other.state != ERROR],
+        "ended_folders": ended_folders,
+    }
+
+
+def _check_possible(request: Request, context: Context) -> None:
+    """Refuse a session that no end of other sessions can start. A session that waits already keeps waiting: agents change."""
+    never = never_fits(request.demand(), context.agents)
+    if never:
+        remedy = "ask for less, or add agents"
+        text = "Session %s cannot be launched: the agents could not hold it even without other sessions (%s); %s."
+        raise EngineError(text % (request.name, never, remedy))
+
+
+def _shown(decision: Decision) -> Json:
+    return {
+        "changed": decision.changes_session,
+        "outcome": decision.verdict,
+        "session": decision.session.to_json(),
+        "plan": decision.plan.to_short_json() if decision.plan else None,
+        "reason": decision.reason,
+        "expected_start": decision.expected_start,
+        "new_limits": list(decision.new_limits),
+        "has_next_command": decision.has_next_command,
+        "missing": list(decision.missing),
+        "failed_apps": list(decision.failed_apps),
+        "remove": list(decision.remove),
+    }
+
+
+def record(
+    head: Head,
+    state: str,
+    holder: Json,
+    session: str = "",
+    name: str = "",
+    owner: str = "",
+    reason: str = "",
+    result: str = "",
+    launch: str = "",
+    retry: bool = False,
+    lease: int = 600,
+    reached: Sequence[str] = (),
+    agents: Sequence[Json] = (),
+    folders: Sequence[str] = (),
+    logs: Sequence[Json] = (),
+) -> Json:
+    """Record that a session, by ID or by name and owner, has the state C(running), C(failed), C(terminating) or C(terminated)."""
+    change = Change(
+        id=session,
+        name=name,
+        owner=owner or str(holder.get("user", "")),
+        reason=reason,
+        result=result,
+        reached=tuple(reached),
+        agents=tuple(Agent.from_json(report) for report in agents),
+        holder=holder,
+        now=time.time(),
+        lease=float(lease),
+        launch=launch,
+        retry=retry,
+    )
+    return Recording(state, change, folders, logs).carry_out(head.directory, head.check)
+
+
+STEPS = {"place": place, "record": record}

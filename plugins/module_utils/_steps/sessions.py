@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The step that lists sessions, and what they use."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Dict, List, Sequence
+
+from .._core.documents import Json
+from .._core.reports import Agent
+from .._core.states import SHOWN
+from .._head.details import is_overdue, time_left, without_private
+from .._head.kept_logs import kept_logs
+from .._head.listing import list_agents, list_sessions
+from .._head.policy_file import read_policy
+from .._head.quotas import use_by_owner
+from .._head.row import Row
+from .._head.samples import samples as read_samples
+from .._head.shares import available, list_groups
+from .._head.store import FullStoreError, Store
+from .._head.turns import turns
+from .._head.upkeep import adopt
+from .._head.usage import Holdings, holdings, list_owners
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import allowed
+from .place import Head
+
+
+def list_all(
+    head: Head,
+    agents: Sequence[Json],
+    name: str | None = None,
+    owner: str | None = None,
+    ended: bool = False,
+    state: str = "",
+    limit: int = 0,
+    samples: int = 0,
+    logs: bool = False,
+    viewer: str = "",
+    whole_requests: bool = False,
+) -> Json:
+    """The sessions, oldest first, with the agents, groups and owners, as M(cluster.compute.session_info) returns them.
+
+    C(samples) are the seconds of the past for which to return samples. C(logs) adds the kept logs to the newest session.
+    C(whole_requests) keeps the private parts of requests of other users than C(viewer).
+    """
+    try:
+        store = Store(head.directory, read_only=True)
+    except FullStoreError:
+        store = Store.copy(head.directory)
+    now, reports = time.time(), tuple(Agent.from_json(report) for report in agents)
+    try:
+        # Sessions of a lost store are listed from their labels; the store itself is not touched.
+        with store.transaction(keep=False):
+            adopt(store, reports, now=0.0)
+            held, site = holdings(store, reports), read_policy(head.directory)
+            rows = store.select(name, owner, ended, SHOWN[state] if state else (), limit)
+            order = {identity: turn for turn, identity in enumerate(turns(store, reports, site.queue, now), start=1)}
+            sessions = _sessions(store, rows, reports, order, now)
+            if logs and sessions:
+                sessions[-1]["logs"] = kept_logs(head.directory, sessions[-1]["id"])
+            agent_rows = list_agents(held, reports)
+            return {
+                "time": now,
+                "sessions": sessions if whole_requests else [without_private(one, viewer) for one in sessions],
+                "agents": agent_rows,
+                "groups": list_groups(agent_rows, owner),
+                "owners": _owners(store, reports, agent_rows, held, site, owner),
+                "samples": read_samples(store, now - samples) if samples else [],
+            }
+    finally:
+        store.close()
+
+
+def _sessions(
+    store: Store, rows: Sequence[Row], agents: Sequence[Agent], turn: Dict[str, int], now: float
+) -> List[Json]:
+    return [
+        {
+            **session,
+            "logs": [],
+            "time_left": time_left(session, now),
+            "overdue": is_overdue(row, now),
+            "turn": turn.get(session["id"]),
+            "requested_here": _is_requested_here(store, session["id"]),
+        }
+        for row, session in zip(rows, list_sessions(rows, agents))
+    ]
+
+
+def _is_requested_here(store: Store, session: str) -> bool:
+    """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
+    requester = store.requester(session)
+    return requester is None or requester.uid == os.geteuid()
+
+
+def _owners(
+    store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
+) -> List[Json]:
+    """The owners, each with what a policy allows and what the owner may still have."""
+    use = use_by_owner(store, agents)
+    return [
+        {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
+        for one in list_owners(store.live(), held, asked)
+    ]
+
+
+STEPS = {"list": list_all}

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A step: a function of an agent or of the head that the conductor calls by name, through C(agent_step) or C(head_step)."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, Mapping
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from .._core.documents import Json
+from .._core.errors import InputError
+
+Step = Callable[..., Json]
+
+# YAML may give these as text. Annotations are texts themselves here.
+_TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": boolean}
+
+
+def carry_out(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Json:
+    """The result of a step at a place, with parameters by name in the types of its signature. Raises InputError for others."""
+    known = inspect.signature(step).parameters
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise InputError(call, unknown[0], f"has only the parameters {', '.join(list(known)[1:])}")
+    given = {name: _typed(call, name, known[name].annotation, value) for name, value in params.items()}
+    try:
+        inspect.signature(step).bind(place, **given)
+    except TypeError as error:
+        raise InputError(call, None, str(error)) from error
+    return step(place, **given)
+
+
+def _typed(call: str, name: str, annotation: str, value: Any) -> Any:
+    try:
+        return _TYPES[annotation](value) if annotation in _TYPES else value
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{call}: {name}", value, f"must be of type {annotation}") from error

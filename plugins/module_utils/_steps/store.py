@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that provide the session store, and read its policy and its ledger."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import time
+from typing import Sequence, Tuple
+
+from .._core.documents import Json
+from .._core.reports import Agent
+from .._head.policy_file import read_document, read_policy, write_document
+from .._head.provisioned_store import Folder, desired
+from .._head.provisioned_store import provide as provide_directory
+from .._head.quotas import quota_entries, use_by_owner
+from .._head.state_folder import engine_group
+from .._head.store import Store
+from .._head.upkeep import adopt
+from .._planning import fair_share
+from .._planning.policy import parse_policy
+from .._text.table import policy_lines, usage_csv, usage_lines
+from .place import Head
+
+
+def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Json:
+    """Provide the directory of the store for the users of the engine, and write the policy of the site if it is given."""
+    directory, gid = head.directory, engine_group(docker_host)
+    before, after = Folder.of(directory), desired(directory, gid)
+    old, new = _policies(directory, policy)
+    if before != after and not head.check:
+        provide_directory(directory, after)
+    if old != new and not head.check:
+        write_document(directory, new)
+    return {
+        "changed": before != after or old != new,
+        "state_dir": directory,
+        "mode": after.mode,
+        "gid": after.gid,
+        "diff": {"before": {**before.to_json(), "policy": old}, "after": {**after.to_json(), "policy": new}},
+    }
+
+
+def _policies(directory: str, policy: Json | None) -> Tuple[Json, Json]:
+    """The policy as it is, and as it is to be."""
+    if policy is None:
+        return {}, {}
+    parse_policy(policy)
+    return read_document(directory), policy
+
+
+def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
+    """The policy of the site as C(policy), and what owners have of what it permits as C(owners) and C(lines)."""
+    document = read_document(head.directory)
+    site = parse_policy(document)
+    reports = tuple(Agent.from_json(report) for report in agents)
+    store = Store(head.directory, read_only=True)
+    try:
+        with store.transaction(keep=False):
+            adopt(store, reports, now=0.0)
+            found = quota_entries(site, use_by_owner(store, reports))
+    finally:
+        store.close()
+    return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
+
+
+def usage(head: Head, owner: str | None = None) -> Json:
+    """What owners have used by month, as C(usage), C(lines) and C(csv)."""
+    groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
+    store = Store(head.directory, read_only=True)
+    try:
+        with store.transaction(keep=False):
+            found = fair_share.usage(store.holdings(), groups, time.time())
+    finally:
+        store.close()
+    if owner:
+        found = [entry for entry in found if (entry["kind"], entry["name"]) == ("owner", owner)]
+    return {"usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
+
+
+STEPS = {"policy": policy, "provide": provide, "usage": usage}

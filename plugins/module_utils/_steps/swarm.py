@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps that form the Swarm of the agents, one engine at a time."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Sequence
+
+from .._agents import swarm
+from .._agents.host import own_address
+from .._core.documents import Json
+from .._core.errors import ConflictError
+from .._core.waiting import deadline_in
+from .place import Agent
+
+
+def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:
+    """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
+    engine = _engine(agent)
+    place = swarm.settled_membership(engine, deadline_in(deadline))
+    found: Json = {"swarm": _shown(agent, place, addresses)}
+    return {**found, "tokens": engine.tokens()} if tokens else found
+
+
+def join(
+    agent: Agent,
+    addresses: List[str],
+    cluster: str = "",
+    remote: str = "",
+    token: str = "",
+    address_pool: Sequence[str] = (),
+    deadline: int = 60,
+) -> Json:
+    """Join the Swarm of a manager at C(remote), or create one. Raises ConflictError for an engine in another Swarm."""
+    engine, end = _engine(agent), deadline_in(deadline)
+    before = swarm.settled_membership(engine, end)
+    if before["state"] == "active":
+        if cluster and before["cluster_id"] and before["cluster_id"] != cluster:
+            message = "%s is in the Swarm %s and not in %s; run `docker swarm leave` on that host."
+            raise ConflictError(message % (agent.name, before["cluster_id"], cluster), agent.name)
+        after = before
+    elif agent.check:
+        after = {**before, "state": "active", "cluster_id": cluster}
+    elif remote:
+        after = swarm.join(engine, remote, token, own_address(addresses), end)
+    else:
+        after = swarm.create(engine, own_address(addresses), list(address_pool), end)
+    return _change(agent, before, after, addresses)
+
+
+def leave(agent: Agent, addresses: List[str] | None = None) -> Json:
+    """Leave the Swarm."""
+    engine = _engine(agent)
+    before = swarm.membership(engine)
+    if before["state"] == "inactive":
+        return _change(agent, before, before, addresses)
+    if not agent.check:
+        engine.leave()
+    return _change(agent, before, dict(swarm.INACTIVE), addresses)
+
+
+def set_roles(agent: Agent, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
+    """Make nodes managers or workers; C(nodes) are those that changed. The agent is a manager."""
+    changed = swarm.set_roles(_engine(agent), nodes, role, deadline_in(deadline), check=agent.check)
+    return {"changed": bool(changed), "nodes": changed}
+
+
+def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json:
+    """Remove nodes that have left the Swarm; C(nodes) are those that were removed. The agent is a manager."""
+    changed = swarm.remove_nodes(_engine(agent), nodes, deadline_in(deadline), check=agent.check)
+    return {"changed": bool(changed), "nodes": changed}
+
+
+def _change(agent: Agent, before: Json, after: Json, addresses: List[str] | None) -> Json:
+    difference = {"before": before, "after": after}
+    return {"changed": after is not before, "swarm": _shown(agent, after, addresses), "diff": difference}
+
+
+def _shown(agent: Agent, place: Json, addresses: List[str] | None) -> Json:
+    return {**place, "name": agent.name, "address": place["address"] or own_address(addresses or [])}
+
+
+def _engine(agent: Agent) -> swarm.SwarmEngine:
+    return swarm.SwarmEngine(agent.docker_host, agent.timeout, agent.name)
+
+
+STEPS = {
+    "describe": describe,
+    "join": join,
+    "leave": leave,
+    "remove_nodes": remove_nodes,
+    "set_roles": set_roles,
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: head_step
+short_description: Internal step of the collection
+description:
+  - Do not use this module directly; it is internal to the collection and may change in any release.
+  - Works on the session store of the head.
+options:
+  call:
+    description: The name of the step.
+    type: str
+    required: true
+  params:
+    description: Its parameters.
+    type: dict
+    default: {}
+  state_dir:
+    description: The directory of the store. If empty, the directory that the users of the engine share.
+    type: path
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: partial
+    details: Depends on the step.
+  idempotent:
+    support: partial
+    details: Depends on the step.
+author:
+  - The cluster.compute authors (@cluster-compute)
+"""
+
+EXAMPLES = r"""
+# The roles and actions of the collection call it.
+"""
+
+RETURN = r"""
+duration:
+  description: Seconds that the step took.
+  returned: always
+  type: float
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._core.documents import Json
+from ..module_utils._head.state_folder import state_dir
+from ..module_utils._module import run
+from ..module_utils._steps.head import call
+from ..module_utils._steps.place import Head
+
+ARGUMENT_SPEC = {
+    "call": {"type": "str", "required": True},
+    "params": {"type": "dict", "default": {}},
+    "state_dir": {"type": "path"},
+}
+
+RULES = {"supports_check_mode": True}
+
+
+def work(params: Json, check_mode: bool) -> Json:
+    return call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
+
+
+def main() -> None:
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+
+
+if __name__ == "__main__":
+    main()
