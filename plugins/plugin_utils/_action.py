@@ -13,6 +13,7 @@ import shlex
 import socket
 import time
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Iterable, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
@@ -188,10 +189,22 @@ class StepAction(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        params = {**options["params"], **(options.get("secrets") or {})}
+        return self.carried_out(options["call"], params, options, task_vars)
+
+    def carried_out(self, call: str, params: Json, options: Json, task_vars: Json) -> Json:
+        """The result of a step on the host of the task. ``options`` name its engine or its store."""
         place = {name: options[name] for name in ("docker_host", "timeout", "state_dir") if options.get(name)}
-        params = {**options["params"], **(options.get("secrets") or {}), **place}
-        step = self.counted_step if options["call"] in _COUNTED else self.step
-        return step(options["call"], params, task_vars, str(options.get("agent") or ""))
+        step = self.counted_step if call in _COUNTED else self.step
+        return step(call, {**params, **place}, task_vars, str(options.get("agent") or ""))
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Where a step of the controller works: in the action of the task that asks for it. ``variables`` are those of the task."""
+
+    action: ComputeAction
+    variables: Json
 
 
 def _taken(params: Json, names: Iterable[str]) -> Json:

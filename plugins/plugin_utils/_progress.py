@@ -47,14 +47,14 @@ PHASES: Dict[Tuple[str, str], str] = {
 }
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
-# The output of these actions is all that people see while they run: some have phases of their own.
-ALONE = frozenset(("apps", "image_distribution", "session", "session_logs_info", "session_queue"))
+# The output of these actions and steps is all that people see while they run: some have phases of their own.
+ALONE = frozenset(("apps", "image.distribute", "session", "session_logs_info", "session_queue"))
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What is known of a task when it starts."""
+    """What is known of a task when it starts. ``state`` is the state or the step that it asks for."""
 
     name: str
     action: str
@@ -92,7 +92,7 @@ class Progress:
     def start(self, task: TaskFacts, now: float) -> List[str]:
         """A task starts; returns the line of the phase that this ends, if it ends one."""
         self.task, self.running, self.hosts = task.name, set(), set()
-        if task.action[len(COLLECTION) :] in ALONE:
+        if {task.action[len(COLLECTION) :], task.state} & ALONE:
             return self.end(now)
         phase = self._phase_of(task)
         if not phase or phase == self.phase:

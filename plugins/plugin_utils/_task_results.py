@@ -15,7 +15,7 @@ def task_facts(task: Any) -> TaskFacts:
     """What the output of a phase needs to know of a task."""
     role = task._role.get_name() if getattr(task, "_role", None) else ""
     args = task.args if isinstance(task.args, dict) else {}
-    state = args.get("state") or args.get("step") or ""
+    state = args.get("state") or args.get("call") or ""
     return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), str(state))
 
 

@@ -29,6 +29,7 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
 class RoleSettings:
     """What the variables of the role mean on one host."""
 
+    name: str
     agents: Tuple[str, ...]
     head: str
     is_head: bool
@@ -60,6 +61,7 @@ def role_settings(
     become, swarm = options.get("become"), options.get("swarm")
     docker_host = options.get("docker_host")
     return RoleSettings(
+        name=host,
         agents=agents,
         head=head,
         is_head=host == (heads or agents)[0],

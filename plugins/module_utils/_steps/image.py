@@ -105,7 +105,8 @@ def fill(agent: Agent, argv: Sequence[str], folder: str, deadline: int = 7200, p
     """Run a program that fills a directory, within a deadline. It counts the bytes in C(progress)."""
     if not argv:
         raise InputError("argv", argv, "must name a program")
-    run_program({"argv": argv, "folder": folder, "deadline": deadline, "progress": progress, "agent": agent.name})
+    if not agent.check:
+        run_program({"argv": argv, "folder": folder, "deadline": deadline, "progress": progress, "agent": agent.name})
     return {"changed": True}
 
 

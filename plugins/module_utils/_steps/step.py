@@ -14,11 +14,13 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
+from .._module import at_least
 
 Step = Callable[..., Json]
 
 # YAML may give these as text. Annotations are texts themselves here.
 _TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": boolean}
+_OPTIONAL = " | None"
 
 
 def carry_out(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Json:
@@ -33,11 +35,15 @@ def carry_out(call: str, step: Step, place: object, params: Mapping[str, Any]) -
     ]
     if missing:
         raise ComputeError(f"{call} lacks its parameter {missing[0]}.")
+    at_least(given, deadline=1)
     return step(place, **given)
 
 
 def _typed(call: str, name: str, annotation: str, value: Any) -> Any:
+    convert = _TYPES.get(annotation.replace(_OPTIONAL, ""))
+    if convert is None or (value is None and annotation.endswith(_OPTIONAL)):
+        return value
     try:
-        return _TYPES[annotation](value) if annotation in _TYPES else value
+        return convert(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{call}: {name}", value, f"must be of type {annotation}") from error

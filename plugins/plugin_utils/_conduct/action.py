@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Mapping
+from typing import Any, Callable, ClassVar, Mapping
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
@@ -24,21 +24,26 @@ class ConductorAction(ComputeAction):
     SPEC: ClassVar[Mapping[str, Json]] = {}
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        self.is_noted_by_host = True
         _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
-        play = Play(self, task_vars)
-        try:
-            result = self.conduct(play, options)
-        except ComputeError as error:
-            result = failure_of(error)
-        finally:
-            play.close()
-        play.forget_phase()
-        return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}
+        return conducted(self, task_vars, lambda play: self.conduct(play, options))
 
     @abstractmethod
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         """Do the work, and return the result. Raises ComputeError."""
+
+
+def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], Json]) -> Json:
+    """The result of work for all hosts of the play, with its lines and warnings."""
+    action.is_noted_by_host = True
+    play = Play(action, task_vars)
+    try:
+        result = conduct(play)
+    except ComputeError as error:
+        result = failure_of(error)
+    finally:
+        play.close()
+    play.forget_phase()
+    return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}
 
 
 def failure_of(error: ComputeError) -> Json:

@@ -25,7 +25,7 @@ def test_a_build_gets_its_base_and_the_arguments_of_the_user() -> None:
     build = next(
         task for block in tasks for task in block.get("block", ()) if task["name"].startswith("Build the image from")
     )
-    expression = build["cluster.compute.image_build"]["build_arguments"]
+    expression = build["cluster.compute.agent_step"]["params"]["build_arguments"]
     given = {"image_build_arguments": {"PIP_NO_INDEX": "1"}, "__image_environment": {"base": "reference:1"}}
     assert evaluated(expression, **given) == {"BASE": "reference:1", "PIP_NO_INDEX": "1"}
 

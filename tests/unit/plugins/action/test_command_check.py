@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +17,12 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
-from played import played
 
-from ansible_collections.cluster.compute.plugins.action import command_check
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import PREFIXES
 from ansible_collections.cluster.compute.plugins.plugin_utils import _known_names as known_names
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import Controller
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
@@ -32,7 +33,7 @@ WITHOUT_AGENTS = {"session_exec.yml", "session_copy.yml", "queue_timer.yml"}
 def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
     """The extra variables (-e)."""
     extra_vars: Json = {}
-    monkeypatch.setattr(command_check, "load_extra_vars", lambda _loader: extra_vars)
+    monkeypatch.setattr(known_names, "load_extra_vars", lambda _loader: extra_vars)
     return extra_vars
 
 
@@ -42,11 +43,10 @@ def check(folder: Path, inventory: Json, agents: bool = True) -> None:
     loader = DataLoader()
     hosts = InventoryManager(loader=loader, sources=[str(folder / "hosts.yml")])
     hostvars = HostVars(hosts, VariableManager(loader=loader, inventory=hosts), loader)
-    action = played(command_check.ActionModule)
-    action.validate_argument_spec = lambda **_options: (None, {"agents": agents})
+    action: Any = SimpleNamespace(_loader=loader, _templar=SimpleNamespace(template=lambda value: value))
     groups = hosts.get_groups_dict()
     own = {"hostvars": hostvars, "groups": groups, "inventory_hostname": "localhost", "playbook_dir": "/playbooks"}
-    action.act({}, own)
+    known_names.check_command(Controller(action, own), agents)
 
 
 def site(**variables: Any) -> Json:
@@ -108,7 +108,9 @@ def test_a_hundred_agents_are_checked_in_a_moment(tmp_path: Path) -> None:
 def test_every_playbook_begins_with_the_check(playbook: Path) -> None:
     play = yaml.safe_load(playbook.read_text())[0]
     (first, *_others) = play.get("pre_tasks") or play["tasks"]
-    needs_agents = (first["cluster.compute.command_check"] or {}).get("agents", True)
+    asked = first["cluster.compute.agent_step"]
+    assert asked["call"] == "command.check"
+    needs_agents = asked.get("params", {}).get("agents", True)
     assert needs_agents == (playbook.name not in WITHOUT_AGENTS)
     assert play["hosts"] == "localhost"
 
@@ -122,4 +124,4 @@ def test_no_variable_of_a_play_hides_one_of_the_inventory(playbook: Path) -> Non
 def test_the_results_of_roles_are_known_names() -> None:
     tasks = [task for path in ROOT.glob("roles/*/tasks/*.yml") for task in yaml.safe_load(path.read_text()) or ()]
     names = {name for task in tasks for name in [task.get("register", ""), *task.get("ansible.builtin.set_fact", ())]}
-    assert {name for name in names if name.startswith(command_check.PREFIXES)} == known_names.RESULTS
+    assert {name for name in names if name.startswith(PREFIXES)} == known_names.RESULTS

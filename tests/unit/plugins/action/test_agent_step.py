@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The action of ``agent_step``: steps that the controller carries out itself, and what it adds for a host."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ansible_collections.cluster.compute.plugins.action import agent_step
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._steps import agent as agent_steps
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Agent
+from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
+
+HOSTS = ["a1", "a2", "a3"]
+
+
+class Played(agent_step.ActionModule):  # type: ignore[misc]
+    """The action on a host that has these answers: to a command, and to the step of an agent."""
+
+    answer: Any = None
+
+    def _low_level_execute_command(self, command: str) -> Json:
+        assert command == "id -u"
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return dict(self.answer)
+
+    def _execute_module(self, module_name: str, module_args: Json, task_vars: Json) -> Json:
+        return {"asked": module_args, "name": module_name}
+
+    def _make_tmp_path(self) -> str:
+        return "/tmp/none"
+
+
+def made(call: str, answer: Any = None, **options: Any) -> Any:
+    args = {"call": call, **options}
+    task = SimpleNamespace(
+        check_mode=False,
+        diff=False,
+        args=args,
+        async_val=0,
+        delegate_to=None,
+        action="",
+        name="",
+        _uuid="",
+        environment=(),
+    )
+    shell = SimpleNamespace(tmpdir="/tmp/none", join_path=lambda *parts: "/".join(parts))
+    connection = SimpleNamespace(_shell=shell, transport="ssh", become=None)
+    action = Played(task, connection, None, None, SimpleNamespace(template=lambda value: value), None)
+    action.answer = answer
+    return action
+
+
+def step(call: str, task_vars: Json | None = None, **params: Any) -> Json:
+    result: Json = made(call, params=params).act({}, task_vars or {})
+    return result
+
+
+def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:
+    for call in STEPS:
+        with pytest.raises(InputError, match="is no step of an agent"):
+            agent_steps.call(call, Agent("a1", ""), {})
+
+
+def member(number: int, **changes: Any) -> Json:
+    found = {"name": f"a{number}", "state": "inactive", "address": f"192.0.2.{number}", "node_id": f"n{number}"}
+    return {"swarm": {**found, **changes}}
+
+
+def test_agents_that_answered_join_the_head() -> None:
+    memberships = [member(1), member(2), {"failed": True}, {"skipped": True}]
+    plan = step("swarm.plan_join", memberships=memberships, head="a1", managers=["a2"])["plan"]
+    assert plan["steps"] == {"a1": "init", "a2": "join"}
+    assert plan["managers"] == ["a1", "a2"]
+    assert plan["peers"] == {"a1": ["192.0.2.2"], "a2": ["192.0.2.1"]}
+
+
+def test_no_agent_that_answered_has_no_plan() -> None:
+    assert step("swarm.plan_join", memberships=[{"skipped": True}])["plan"] == {"peers": {}}
+
+
+def test_an_agent_that_leaves_has_a_manager_that_stays() -> None:
+    leaving = [member(3, state="active", cluster_id="c")]
+    staying = [member(1, state="active", cluster_id="c", manager=True), {"failed": True}]
+    plan = step("swarm.plan_leave", leaving=leaving, agents=HOSTS, staying=staying)["plan"]
+    assert plan == {"keepers": {"a3": "a1"}, "refused": {}, "staying": ["a1", "a2"]}
+
+
+def test_the_head_builds_the_reference_image_and_the_others_get_it() -> None:
+    images = [{"image": {"agent": host, "present": False, "host": "x86_64"}} for host in HOSTS]
+    plan = step("image.plan", images=[*images[:2], {}], head="a2", hosts=HOSTS[:2])["plan"]
+    assert (plan["builder"], plan["takers"]) == ("a2", ["a1"])
+    assert step("image.plan", images=[{}], head="a2", hosts=HOSTS)["plan"]["takers"] == []
+
+
+def test_settings_come_from_variables_facts_and_groups() -> None:
+    task_vars = {"inventory_hostname": "a2", "groups": {"agents": HOSTS}, "ansible_facts": {"effective_user_id": 0}}
+    settings = step("settings.of_agent", task_vars, become="yes", swarm_manager="False", engine_timeout="7")
+    assert (settings["name"], settings["head"], settings["is_head"]) == ("a2", "a1", False)
+    assert (settings["become"], settings["swarm"], settings["swarm_manager"]) == (True, True, False)
+    assert settings["swarm_addresses"] == ["a2"]
+    assert step("settings.of_agent", task_vars, become=None)["become"] is False
+
+
+def test_the_engine_gets_at_least_a_second() -> None:
+    with pytest.raises(InputError, match=r"^agent_engine_timeout: 0: must be at least 1"):
+        step("settings.of_agent", {"inventory_hostname": "a1"}, engine_timeout=0)
+
+
+# root.check
+
+PREMATURE = "Premature end of stream waiting for become success.\n>>> Standard Error\nsudo: a password is required"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (AnsibleError(PREMATURE), "sudo: a password is required"),
+        ({"rc": 1, "stdout": "", "stderr": "sudo: a password is required\n"}, "sudo: a password is required"),
+        ({"rc": 1, "stdout": "no sudo\r\n", "stderr": ""}, "no sudo"),
+        (
+            {"rc": 1, "stdout": "", "stderr": "sudo: not\x1b[31m found\nShared connection to a1 closed.\n"},
+            "sudo: not[31m found",
+        ),
+        ({"rc": 0, "stdout": "1000\n", "stderr": ""}, "1000"),
+        ({"rc": 1, "stdout": "", "stderr": ""}, "no reason was given"),
+    ],
+)
+def test_a_user_who_cannot_become_root_is_a_result_with_the_reason(answer: Any, reason: str) -> None:
+    """On every ansible-core: a refusal is a result or an exception there."""
+    result = made("root.check", answer).run()
+    assert (result["is_root"], result["reason"]) == (False, reason)
+    assert not result.get("failed")
+
+
+def test_root_is_root() -> None:
+    result = made("root.check", {"rc": 0, "stdout": "0\r\n", "stderr": "warning: no tty"}).run()
+    assert (result["is_root"], result["reason"]) == (True, "")
+
+
+def test_an_unavailable_host_is_a_failure() -> None:
+    assert "cannot be reached: no route" in made("root.check", AnsibleConnectionFailure("no route")).run()["msg"]
+
+
+# What the action adds
+
+
+def asked(call: str, **options: Any) -> Json:
+    variables = {"inventory_hostname": "a1", "agent_docker_host": "unix:///run/own.sock"}
+    result = made(call, **options).act({}, variables)
+    assert result["name"] == "cluster.compute.agent_step"
+    found: Json = result["asked"]
+    return found
+
+
+def test_a_step_of_an_agent_gets_its_name_and_its_engine() -> None:
+    options = asked("image.describe", params={"name": "x"})
+    assert (options["agent"], options["docker_host"]) == ("a1", "unix:///run/own.sock")
+    assert asked("image.describe", docker_host="tcp://d")["docker_host"] == "tcp://d"
+
+
+def test_secrets_are_never_among_the_parameters_that_a_log_may_have() -> None:
+    options = asked("swarm.join", params={"addresses": [], "remote": "a2"}, secrets={"token": "SWMTKN"})
+    assert options["params"] == {"addresses": [], "remote": "a2"}
+    assert options["secrets"] == {"token": "SWMTKN"}
+
+
+def test_the_ssh_runtime_gets_the_scripts_of_this_release() -> None:
+    params = asked("runtime.install", params={"image": "x"})["params"]
+    assert params["image"] == "x"
+    assert "bin/init" in params["scripts"]
+    assert "sh" in params["applets"]
+
+
+@pytest.mark.parametrize(("call", "counted"), [("image.build", True), ("image.fill", True), ("image.describe", False)])
+def test_a_step_that_counts_bytes_has_a_file_for_them(call: str, counted: bool) -> None:
+    assert ("progress" in asked(call, params={})["params"]) is counted
