@@ -44,7 +44,7 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.schedule
+  - module: cluster.compute.session
 """
 
 EXAMPLES = r"""
@@ -133,7 +133,7 @@ agent:
           description: Whether the engine runs without root.
           type: bool
         swarm:
-          description: Its Swarm membership, as M(cluster.compute.swarm_info) returns it.
+          description: Its Swarm membership, as C(docs/contracts.md) describes it.
           type: dict
     limits:
       description: The limits that a container can get; -1 means unlimited, 0 not known.

@@ -72,9 +72,8 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.image_export
-  - module: cluster.compute.image_load
-  - module: cluster.compute.image_distribution
+  - plugin: cluster.compute.image
+    plugin_type: role
 """
 
 EXAMPLES = r"""

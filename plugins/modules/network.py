@@ -20,7 +20,7 @@ options:
     default: present
   plan:
     description:
-      - The plan, as M(cluster.compute.schedule) returns it. Required for O(state=present).
+      - The plan of a session, as C(docs/contracts.md) describes it. Required for O(state=present).
       - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
         C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
       - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and

@@ -33,7 +33,7 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.session_store
+  - module: cluster.compute.usage_info
 """
 
 EXAMPLES = r"""

@@ -49,7 +49,7 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.logs_info
+  - module: cluster.compute.session_info
 """
 
 EXAMPLES = r"""

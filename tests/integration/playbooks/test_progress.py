@@ -151,7 +151,8 @@ def test_the_bytes_of_a_program_that_fills_a_folder(controller: Controller, tmp_
     folder = tmp_path / "filled"
     folder.mkdir(mode=0o700)
     write = f"for second in $(seq 15); do head -c 3000000 /dev/zero >> {folder}/zeros; sleep 1; done"
-    task = {"name": "Install", "cluster.compute.image_command": {"argv": ["sh", "-c", write], "folder": str(folder)}}
+    fill = {"call": "image.fill", "params": {"argv": ["sh", "-c", write], "folder": str(folder)}}
+    task = {"name": "Install", "cluster.compute.agent_step": fill}
     checked = {"cluster.compute.session_request": {"entry_point": "environments"}}
     (tmp_path / "fill.yml").write_text(
         json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [checked, task]}])

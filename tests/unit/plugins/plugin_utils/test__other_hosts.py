@@ -83,10 +83,13 @@ PLAY = """
   vars:
     agent_docker_host: "unix:///nowhere/{{ inventory_hostname }}-{{ number }}"
   tasks:
-    - cluster.compute.image_distribution:
-        name: train:1
-        needing: %s
-        asked: %s
+    - cluster.compute.agent_step:
+        call: image.distribute
+        params:
+          name: train:1
+          needing: %s
+          asked: %s
+      run_once: true
       register: result
       ignore_errors: true
     - ansible.builtin.copy:

@@ -60,7 +60,7 @@ def test_provisioning_names_its_task() -> None:
     assert progress.live(30.0) == "Preparing the image: Install packages, 30 s"
 
 
-@pytest.mark.parametrize("action", ["ansible.builtin.debug", "cluster.compute.image_info"])
+@pytest.mark.parametrize("action", ["ansible.builtin.debug", "cluster.compute.agent_step"])
 def test_a_task_that_prepares_nothing_begins_no_preparation(action: str) -> None:
     progress = Progress()
     progress.start(TaskFacts("Get the image of each agent", action, role="cluster.compute.image"), 0.0)
