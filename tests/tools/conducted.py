@@ -24,18 +24,22 @@ Script = Mapping[str, Answer | list[Answer] | Callable[[str, Json], Answer]]
 
 
 class Hosts:
-    """Takes the place of the connections. ``asked`` has host, module and options of each call."""
+    """Takes the place of the connections. ``asked`` has host, step and parameters of each call.
+
+    The script has an answer for a step, or for all steps of a noun; a function gets the ``verb`` beside the parameters.
+    """
 
     def __init__(self, script: Script, variables: Mapping[str, Json]) -> None:
         self.asked: list[tuple[str, str, Json]] = []
         self._script = script
         self._variables = variables
 
-    def module(self, host: str, name: str, args: Json) -> Json:
+    def step(self, host: str, name: str, args: Json) -> Json:
         self.asked.append((host, name, json.loads(json.dumps(args))))
-        known = self._script[name]
+        noun, _dot, verb = name.partition(".")
+        known = self._script[name] if name in self._script else self._script[noun]
         if callable(known):
-            answer = known(host, args)
+            answer = known(host, {**args, "verb": verb})
         elif isinstance(known, list):
             answer = known.pop(0) if len(known) > 1 else known[0]
         else:
@@ -45,14 +49,14 @@ class Hosts:
         return dict(answer)
 
     def host(self, name: str) -> Any:
-        def fetch(module: str, args: Json, path: str, _size: int) -> Json:
+        def fetch(step: str, params: Json, path: str, _size: int) -> Json:
             Path(path).touch()
-            return self.module(name, module, args)
+            return self.step(name, step, params)
 
         return SimpleNamespace(
             value=self._variables.get(name, {}).get,
             taken=list,
-            counted_module=lambda module, args: self.module(name, module, args),
+            counted_step=lambda step, params: self.step(name, step, params),
             fetch=fetch,
             send=lambda path: path,
         )
@@ -96,6 +100,6 @@ def conducted(
     return play
 
 
-def options_of(play: Any, module: str) -> list[Json]:
-    """The options of each call of a module, in order."""
-    return [options for _host, name, options in play.asked if name == module]
+def options_of(play: Any, step: str) -> list[Json]:
+    """The parameters of each call of a step, in order."""
+    return [options for _host, name, options in play.asked if name == step]
