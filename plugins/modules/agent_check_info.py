@@ -13,7 +13,7 @@ description:
   - A check that fails is a finding with a remedy. The task itself fails only for a wrong option.
   - An agent that cannot be reached is a finding, too, and the other agents are checked.
   - The containers and the overlay network of the check are removed at its end. If the controller or an agent is lost meanwhile, the
-    containers end after at most nine minutes and their engine removes them. The next check removes the network.
+    containers end after at most eight minutes and their engine removes them. A later check removes the network.
   - It runs once for all hosts of the play, on the controller.
 options:
   seconds:
