@@ -14,15 +14,14 @@ from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.apps import change_apps
 from ..plugin_utils._conduct.play import Play
 
+_PARAMETERS = ("session", "apps", "restart", "remove", "publish", "ports", "deadline", "docker_host", "timeout")
+
 
 class ActionModule(ConductorAction):
-    """The steps are in _conduct.apps. A wait needs nothing of the controller."""
+    """The steps are in _conduct.apps."""
 
     SPEC = ARGUMENT_SPEC
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        given = {name: value for name, value in options.items() if value is not None}
-        name = str(given.pop("name", ""))
-        if options["state"] == "present":
-            return change_apps(play, name, given)
-        return play.on(str(options["agent"]), "apps", given)
+        given = {name: options[name] for name in _PARAMETERS if options[name] is not None}
+        return change_apps(play, str(options["name"]), str(options["agent"]), given)

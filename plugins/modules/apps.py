@@ -98,7 +98,6 @@ author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.batch
-  - module: cluster.compute.logs_info
 """
 
 EXAMPLES = r"""
@@ -175,18 +174,7 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.apps import App
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._core.model import User
-from ..module_utils._docker.apps import Apps
-from ..module_utils._docker.client import Engine
-from ..module_utils._docker.data_folders import check_mounts_answer
-from ..module_utils._docker.relays import Relays
-from ..module_utils._module import at_least, engine_options, run
-from ..module_utils._planning.addresses import parse_port_range
-from ..module_utils._ssh.app_files import running
-from ..module_utils._ssh.app_installer import AppInstaller, parse_tokens
+from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["ready", "present"], "default": "ready"},
@@ -207,34 +195,10 @@ ARGUMENT_SPEC = {
 RULES = {"supports_check_mode": True}
 
 
-def work(params: Json, check_mode: bool) -> Json:
-    at_least(params, timeout=1, deadline=1)
-    apps = running([App.from_json(app) for app in params["apps"]])
-    engine = Engine(params["docker_host"], params["timeout"], params["agent"])
-    observed = Apps(engine, params["session"], params["agent"])
-    check_mounts_answer([observed.main()], params["agent"])
-    started = [app.name for app in apps]
-    if params["state"] == "ready":
-        return {"changed": False, "apps": [one.to_json() for one in observed.wait(started, params["deadline"])]}
-    if not params["tokens"]:
-        raise InputError(
-            "tokens", None, "is set by the action plugin; use the module as cluster.compute.apps in a task"
-        )
-    installer = AppInstaller(observed, User.from_json(params["user"]), check_mode)
-    changed = installer.change(apps, parse_tokens(params["tokens"]), params["restart"], params["remove"])
-    if not check_mode:
-        observed.wait([*started, *params["restart"]], params["deadline"])
-    relays = Relays(engine, observed.main(), parse_port_range(params["ports"]), check_mode)
-    changed = relays.change([app for app in apps if app.name in params["publish"]], params["remove"]) or changed
-    return {
-        "changed": changed,
-        "apps": [observed.status(name).to_json() for name in installer.listed()],
-        "relays": relays.published(),
-    }
-
-
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
+    module.fail_json(msg="cluster.compute.apps starts on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ containers:
       address: 10.201.0.2
 logs:
   description:
-    - The logs that O(logs) asks for, in rank order, as M(cluster.compute.logs_info) returns them.
+    - The logs that O(logs) asks for, in rank order, each with C(hostname), C(rank), C(name), C(state) and C(text).
   returned: if O(logs) is set
   type: list
   elements: dict

@@ -31,7 +31,6 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.image_info
 """
 
 EXAMPLES = r"""

@@ -72,7 +72,6 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.image_info
   - module: cluster.compute.image_export
   - module: cluster.compute.image_load
   - module: cluster.compute.image_distribution
@@ -90,7 +89,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 image:
-  description: The agent's image after the call, as M(cluster.compute.image_info) returns it.
+  description: The agent's image after the call, as C(docs/contracts.md) describes it.
   returned: success
   type: dict
   contains:

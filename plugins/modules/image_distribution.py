@@ -32,7 +32,7 @@ options:
     required: true
   elsewhere:
     description:
-      - The images of further hosts that can be copied from, each as M(cluster.compute.image_info) returns it.
+      - The images of further hosts that can be copied from, each as C(docs/contracts.md) describes it.
     type: list
     elements: dict
     default: []
@@ -83,7 +83,6 @@ author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.image
-  - module: cluster.compute.image_info
 """
 
 EXAMPLES = r"""

@@ -33,7 +33,7 @@ from ._transfer_watch import watched
 
 # The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
 # them, count bytes, or are rare.
-_HERE = HEAD | {"apps", "batch", "containers", "logs", "network", "report", "ssh"}
+_HERE = HEAD | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
 # The steps that count bytes in a file while they work.
@@ -100,7 +100,7 @@ class ComputeAction(ActionBase):
         place = self._head(params) if noun in HEAD else self._agent(params, agent or self.where(task_vars), task_vars)
         args = {"call": call, "params": params, **place}
         begun = time.time()
-        if noun in _HERE and self.is_here(task_vars):
+        if {noun, call} & _HERE and self.is_here(task_vars):
             result = direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.

@@ -19,26 +19,26 @@ _SIGNALED = 128
 _AGAIN = "run the same command again"
 
 
-def explained(result: Json, module: str, host: str) -> Json:
+def explained(result: Json, step: str, host: str) -> Json:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
     if result.get("_ansible_parsed") is not False or not result.get("failed"):
         return result
-    message = f"{host}: {_cause(module, result.get('rc'), _last_line(result))}."
+    message = f"{host}: {_cause(step, result.get('rc'), _last_line(result))}."
     # Ansible shows the text of an exception instead of the message.
     kept = {name: value for name, value in result.items() if name != "exception"}
     return {**kept, "msg": message, "failure": {"code": "unreachable", "message": message, "where": host}}
 
 
-def _cause(module: str, code: Any, line: str) -> str:
+def _cause(step: str, code: Any, line: str) -> str:
     if not isinstance(code, int):
-        return f"module {module} ended without a result ({line}); {_AGAIN}"
+        return f"step {step} ended without a result ({line}); {_AGAIN}"
     if code < 0:
-        return f"the connection of module {module} was ended by {_name(-code)} on the controller; {_AGAIN}"
+        return f"the connection of step {step} was ended by {_name(-code)} on the controller; {_AGAIN}"
     if _SIGNALED < code <= _SIGNALED + signal.NSIG:
-        text = "module %s was ended by %s; if memory ran out there, free some, and %s"
-        return text % (module, _name(code - _SIGNALED), _AGAIN)
-    text = "module %s ended with exit code %d and without a result (%s); correct that, and %s"
-    return text % (module, code, line, _AGAIN)
+        text = "step %s was ended by %s; if memory ran out there, free some, and %s"
+        return text % (step, _name(code - _SIGNALED), _AGAIN)
+    text = "step %s ended with exit code %d and without a result (%s); correct that, and %s"
+    return text % (step, code, line, _AGAIN)
 
 
 def _name(number: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from containers_lab import Launcher, create_and_start, ours, stranger
-from engine_lab import AGENT, IMAGE, MIB, Shape, relaunched, run_module, with_container
+from engine_lab import AGENT, IMAGE, MIB, Shape, relaunched, run_module, run_step, with_container
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
@@ -79,7 +79,7 @@ def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any
     client.create_container(
         IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
     )
-    main, sub = run_module("logs_info", session=plan.session.id)["logs"]
+    main, sub = run_step("logs.read", session=plan.session.id)["logs"]
     assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
     assert sub["text"] == ""
     with pytest.raises(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from containers_lab import Launcher, actions, create_and_start, inside, ours
-from engine_lab import AGENT, IMAGE, MIB, RUNTIME, Shape, relaunched, run_module
+from engine_lab import AGENT, IMAGE, MIB, RUNTIME, Shape, relaunched, run_module, run_step
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
@@ -202,12 +202,12 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     mine = [one for one in report["containers"] if one["session"] == plan.session.id]
     assert [one["hostname"] for one in mine] == ["main1", "sub1"]
     assert report["image"]["present"]
-    logs = run_module("logs_info", session=plan.session.id, tail=1)["logs"]
+    logs = run_step("logs.read", session=plan.session.id, tail=1)["logs"]
     assert [(one["hostname"], one["text"]) for one in logs] == [
         ("main1", "init says: sleep\n"),
         ("sub1", "init says: sleep\n"),
     ]
-    only = run_module("logs_info", session=plan.session.id, containers=["sub1"])["logs"]
+    only = run_step("logs.read", session=plan.session.id, containers=["sub1"])["logs"]
     assert [one["hostname"] for one in only] == ["sub1"]
     options = {"agent": AGENT, "sessions": [plan.session.id]}
     assert run_module("containers", state="absent", check=True, **options)["changed"]

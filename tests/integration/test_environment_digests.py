@@ -18,7 +18,7 @@ import images
 import pytest
 from controller import ROOT
 from docker.errors import ImageNotFound
-from engine_lab import run_module
+from engine_lab import run_step
 
 FOLDER = ROOT / "roles/image/files/environments/pytorch"
 LAB = "cluster-compute/lab:1.0"
@@ -48,7 +48,7 @@ def name(engine_host: str) -> Iterator[str]:
 
 def built(engine_host: str, folder: Path, name: str, **arguments: str) -> dict[str, Any]:
     given = {"BASE": LAB, **arguments}
-    return run_module("image_build", name=name, path=str(folder), build_arguments=given, docker_host=engine_host)
+    return run_step("image.build", name=name, path=str(folder), build_arguments=given, docker_host=engine_host)
 
 
 def test_a_package_with_its_digest_is_installed(engine_host: str, folder: Path, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 from docker.errors import ImageNotFound
-from engine_lab import archive, run_module
+from engine_lab import archive, run_module, run_step
 
 NAME = "cluster-compute-test/travels:1"
 DIGEST = "cluster-compute-test/travels@sha256:" + "ab" * 32
@@ -42,7 +42,7 @@ def travels(client: docker.APIClient) -> Iterator[str]:
 def saved(engine_host: str, identity: str, folder: Path) -> Path:
     path = folder / "image.tar"
     common: dict[str, Any] = {"docker_host": engine_host, "agent": "me"}
-    done = run_module("image_export", id=identity, path=str(path), size=1, **common)
+    done = run_step("image.export", image_id=identity, path=str(path), size=1, **common)
     assert not done.get("failed"), done
     assert (done["changed"], done["path"]) == (True, str(path))
     return path
@@ -54,28 +54,28 @@ def test_an_exported_image_is_loaded_under_its_name(
     path = saved(engine_host, travels, tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     client.remove_image(NAME, force=True)
-    assert run_module("image_info", name=NAME, docker_host=engine_host)["image"]["present"] is False
+    assert run_step("image.describe", name=NAME, docker_host=engine_host)["image"]["present"] is False
     options = {"name": NAME, "agent": "me", "docker_host": engine_host}
-    loaded = run_module("image_load", path=str(path), id=travels, **options)
+    loaded = run_step("image.load", path=str(path), image_id=travels, **options)
     assert loaded["image"]["present"] is True
     assert loaded["image"]["id"] == travels
     assert loaded["changed"] is True
-    assert run_module("image_load", path=str(path), id=travels, **options)["changed"] is False
-    assert run_module("image_info", **options)["image"]["id"] == travels
+    assert run_step("image.load", path=str(path), image_id=travels, **options)["changed"] is False
+    assert run_step("image.describe", **options)["image"]["id"] == travels
 
 
 def test_an_archive_that_exists_is_kept(engine_host: str, travels: str, tmp_path: Path) -> None:
     path = saved(engine_host, travels, tmp_path)
-    again = run_module("image_export", id=travels, path=str(path), docker_host=engine_host)
+    again = run_step("image.export", image_id=travels, path=str(path), docker_host=engine_host)
     assert again["changed"] is False
 
 
 def test_an_archive_of_another_image_is_refused(engine_host: str, travels: str, tmp_path: Path) -> None:
     path = saved(engine_host, travels, tmp_path)
     options = {"name": OTHER, "agent": "me", "docker_host": engine_host}
-    loaded = run_module("image_load", path=str(path), id="sha256:" + "0" * 64, content="0", **options)
+    loaded = run_step("image.load", path=str(path), image_id="sha256:" + "0" * 64, content="0", **options)
     assert "the archive holds another image than" in loaded["msg"]
-    assert run_module("image_info", **options)["image"]["present"] is False
+    assert run_step("image.describe", **options)["image"]["present"] is False
 
 
 def test_a_copy_that_does_not_prove_its_digest_is_refused(
@@ -84,7 +84,7 @@ def test_a_copy_that_does_not_prove_its_digest_is_refused(
     path = saved(engine_host, travels, tmp_path)
     client.remove_image(NAME, force=True)
     options = {"name": DIGEST, "agent": "me", "docker_host": engine_host}
-    loaded = run_module("image_load", path=str(path), id=travels, **options)
+    loaded = run_step("image.load", path=str(path), image_id=travels, **options)
     assert loaded["msg"].startswith(f"me: the copy of image {DIGEST} does not prove that it has this digest")
     assert travels not in client.images(quiet=True, all=True)
 
@@ -104,10 +104,10 @@ def test_an_archive_that_names_another_image_takes_no_name(
     client.remove_image(NAME, force=True)
     options = {"path": str(path), "agent": "me", "docker_host": engine_host}
     try:
-        refused = run_module("image_load", name=NAME, id="sha256:" + "0" * 64, content="0", **options)
+        refused = run_step("image.load", name=NAME, image_id="sha256:" + "0" * 64, content="0", **options)
         assert "the archive holds another image than" in refused["msg"]
         assert travels not in client.images(quiet=True, all=True)
-        loaded = run_module("image_load", name=NAME, id=travels, **options)
+        loaded = run_step("image.load", name=NAME, image_id=travels, **options)
         assert loaded["image"]["id"] == travels, loaded
         assert client.inspect_image(victim)["Id"] == own
     finally:

@@ -14,7 +14,7 @@ from typing import Any
 import docker
 import pytest
 from docker.errors import ImageNotFound
-from engine_lab import IMAGE, make_image, run_module
+from engine_lab import IMAGE, make_image, run_step
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -54,7 +54,7 @@ def built(
         "agent": AGENT,
         "docker_host": engine_host,
     }
-    return run_module("image_build", check=check, **{**given, **options})
+    return run_step("image.build", check=check, **{**given, **options})
 
 
 def containers(client: docker.APIClient, mark: str) -> list[str]:

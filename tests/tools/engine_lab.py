@@ -15,8 +15,12 @@ import tarfile
 import tempfile
 import uuid
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from ansible.errors import AnsibleError
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
@@ -25,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_SESSION,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,
     Mount,
@@ -186,8 +191,42 @@ def make_runtime(client: Any) -> None:
 
 
 def run_module(module: str, *, check: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
+    """The result of the action of a public module with these options, whose steps run as ``run_step`` runs them."""
+    action_class = import_module("ansible_collections.cluster.compute.plugins.action." + module).ActionModule
+    task = SimpleNamespace(
+        args=options, check_mode=check, diff=diff, async_val=0, delegate_to=None, name="", action=module, _uuid=""
+    )
+    action = action_class(task, None, None, None, SimpleNamespace(template=lambda value: value), None)
+    action.is_here = lambda _task_vars: False
+    action.counted_step = action.step
+    action._execute_module = lambda _name, module_args, task_vars: _run("agent_step", module_args, check, diff)
+    try:
+        result: dict[str, Any] = action.act(options, {"inventory_hostname": options.get("agent") or "me"})
+    except ComputeError as error:
+        return error.to_result()
+    except AnsibleError as error:
+        return {"failed": True, "msg": str(error)}
+    return result
+
+
+def run_step(
+    call: str,
+    *,
+    agent: str = "me",
+    docker_host: str = "",
+    timeout: int = 60,
+    check: bool = False,
+    diff: bool = False,
+    **params: Any,
+) -> dict[str, Any]:
+    """The result of a step of an agent in a process of its own."""
+    args = {"call": call, "params": params, "agent": agent, "docker_host": docker_host, "timeout": timeout}
+    return _run("agent_step", args, check, diff)
+
+
+def _run(module: str, args: Any, check: bool, diff: bool) -> dict[str, Any]:
     """Run a module as Ansible does, as a process that reads its arguments and prints a document; return the document."""
-    given = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    given = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
     command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
     text = json.dumps({"ANSIBLE_MODULE_ARGS": given})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Actions whose modules are played from a script; everything else of them is real."""
+"""Actions whose steps are played from a script; everything else of them is real."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ Answer = Json | Exception
 
 
 def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
-    """An action whose module gives these answers, one after the other, the last one for ever; ``asked`` are its calls."""
+    """An action whose steps give these answers, one after the other, the last one for ever; ``asked`` are their parameters."""
 
     class Played(action):  # type: ignore[misc, valid-type]
-        def module(self, name: str, args: Json, task_vars: Json) -> Json:
-            asked.append(json.loads(json.dumps(args)))
+        def act(self, args: Json, task_vars: Json) -> Json:
+            self._task.args = args
+            result: Json = super().act(dict(args), task_vars)
+            return result
+
+        def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
+            asked.append(json.loads(json.dumps(params)))
             answer = answers[min(len(asked), len(answers)) - 1]
             if isinstance(answer, Exception):
                 raise answer

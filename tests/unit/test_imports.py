@@ -26,6 +26,7 @@ FLOORS = {
     "_agents": 4,
     "_ssh": 4,
     "_head": 4,
+    "_steps": 5,
 }
 IMPORTERS = {
     "docker": "module_utils/_docker/client.py",

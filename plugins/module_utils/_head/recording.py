@@ -25,7 +25,7 @@ _FROM_LABELS = ". The session ends by its labels; its end is not recorded."
 
 @dataclass(frozen=True)
 class Recording:
-    """A change to ``state``; ``folders`` are sessions with a folder on the controller, ``logs`` results of ``logs_info``."""
+    """A change to ``state``; ``folders`` are sessions with a folder on the controller, ``logs`` results of ``logs.read``."""
 
     state: str
     change: Change
@@ -33,7 +33,7 @@ class Recording:
     logs: Sequence[Json] = ()
 
     def carry_out(self, folder: str, check_mode: bool) -> Json:
-        """Record the change in the store of a folder, and return the result of the module ``session``."""
+        """Record the change in the store of a folder, and return the result of the step."""
         warnings: List[str] = []
         try:
             row, result = self._changed(Store(folder, read_only=check_mode), keep=not check_mode)
@@ -56,7 +56,7 @@ class Recording:
         return store
 
     def _changed(self, store: Store, *, keep: bool) -> Tuple[Row | None, Json]:
-        """The session after the change, and the result of the module."""
+        """The session after the change, and the result."""
         try:
             with store.transaction(keep=keep):
                 running = store.ids({RUNNING})

@@ -28,7 +28,7 @@ class GrowingLog:
         self._last = since
 
     def query(self, session: str, hostname: str) -> Json:
-        """The options of ``logs_info`` for what may be new."""
+        """The parameters of ``logs.read`` for what may be new."""
         return {"session": session, "containers": [hostname], "timestamps": True, "since": self.since, "tail": MOST}
 
     @property
@@ -70,7 +70,7 @@ class FollowedLogs:
         self._unreadable: Set[str] = set()
 
     def query(self, agent: str) -> Json:
-        """The options of ``logs_info`` for what may be new on an agent."""
+        """The parameters of ``logs.read`` for what may be new on an agent."""
         known = self._logs.get(agent, {}).values()
         since = min((log.since for log in known), default=0)
         return {**self._common, "since": since, "tail": MOST if known else min(self._tail, MOST)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
 from .._core.documents import Json
@@ -49,29 +50,52 @@ def list_all(
     C(samples) are the seconds of the past for which to return samples. C(logs) adds the kept logs to the newest session.
     C(whole_requests) keeps the private parts of requests of other users than C(viewer).
     """
+    wanted = _Wanted(name, owner, ended, state, limit, samples, logs, viewer, whole_requests)
+    reports = tuple(Agent.from_json(report) for report in agents)
     try:
-        store = Store(head.directory, read_only=True)
+        return _listed(head, Store(head.directory, read_only=True), wanted, reports)
     except FullStoreError:
-        store = Store.copy(head.directory)
-    now, reports = time.time(), tuple(Agent.from_json(report) for report in agents)
+        return _listed(head, Store.copy(head.directory), wanted, reports)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The parameters of a list."""
+
+    name: str | None
+    owner: str | None
+    ended: bool
+    state: str
+    limit: int
+    samples: int
+    logs: bool
+    viewer: str
+    whole_requests: bool
+
+
+def _listed(head: Head, store: Store, wanted: _Wanted, reports: Sequence[Agent]) -> Json:
+    now, owner = time.time(), wanted.owner
+    only = SHOWN[wanted.state] if wanted.state else ()
     try:
         # Sessions of a lost store are listed from their labels; the store itself is not touched.
         with store.transaction(keep=False):
             adopt(store, reports, now=0.0)
             held, site = holdings(store, reports), read_policy(head.directory)
-            rows = store.select(name, owner, ended, SHOWN[state] if state else (), limit)
+            rows = store.select(wanted.name, owner, wanted.ended, only, wanted.limit)
             order = {identity: turn for turn, identity in enumerate(turns(store, reports, site.queue, now), start=1)}
             sessions = _sessions(store, rows, reports, order, now)
-            if logs and sessions:
+            if wanted.logs and sessions:
                 sessions[-1]["logs"] = kept_logs(head.directory, sessions[-1]["id"])
             agent_rows = list_agents(held, reports)
             return {
                 "time": now,
-                "sessions": sessions if whole_requests else [without_private(one, viewer) for one in sessions],
+                "sessions": sessions
+                if wanted.whole_requests
+                else [without_private(one, wanted.viewer) for one in sessions],
                 "agents": agent_rows,
                 "groups": list_groups(agent_rows, owner),
                 "owners": _owners(store, reports, agent_rows, held, site, owner),
-                "samples": read_samples(store, now - samples) if samples else [],
+                "samples": read_samples(store, now - wanted.samples) if wanted.samples else [],
             }
     finally:
         store.close()

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Mapping
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._core.documents import Json
-from .._core.errors import InputError
+from .._core.errors import ComputeError, InputError
 
 Step = Callable[..., Json]
 
@@ -28,10 +28,11 @@ def carry_out(call: str, step: Step, place: object, params: Mapping[str, Any]) -
     if unknown:
         raise InputError(call, unknown[0], f"has only the parameters {', '.join(list(known)[1:])}")
     given = {name: _typed(call, name, known[name].annotation, value) for name, value in params.items()}
-    try:
-        inspect.signature(step).bind(place, **given)
-    except TypeError as error:
-        raise InputError(call, None, str(error)) from error
+    missing = [
+        name for name, one in list(known.items())[1:] if one.default is inspect.Parameter.empty and name not in given
+    ]
+    if missing:
+        raise ComputeError(f"{call} lacks its parameter {missing[0]}.")
     return step(place, **given)
 
 

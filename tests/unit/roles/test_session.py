@@ -48,10 +48,7 @@ NAMES = {
     "session_exec",
     "session_copy",
     "session_logs_info",
-    "session_store",
-    "session_upkeep",
     "session_queue",
-    "session_state",
 }
 
 

@@ -19,9 +19,8 @@ from samples import agent, context, exactly, request
 from ansible_collections.cluster.compute.plugins.action import agent_info, session_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.modules import schedule as schedule_module
-from ansible_collections.cluster.compute.plugins.modules import session_info as session_info_module
-from ansible_collections.cluster.compute.plugins.modules import session_state as session_module
+from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 
 # agent_info
@@ -108,22 +107,18 @@ REPORT: Json = {
 }
 
 
-def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
-    """From a checked request to the end, through the modules' own functions and a store in a folder."""
+def test_the_steps_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
+    """From a checked request to the end, through the steps and a store in a folder."""
     folder = tmp_path / "state"
     holder = dict(context(agent("a")).holder)
-    common = {"agents": [REPORT], "holder": holder, "lease": 600, "folders": [], "state_dir": str(folder)}
-    queue = {"queue_policy": "backfill", "queue_age_bound": 3600, "takeover": "", "kept": ""}
-    asked = {**common, **queue, "request": request(cluster_size=2).to_json()}
+    asked = json.loads(json.dumps(request(cluster_size=2).to_json()))
 
     def decide(check_mode: bool = False) -> Json:
-        result: Json = json.loads(json.dumps(schedule_module.work(asked, check_mode)))
+        result: Json = json.loads(json.dumps(session.place(Head(str(folder), check_mode), asked, [REPORT], holder)))
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        blank = dict.fromkeys(("id", "name", "owner"))
-        texts = {"reason": "", "result": "", "launch": "", "reached": [], "logs": []}
-        return session_module.work({**common, **blank, **texts, "state": state, **fields}, False)
+        return session.record(Head(str(folder)), state, holder, agents=[REPORT], **fields)
 
     _through_its_life(decide, move, folder)
     [ended] = _listed(folder)
@@ -134,10 +129,10 @@ def test_the_modules_decide_over_the_documents_as_ansible_passes_them(tmp_path: 
 
 
 def _listed(folder: Path) -> list[Json]:
-    asked = {"name": None, "owner": None, "ended": True, "agents": [REPORT], "state_dir": str(folder), "logs": True}
-    asked.update(state=None, limit=0, samples=0, whole_requests=False, viewer="alice")
-    sessions: list[Json] = session_info_module.work(asked, False)["sessions"]
-    return sessions
+    found: list[Json] = sessions.list_all(Head(str(folder)), [REPORT], ended=True, logs=True, viewer="alice")[
+        "sessions"
+    ]
+    return found
 
 
 def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], folder: Path) -> None:
@@ -147,12 +142,12 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
     assert (placed["outcome"], placed["changed"], placed["session"]["state"]) == ("placed", True, "PREPARING")
     identity = placed["session"]["id"]
     assert decide()["outcome"] == "held"
-    running = move("running", id=identity)
+    running = move("running", session=identity)
     assert (running["changed"], running["diff"]) == (
         True,
         {"before": {"state": "PREPARING"}, "after": {"state": "RUNNING"}},
     )
-    assert not move("running", id=identity)["changed"]
+    assert not move("running", session=identity)["changed"]
     ending = move("terminating", name="train", owner="alice")
     assert (ending["session"]["state"], ending["remove"], ending["plan"]["session"]["id"]) == (
         "TERMINATING",
@@ -160,7 +155,7 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
         identity,
     )
     logs = [{"logs": [{"hostname": "main1", "text": "bye"}]}]
-    assert move("terminated", id=identity, logs=logs)["session"]["state"] == "TERMINATED"
+    assert move("terminated", session=identity, logs=logs)["session"]["state"] == "TERMINATED"
     assert not move("terminating", name="train", owner="alice")["changed"]
 
 
@@ -172,7 +167,7 @@ def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json]
     (folder / identity / "sub1.log").mkdir()
     logs = [{"logs": [{"hostname": "main1", "text": "hello again"}]}]
     logs += [{"logs": [{"hostname": "sub1", "text": "lost"}]}]
-    ended = move("terminated", id=identity, logs=logs)
+    ended = move("terminated", session=identity, logs=logs)
     assert ended["session"]["state"] == "TERMINATED"
     assert ended["warnings"] == [
         "Not all logs could be kept in %s: Is a directory; free some space there." % (folder / identity)

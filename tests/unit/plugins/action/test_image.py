@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from played import played
 
 from ansible_collections.cluster.compute.plugins.action import image
-from ansible_collections.cluster.compute.plugins.plugin_utils._counted_action import CountedAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import images
 
 LOGIN = {"username": "bob", "password": "s3cret"}
 
@@ -29,11 +28,10 @@ LOGIN = {"username": "bob", "password": "s3cret"}
 def test_only_its_own_registry_receives_a_login(
     monkeypatch: pytest.MonkeyPatch, registry: str | None, name: str, is_sent: bool
 ) -> None:
-    def given(_self: Any, args: dict[str, Any], _task_vars: dict[str, Any]) -> dict[str, Any]:
-        return args
-
-    monkeypatch.setattr(CountedAction, "act", given)
-    monkeypatch.setattr(image, "login_for", lambda reference: {"identity_token": reference})
-    action = image.ActionModule.__new__(image.ActionModule)
-    args = action.act({"name": name, "registry": registry, **LOGIN}, {})
-    assert args == {"name": name, **(LOGIN if is_sent else {"identity_token": name})}
+    monkeypatch.setattr(images, "login_for", lambda reference: {"identity_token": reference})
+    action = played(image.ActionModule, {})
+    action.counted_step = action.step
+    action.act({"name": name, "registry": registry, **LOGIN}, {})
+    [asked] = action.asked
+    sent = {key: asked[key] for key in ("username", "password", "identity_token") if key in asked}
+    assert sent == (LOGIN if is_sent else {"identity_token": name})

@@ -18,7 +18,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.modules import session_state as session_module
+from ansible_collections.cluster.compute.plugins.module_utils._steps import session
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
@@ -54,9 +55,9 @@ def a_launch(play: Play) -> None:
 
 
 COMMANDS: dict[str, tuple[Callable[[Play], None], str, Json]] = {
-    "an end": (an_end, "session_state", {"changed": False, "session": {}, "remove": [], "waiting": 0}),
-    "a pass": (a_pass, "session_upkeep", {}),
-    "a launch": (a_launch, "schedule", {"outcome": "pending", "session": ROW, "reason": "no room", "remove": []}),
+    "an end": (an_end, "session.record", {"changed": False, "session": {}, "remove": [], "waiting": 0}),
+    "a pass": (a_pass, "queue.keep_up", {}),
+    "a launch": (a_launch, "session.place", {"outcome": "pending", "session": ROW, "reason": "no room", "remove": []}),
 }
 REPORT: Json = {"agent": {"name": "a", "reachable": True}}
 
@@ -79,7 +80,7 @@ def test_each_command_removes_the_folders_of_ended_sessions(
     act, module, result = COMMANDS[command]
     monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
     answer = {**result, "ended_folders": [*ended, GONE] if ended else []}
-    play = conducted({module: answer, "agent_info": REPORT}, check=check, session_artifacts=str(tmp_path))
+    play = conducted({module: answer, "report.collect": REPORT}, check=check, session_artifacts=str(tmp_path))
     act(play)
     assert sorted(options_of(play, module)[0].get("folders", [])) == ([] if check else [GONE, "live", "over"])
     assert (GONE in kept.sessions()) == is_left
@@ -92,9 +93,9 @@ def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train/data").touch()
     answer = {"changed": False, "session": {}, "remove": [], "waiting": 0, "ended_folders": []}
-    play = conducted({"session_state": answer, "agent_info": REPORT}, session_artifacts=str(tmp_path))
+    play = conducted({"session.record": answer, "report.collect": REPORT}, session_artifacts=str(tmp_path))
     terminate(play, "train")
-    [options] = options_of(play, "session_state")
+    [options] = options_of(play, "session.record")
     assert (options.get("folders", []), (tmp_path / "train/data").exists()) == ([], True)
 
 
@@ -108,19 +109,8 @@ def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
             store.change(store.need(name), "CANCELLED", 2.0, "")
         retire(store, ["retired"], 3.0)
     store.close()
-    options = dict.fromkeys(("id", "reason", "result", "launch"), "")
-    given = {
-        **options,
-        "name": "train",
-        "owner": "alice",
-        "reached": [],
-        "agents": [],
-        "logs": [],
-        "holder": {},
-        "lease": 60,
-        "folders": ["unknown", "waits", "cancelled", "retired"],
-    }
-    result = session_module.work({**given, "state": "terminating", "state_dir": str(folder)}, False)
+    known = ["unknown", "waits", "cancelled", "retired"]
+    result = session.record(Head(str(folder)), "terminating", {}, name="train", owner="alice", folders=known)
     assert (result["session"], result["ended_folders"]) == ({}, ["cancelled", "retired"])
 
 

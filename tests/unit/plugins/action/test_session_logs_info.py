@@ -24,9 +24,9 @@ def log(hostname: str, state: str, *seconds: int) -> Json:
     return {"logs": [{"hostname": hostname, "state": state, "text": text}]}
 
 
-def hosts(module: Any) -> Any:
-    """Hosts whose modules are this function."""
-    return SimpleNamespace(module=module, each=lambda names, function: [function(name) for name in names])
+def hosts(step: Any) -> Any:
+    """Hosts whose steps are this function."""
+    return SimpleNamespace(step=step, each=lambda names, function: [function(name) for name in names])
 
 
 def rounds(**answers: list[Json]) -> tuple[_Rounds, list[Json]]:

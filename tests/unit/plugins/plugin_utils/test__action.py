@@ -13,19 +13,17 @@ from typing import Any
 
 import pytest
 from ansible import constants
-from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
 from ansible_collections.cluster.compute.plugins.plugin_utils import _action
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import (
     ComputeAction,
-    RemoteAction,
+    StepAction,
     _machine,
     _started,
     holder,
     is_gone,
     login,
-    with_part,
 )
 
 HERE = _machine()
@@ -90,7 +88,7 @@ def test_a_process_that_may_not_be_looked_at_is_not_gone(process: subprocess.Pop
 
 
 class Asked(ComputeAction):
-    """The options with which the module of a task is called."""
+    """The options with which the module of a step is called."""
 
     def act(self, args: Any, task_vars: Any) -> Any:
         raise NotImplementedError
@@ -118,11 +116,12 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     delegate: str | None, own: str | None, named: str, engine: str | None
 ) -> None:
     task = SimpleNamespace(delegate_to=delegate, async_val=0, environment=[])
-    action = Asked(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    connection = SimpleNamespace(transport="ssh", become=None)
+    action = Asked(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
-    assert action.module("network", given, task_vars).get("docker_host") == engine
-    assert "docker_host" not in action.module("session", {}, task_vars)
+    assert action.step("image.pull", given, task_vars).get("docker_host") == engine
+    assert "docker_host" not in action.step("store.provide", {}, task_vars)
 
 
 def test_the_results_of_hosts_leave_out_hosts_without_a_result() -> None:
@@ -136,22 +135,13 @@ def test_the_results_of_hosts_leave_out_hosts_without_a_result() -> None:
 def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     """A plan has the user's environment, and every user of a host may be able to read its system log."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = StepAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     seen: list[dict[str, object]] = []
     action._execute_module = lambda _name, **options: seen.append(options["task_vars"]) or {}
     given: dict[str, object] = {"ansible_connection": "ssh"}
-    action.module("session_failure", {}, given)
+    action.step("image.pull", {}, given)
     assert constants.config.get_config_value("DEFAULT_NO_TARGET_SYSLOG", variables=seen[0]) is True
     assert given == {"ansible_connection": "ssh"}
-
-
-def test_an_agent_receives_its_own_part_of_the_plan() -> None:
-    whole = plan(request(cluster_size=3), "aab").to_json()
-    sent = with_part({"agent": "b", "plan": whole, "state": "created"})["plan"]
-    assert [container["hostname"] for container in sent["containers"]] == ["sub2"]
-    assert [hostname for hostname, _address in sent["peers"]] == ["main1", "sub1", "sub2"]
-    for args in ({"plan": whole}, {"agent": "b", "sessions": ["1"]}):
-        assert with_part(dict(args)) == args
 
 
 @pytest.mark.parametrize(("verbosity", "kept"), [(0, False), (2, False), (3, True)])
@@ -159,7 +149,7 @@ def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
     verbosity: int, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = StepAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
     monkeypatch.setattr(action._display, "verbosity", verbosity)
-    assert ("invocation" in action.module("session_failure", {}, {})) == kept
+    assert ("invocation" in action.step("image.pull", {}, {})) == kept

@@ -11,33 +11,34 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import RemoteAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import StepAction
 
 AGAIN = "run the same command again."
 DEATHS: list[tuple[dict[str, Any], str]] = [
-    ({"rc": 137}, f"module swarm_node was ended by SIGKILL; if memory ran out there, free some, and {AGAIN}"),
-    ({"rc": -9}, f"the connection of module swarm_node was ended by SIGKILL on the controller; {AGAIN}"),
+    ({"rc": 137}, f"step swarm.join was ended by SIGKILL; if memory ran out there, free some, and {AGAIN}"),
+    ({"rc": -9}, f"the connection of step swarm.join was ended by SIGKILL on the controller; {AGAIN}"),
     (
         {"rc": 127, "stderr": "\nsh: 1: /usr/bin/python9: not found\n"},
-        f"module swarm_node ended with exit code 127 and without a result (sh: 1: /usr/bin/python9: not found); correct that, and {AGAIN}",
+        f"step swarm.join ended with exit code 127 and without a result (sh: 1: /usr/bin/python9: not found); correct that, and {AGAIN}",
     ),
     (
         {"rc": 0, "stdout": "Killed"},
-        f"module swarm_node ended with exit code 0 and without a result (Killed); correct that, and {AGAIN}",
+        f"step swarm.join ended with exit code 0 and without a result (Killed); correct that, and {AGAIN}",
     ),
-    ({}, f"module swarm_node ended without a result (it wrote nothing); {AGAIN}"),
+    ({}, f"step swarm.join ended without a result (it wrote nothing); {AGAIN}"),
 ]
 
 
 def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
     """What an action returns for what a connection has returned."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=delegate)
-    action: Any = RemoteAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = StepAction(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     action._used_interpreter = None
+    action.is_here = lambda _task_vars: False
     parse = action._parse_returned_data
     profile = ["legacy"] * (len(signature(parse).parameters) - 1)
     action._execute_module = lambda _name, **_options: parse({"stdout": "", **answer}, *profile)
-    return action.module("swarm_node", {}, {"inventory_hostname": "node1"})
+    return action.step("swarm.join", {}, {"inventory_hostname": "node1"})
 
 
 @pytest.mark.parametrize(("answer", "said"), DEATHS)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -16,83 +15,97 @@ from typing import Any
 import pytest
 from samples import request
 
+from ansible_collections.cluster.compute.plugins.module_utils._steps import ssh
 from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
-from ansible_collections.cluster.compute.plugins.plugin_utils._direct_call import MODULES, call, is_here
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import _HERE
+from ansible_collections.cluster.compute.plugins.plugin_utils._direct_call import call, is_here
 
 REPORT = {"name": "a", "reachable": False, "reason": "no route"}
 HOLDER = {"host": "h", "user": "alice", "pid": 1}
 
 
-def called(module: str, *, check: bool = False, diff: bool = False, **args: Any) -> Any:
-    return call(module, args, check_mode=check, diff=diff)
+def called(step: str, params: Any, *, check: bool = False, diff: bool = False, **place: Any) -> Any:
+    hand = "agent_step" if "agent" in place else "head_step"
+    return call(hand, {"call": step, "params": params, **place}, check_mode=check, diff=diff)
 
 
-def asked(folder: Path, **more: Any) -> Any:
-    document = request(cluster_size=2).to_json()
-    return {"request": document, "agents": [REPORT], "holder": HOLDER, "state_dir": str(folder / "state"), **more}
+def asked(**more: Any) -> Any:
+    return {"request": request(cluster_size=2).to_json(), "agents": [REPORT], "holder": HOLDER, **more}
 
 
-def test_a_module_does_its_work_and_its_result_is_a_document(tmp_path: Path) -> None:
-    result = called("schedule", **asked(tmp_path))
+def test_a_step_does_its_work_and_its_result_is_a_document(tmp_path: Path) -> None:
+    state = {"state_dir": str(tmp_path / "state")}
+    result = called("session.place", asked(), **state)
     assert (result["outcome"], result["changed"], result["missing"]) == ("pending", True, [])
     assert "a cannot be reached (no route)" in result["reason"]
     assert isinstance(result["duration"], float)
-    listed = called("session_info", state_dir=str(tmp_path / "state"))
+    listed = called("sessions.list", {"agents": []}, **state)
     assert [one["name"] for one in listed["sessions"]] == ["train"]
 
 
 def test_check_mode_reaches_it(tmp_path: Path) -> None:
-    assert called("schedule", check=True, **asked(tmp_path))["outcome"] == "pending"
+    result = called("session.place", asked(), check=True, state_dir=str(tmp_path / "state"))
+    assert result["outcome"] == "pending"
     assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize("diff", [True, False])
 def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -> None:
-    called("schedule", **asked(tmp_path))
+    state = {"state_dir": str(tmp_path / "state")}
+    called("session.place", asked(), **state)
     ended = {"state": "terminating", "name": "train", "owner": "alice", "holder": HOLDER}
-    result = called("session_state", diff=diff, state_dir=str(tmp_path / "state"), **ended)
+    result = called("session.record", ended, diff=diff, **state)
     assert result["session"]["state"] == "CANCELLED"
     assert ("diff" in result) == diff
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "message"),
+    ("step", "params", "code", "message"),
     [
-        ("session_state", {"state": "running"}, "state is running but all of the following are missing: id"),
-        ("session_state", {"state": "asleep"}, "value of state must be one of: running, failed, "),
-        ("schedule", {"agents": []}, "missing required arguments: request"),
-        ("network", {"state": "present"}, "state is present but all of the following are missing: plan"),
-        ("logs_info", {"session": "a", "colour": "red"}, "colour. Supported parameters include: "),
+        ("session.vanish", {}, "input", "call: 'session.vanish': is no step of the head."),
+        ("session.place", {"agents": []}, "failed", "session.place lacks its parameter request."),
+        (
+            "session.place",
+            {"colour": "red"},
+            "input",
+            "session.place: 'colour': has only the parameters request, agents, ",
+        ),
+        (
+            "queue.begin",
+            {"owner": "a", "holder": {}, "lease": "soon"},
+            "input",
+            "queue.begin: lease: 'soon': must be of type int.",
+        ),
     ],
 )
-def test_wrong_options_are_told_as_ansible_does(name: str, args: Any, message: str) -> None:
-    result = called(name, **args)
-    assert result["failed"]
-    assert message in result["msg"]
+def test_a_wrong_call_is_an_error_that_names_the_step(
+    step: str, params: Any, code: str, message: str, tmp_path: Path
+) -> None:
+    result = called(step, params, state_dir=str(tmp_path))
+    assert (result["failed"], result["failure"]["code"]) == (True, code)
+    assert result["msg"].startswith(message)
 
 
-def test_an_error_is_a_sentence_and_a_failure_for_playbooks(tmp_path: Path) -> None:
-    result = called("schedule", **asked(tmp_path, lease=0))
-    assert (result["failed"], result["msg"]) == (True, "lease: 0: must be at least 1.")
-    assert result["failure"] == {"code": "input", "message": result["msg"], "where": "lease"}
+def test_numbers_and_booleans_may_be_text_as_in_yaml(tmp_path: Path) -> None:
+    begun = {"owner": "alice", "holder": HOLDER, "lease": "60", "takeover": "no"}
+    assert called("queue.begin", begun, state_dir=str(tmp_path / "state"))["begun"] is True
 
 
 def test_a_warning_comes_along(tmp_path: Path) -> None:
-    called("schedule", **asked(tmp_path))
-    [row] = called("session_info", state_dir=str(tmp_path / "state"))["sessions"]
+    state = {"state_dir": str(tmp_path / "state")}
+    called("session.place", asked(), **state)
+    [row] = called("sessions.list", {"agents": []}, **state)["sessions"]
     (tmp_path / "state" / row["id"]).write_text("in the way")
     logs = [{"logs": [{"hostname": "main1", "text": "x"}]}]
-    ended = {"state": "failed", "id": row["id"], "reason": "no", "logs": logs}
-    result = called("session_state", state_dir=str(tmp_path / "state"), **ended)
+    ended = {"state": "failed", "session": row["id"], "reason": "no", "logs": logs, "holder": HOLDER}
+    result = called("session.record", ended, **state)
     assert result["session"]["state"] == "ERROR"
     assert len(result["warnings"]) == 1
 
 
 def test_no_secret_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("ansible_collections.cluster.compute.plugins.modules.ssh")
-    monkeypatch.setattr(module, "work", lambda params, _check: {"said": "the bundle is %s" % params["bundle"]})
-    plan = {"session": {}}
-    assert "hush-hush" not in str(called("ssh", plan=plan, bundle="hush-hush"))
+    monkeypatch.setitem(ssh.STEPS, "install", lambda _agent, bundle: {"said": f"the bundle is {bundle}"})
+    assert "hush-hush" not in str(called("ssh.install", {}, agent="a", secrets={"bundle": "hush-hush"}))
 
 
 def test_the_process_that_forks_the_workers_has_the_sdk() -> None:
@@ -102,8 +115,8 @@ def test_the_process_that_forks_the_workers_has_the_sdk() -> None:
     assert done.stdout == "True\n"
 
 
-def test_only_modules_that_leave_nothing_running() -> None:
-    assert not {"batch", "folder_marks", "image", "port_listener", "swarm"} & MODULES
+def test_only_steps_that_leave_nothing_running_are_carried_out_here() -> None:
+    assert not {"batch", "batch.start", "folders", "image", "ports", "swarm"} & _HERE
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class Host:
     def __init__(self, _action: object, name: str, _task_vars: object) -> None:
         self.name = name
 
-    def module(self, name: str, args: Json) -> Json:
+    def step(self, name: str, args: Json) -> Json:
         if self.name == "lost":
             raise AnsibleConnectionFailure("no route to host")
         return {"changed": False, "asked": [name, args]}
@@ -50,9 +50,9 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
 
 
 def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -> None:
-    results = hosts.counted(["b", "a"], lambda host: hosts.module(host, "containers", {"agent": host}))
+    results = hosts.counted(["b", "a"], lambda host: hosts.step(host, "containers.created", {"network": True}))
     assert list(results) == ["b", "a"]
-    assert results["a"]["asked"] == ["containers", {"agent": "a"}]
+    assert results["a"]["asked"] == ["containers.created", {"network": True}]
     hosts.close()
     assert sorted(Host.closed) == ["a", "b"]
 
@@ -74,7 +74,7 @@ def test_nothing_is_begun_after_the_end_of_ansible_playbook(
 ) -> None:
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
-        hosts.each(["a"], lambda host: hosts.module(host, "containers", {}))
+        hosts.each(["a"], lambda host: hosts.step(host, "containers.created", {}))
 
 
 PLAY = """

@@ -17,24 +17,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
-from ansible_collections.cluster.compute.plugins.modules import session_info
-from ansible_collections.cluster.compute.plugins.modules.session_state import work
+from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 
 LONG = "x" * 100000
-OPTIONS: Json = {
-    "id": None,
-    "name": None,
-    "owner": "alice",
-    "reason": LONG,
-    "result": "",
-    "agents": [],
-    "launch": "",
-    "lease": 600,
-    "reached": ["agent1"],
-    "logs": [],
-    "folders": [],
-    "holder": {"user": "alice"},
-}
+HOLDER: Json = {"user": "alice"}
 
 
 @pytest.fixture
@@ -90,11 +77,11 @@ def test_changes_of_a_copy_are_lost(folder: str) -> None:
 
 @pytest.mark.usefixtures("full")
 def test_a_session_ends_although_its_end_cannot_be_recorded(folder: str) -> None:
-    begun = work({**OPTIONS, "state": "terminating", "name": "train", "state_dir": folder}, False)
+    begun = session.record(Head(folder), "terminating", HOLDER, name="train", reason=LONG, reached=["agent1"])
     assert (begun["session"]["id"], begun["session"]["state"]) == (SESSION, states.TERMINATING)
     [warning] = begun["warnings"]
     assert "disk is full: the end of the session is not recorded; free some space on the head" in warning
-    ended = work({**OPTIONS, "state": "terminated", "id": SESSION, "state_dir": folder}, False)
+    ended = session.record(Head(folder), "terminated", HOLDER, session=SESSION, reason=LONG, reached=["agent1"])
     assert ended["session"]["state"] == states.TERMINATED
     assert listed(folder) == [("train", states.RUNNING)]
 
@@ -106,14 +93,12 @@ def test_a_list_needs_no_room(folder: str, monkeypatch: pytest.MonkeyPatch) -> N
     def grow(store: Store, _agents: object, now: float) -> None:
         store.note(store.need(SESSION), now, LONG)
 
-    monkeypatch.setattr(session_info, "adopt", grow)
-    usual = {"name": None, "owner": None, "ended": False, "state": None, "limit": 0, "whole_requests": False}
-    asked = {**usual, "samples": 0, "viewer": "", "logs": False, "agents": [], "state_dir": folder}
-    assert [session["name"] for session in session_info.work(asked, False)["sessions"]] == ["train"]
+    monkeypatch.setattr(sessions, "adopt", grow)
+    assert [one["name"] for one in sessions.list_all(Head(folder), [])["sessions"]] == ["train"]
     assert listed(folder) == [("train", states.RUNNING)]
 
 
 @pytest.mark.usefixtures("full")
 def test_everything_but_an_end_and_a_list_needs_the_store(folder: str) -> None:
     with pytest.raises(FullStoreError):
-        work({**OPTIONS, "state": "running", "result": "SUCCESS", "id": SESSION, "state_dir": folder}, False)
+        session.record(Head(folder), "running", HOLDER, session=SESSION, reason=LONG, result="SUCCESS")

@@ -28,7 +28,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
-from ansible_collections.cluster.compute.plugins.modules import session_upkeep
+from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 
 DAY = 86400.0
 A = agent("a")
@@ -106,24 +107,17 @@ def test_only_folders_of_sessions_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_module_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path, check_mode: bool) -> None:
+def test_the_step_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path, check_mode: bool) -> None:
     folder = tmp_path / "state"
     store = Store(str(folder))
     old = ended(store, "old-1", DAY)
     store.close()
     kept(folder, old, 10, 1.0)
-    asked: Json = {
-        "keep_days": 90,
-        "keep_logs": "4g",
-        "owner": "alice",
-        "agents": [],
-        "folders": [],
-        "state_dir": str(folder),
-    }
-    result = session_upkeep.work(asked, check_mode)
+    asked: Json = {"keep_days": 90, "keep_logs": "4g", "owner": "alice", "agents": []}
+    result = queue.keep_up(Head(str(folder), check_mode), **asked)
     assert (result["changed"], result["retired"], result["logs_removed"]) == (True, [old], [] if check_mode else [old])
     assert (folder / old).exists() == check_mode
-    again = session_upkeep.work(asked, check_mode)
+    again = queue.keep_up(Head(str(folder), check_mode), **asked)
     assert again["changed"] == check_mode
     assert result["sample"]["live"] == 0
 

@@ -18,7 +18,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.shares impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
-from ansible_collections.cluster.compute.plugins.modules.session_info import work
+from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 
 
 def listed_agent(name: str, group: str, **changes: object) -> Json:
@@ -72,16 +73,7 @@ REPORT = {"name": "a", "capacity": {"millicpus": 4000, "memory": 16 * GIB}}
 
 
 def listed(folder: Path, owner: str | None) -> Json:
-    usual = {
-        "name": None,
-        "ended": False,
-        "state": None,
-        "limit": 0,
-        "whole_requests": False,
-        "samples": 0,
-        "viewer": "",
-    }
-    return work({**usual, "owner": owner, "logs": False, "agents": [REPORT], "state_dir": str(folder)}, False)
+    return sessions.list_all(Head(str(folder)), [REPORT], owner=owner)
 
 
 def test_turns_are_those_of_the_queue_of_all_owners(tmp_path: Path) -> None:

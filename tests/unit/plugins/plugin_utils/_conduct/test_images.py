@@ -47,10 +47,10 @@ def play(ids: Json, pulled: Json | None = None, check: bool = False) -> Any:
         return {"image": image(host, ids[host])} if isinstance(ids[host], str) else dict(ids[host])
 
     script = {
-        "image_info": has,
-        "image": lambda host, _args: {"image": (pulled or {})[host]},
-        "image_export": {"changed": False},
-        "image_load": {"changed": True},
+        "image.describe": has,
+        "image.pull": lambda host, _args: {"image": (pulled or {})[host]},
+        "image.export": {"changed": False},
+        "image.load": {"changed": True},
     }
     return conducted(script, *ids, check=check)
 
@@ -58,21 +58,21 @@ def play(ids: Json, pulled: Json | None = None, check: bool = False) -> Any:
 def done(play: Any, **more: Any) -> list[tuple[str, str]]:
     """The hosts and the modules that change something."""
     distribute(play, Wanted(NAME, needing=["a", "b"], asked=play.names, variable="session_image", **more))
-    return [(host, name) for host, name, _options in play.asked if name != "image_info"]
+    return [(host, name) for host, name, _options in play.asked if name != "image.describe"]
 
 
 def test_the_agents_without_the_first_agents_image_pull_it() -> None:
     run = play({"a": "1", "b": "", "c": "2"}, {"b": image("b", "1")})
-    assert done(run) == [("b", "image")]
-    assert options_of(run, "image")[0]["id"] == "1"
+    assert done(run) == [("b", "image.pull")]
+    assert options_of(run, "image.pull")[0]["image_id"] == "1"
     assert run.lines[0].startswith("Image train:2: pulled on b in ")
 
 
 def test_an_agent_that_could_not_pull_gets_a_copy() -> None:
     run = play({"a": "1", "b": ""}, {"b": image("b", reason="no such host")})
-    assert done(run) == [("b", "image"), ("a", "image_export"), ("b", "image_load")]
-    [export], [load] = options_of(run, "image_export"), options_of(run, "image_load")
-    assert (export["id"], export["size"], load["id"]) == ("1", 100, "1")
+    assert done(run) == [("b", "image.pull"), ("a", "image.export"), ("b", "image.load")]
+    [export], [load] = options_of(run, "image.export"), options_of(run, "image.load")
+    assert (export["image_id"], export["size"], load["image_id"]) == ("1", 100, "1")
     assert run.lines == ["Image train:2: copied from a to b (100b)"]
 
 
@@ -83,7 +83,7 @@ def test_the_archive_of_a_copy_is_removed_from_the_controller(tmp_path: Any) -> 
 
 def test_check_mode_copies_nothing() -> None:
     run = play({"a": "1", "b": ""}, {"b": image("b", reason="no such host")}, check=True)
-    assert done(run) == [("b", "image")]
+    assert done(run) == [("b", "image.pull")]
     assert run.lines == ["Image train:2: copied from a to b (100b)"]
 
 
@@ -98,7 +98,7 @@ def test_the_controllers_engine_is_the_last_source(
     others: list[Json], controller: Json, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": controller})
-    assert done(play({"a": "", "b": ""}), pull="never", elsewhere=others)[0] == (source, "image_export")
+    assert done(play({"a": "", "b": ""}), pull="never", elsewhere=others)[0] == (source, "image.export")
 
 
 def test_an_image_that_no_engine_has_is_refused_by_the_variable_that_names_it() -> None:

@@ -51,12 +51,12 @@ def playing(folder: Path, **changes: Any) -> Any:
     """Two hosts that do what a launch asks for."""
     placed = {"outcome": "placed", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
     script = {
-        "schedule": placed,
-        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
+        "session.place": placed,
+        "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
         "network": {},
         "containers": {"changed": True},
-        "logs_info": {"logs": [{"hostname": "sub1", "text": "last words"}]},
-        "session_state": lambda _host, args: {
+        "logs.read": {"logs": [{"hostname": "sub1", "text": "last words"}]},
+        "session.record": lambda _host, args: {
             "changed": True,
             "session": ROW if args["state"] == "running" else FAILED,
         },
@@ -71,7 +71,7 @@ def steps(play: Any) -> list[tuple[str, str, str]]:
 
 def fails_at(state: str, failure: Json) -> Callable[[str, Json], Json]:
     """The containers of b, with this failure in a state."""
-    return lambda host, args: failure if (host, args["state"]) == ("b", state) else {"changed": True}
+    return lambda host, args: failure if (host, args["verb"]) == ("b", state) else {"changed": True}
 
 
 def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
     launched = launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
     assert launched.changed
     assert steps(play) == [
-        ("a", "schedule", ""),
-        ("a", "containers", "created"),
-        ("b", "containers", "created"),
-        ("a", "containers", "started"),
-        ("b", "containers", "started"),
-        ("a", "session_state", "running"),
+        ("a", "session.place", ""),
+        ("a", "containers.created", ""),
+        ("b", "containers.created", ""),
+        ("a", "containers.started", ""),
+        ("b", "containers.started", ""),
+        ("a", "session.record", "running"),
     ]
     assert play.lines[0] == "Session train: RUNNING (cluster session, multi-node)"
     assert (tmp_path / "train" / "session.json").exists()
@@ -97,14 +97,14 @@ def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -
     with pytest.raises(SessionError, match=r"^Session train was not launched: why$"):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
     assert steps(play)[-6:] == [
-        ("a", "logs_info", ""),
-        ("b", "logs_info", ""),
-        ("a", "containers", "absent"),
-        ("b", "containers", "absent"),
-        ("a", "network", "absent"),
-        ("a", "session_state", "failed"),
+        ("a", "logs.read", ""),
+        ("b", "logs.read", ""),
+        ("a", "containers.absent", ""),
+        ("b", "containers.absent", ""),
+        ("a", "network.absent", ""),
+        ("a", "session.record", "failed"),
     ]
-    [recorded] = options_of(play, "session_state")
+    [recorded] = options_of(play, "session.record")
     assert (recorded["reason"], recorded["retry"], len(recorded["logs"])) == ("sub1: on b it does not start.", False, 2)
     assert not (tmp_path / "train").exists()
 
@@ -117,7 +117,7 @@ def test_a_bug_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyP
     play = playing(tmp_path)
     with pytest.raises(SessionError) as caught:
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
-    assert options_of(play, "session_state")[0]["reason"] == "KeyError: 'gone'"
+    assert options_of(play, "session.record")[0]["reason"] == "KeyError: 'gone'"
     assert "Traceback" in caught.value.trace
 
 
@@ -126,25 +126,25 @@ def test_what_is_taken_is_avoided_in_another_place(tmp_path: Path) -> None:
     answers = [TAKEN, {"changed": True}]
 
     def containers(host: str, args: Json) -> Json:
-        return answers.pop(0) if (host, args["state"]) == ("b", "created") else {"changed": True}
+        return answers.pop(0) if (host, args["verb"]) == ("b", "created") else {"changed": True}
 
     def state(_host: str, args: Json) -> Json:
         return {"changed": True, "session": ROW if args["state"] == "running" else {**ROW, "state": "PENDING"}}
 
-    play = playing(tmp_path, containers=containers, session_state=state)
+    play = playing(tmp_path, containers=containers, **{"session.record": state})
     assert launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS)).changed
-    first, second = options_of(play, "schedule")
+    first, second = options_of(play, "session.place")
     assert PLAN.network.subnet not in first["agents"][0].get("routes", [])
     assert PLAN.network.subnet in second["agents"][0]["routes"]
-    assert [one["retry"] for one in options_of(play, "session_state") if one["state"] == "failed"] == [True]
+    assert [one["retry"] for one in options_of(play, "session.record") if one["state"] == "failed"] == [True]
 
 
 def test_a_head_that_lets_a_session_be_placed_again_for_ever_is_not_obeyed(tmp_path: Path) -> None:
     again = {"changed": True, "session": {**ROW, "state": "PENDING"}}
-    play = playing(tmp_path, containers=fails_at("created", TAKEN), session_state=again)
+    play = playing(tmp_path, containers=fails_at("created", TAKEN), **{"session.record": again})
     with pytest.raises(SessionError, match=r"^Session train was not launched: b: port 30000 is taken\.$"):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
-    assert len(options_of(play, "schedule")) == launching._MOST_ATTEMPTS
+    assert len(options_of(play, "session.place")) == launching._MOST_ATTEMPTS
 
 
 @pytest.mark.parametrize(("queued", "retry"), [("", False), (PLAN.session.id, True)])
@@ -152,7 +152,7 @@ def test_a_lost_connection_keeps_the_place_of_a_session_of_the_queue(queued: str
     play = playing(tmp_path, containers=lambda host, _args: LOST if host == "b" else {"changed": True})
     with pytest.raises(SessionError):
         launch(play, Asked(ASKED, SETTINGS, queued=queued), Reports(AGENTS))
-    [recorded] = options_of(play, "session_state")
+    [recorded] = options_of(play, "session.record")
     assert recorded["retry"] is retry
     assert recorded["reason"].endswith("Anything left of it on b is removed when that agent answers again.")
 
@@ -166,17 +166,17 @@ def test_a_repair_that_fails_keeps_what_runs(tmp_path: Path) -> None:
         "missing": ["sub1"],
         "remove": [],
     }
-    play = playing(tmp_path, schedule=repair, containers=fails_at("started", LOST))
+    play = playing(tmp_path, containers=fails_at("started", LOST), **{"session.place": repair})
     with pytest.raises(SessionError, match=r"^Session train was not repaired: "):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
-    assert options_of(play, "logs_info") == []
-    assert options_of(play, "network") == []
-    assert all(args.get("launch") for args in options_of(play, "containers") if args["state"] == "absent")
+    assert options_of(play, "logs.read") == []
+    assert options_of(play, "network.absent") == []
+    assert all(args.get("launch") for args in options_of(play, "containers.absent"))
 
 
 def test_a_session_of_the_queue_that_cannot_be_launched_is_an_error(tmp_path: Path) -> None:
     failed = {"failed": True, "outcome": "failed", "session": FAILED, "reason": "no folder", "msg": "no folder."}
-    play = playing(tmp_path, schedule=failed)
+    play = playing(tmp_path, **{"session.place": failed})
     with pytest.raises(ComputeError, match="no folder"):
         launch(play, Asked(ASKED, SETTINGS, queued=PLAN.session.id), Reports(AGENTS))
-    assert [name for _host, name, _args in play.asked] == ["schedule"]
+    assert [name for _host, name, _args in play.asked] == ["session.place"]

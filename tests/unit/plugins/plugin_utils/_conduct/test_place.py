@@ -25,7 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.modules import schedule as modules
+from ansible_collections.cluster.compute.plugins.module_utils._steps import session
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
@@ -60,7 +61,7 @@ AGENTS = [{"name": "a", "reachable": True}]
 def asking(*answers: Any, folder: Path, **more: Any) -> Any:
     """A play whose head gives these answers."""
     report = {"agent": AGENTS[0]}
-    script = {"schedule": list(answers), "agent_info": report}
+    script = {"session.place": list(answers), "report.collect": report}
     return conducted(script, "a", session_artifacts=str(folder), **more)
 
 
@@ -78,7 +79,7 @@ def test_a_plan_has_the_users_variables(outcome: str, tmp_path: Path) -> None:
     placed = ask(play)
     assert placed.plan
     assert [one.environment["A"] for one in placed.plan.containers] == ["0", "1"]
-    [call] = options_of(play, "schedule")
+    [call] = options_of(play, "session.place")
     assert call["agents"] == AGENTS
     assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
 
@@ -102,7 +103,7 @@ def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     Artifacts(str(tmp_path), "train").identity("ended", create=True)
     play = asking(answer(outcome), folder=tmp_path)
     ask(play)
-    assert options_of(play, "schedule")[0]["kept"] == "ended"
+    assert options_of(play, "session.place")[0]["kept"] == "ended"
     assert sorted(os.listdir(tmp_path)) == left
 
 
@@ -116,8 +117,8 @@ def test_a_session_waits_for_its_turn_and_is_placed_by_new_reports(tmp_path: Pat
     play = asking(answer("pending"), answer("pending"), answer("placed"), folder=tmp_path)
     assert ask(play, wait=60).outcome == "placed"
     assert [name for _host, name, _options in play.asked] == [
-        "schedule",
-        *["agent_info", "schedule"] * 2,
+        "session.place",
+        *["report.collect", "session.place"] * 2,
     ]
 
 
@@ -141,13 +142,12 @@ def test_a_session_that_is_pending_is_a_failure_if_that_is_asked_for(check: bool
 
 
 def test_what_the_agents_could_never_hold_is_refused_and_not_recorded(tmp_path: Path) -> None:
-    usual = {name: spec.get("default") for name, spec in modules.ARGUMENT_SPEC.items()}
     small = {"name": "a", "capacity": {"millicpus": 1000, "memory": 8 << 30}}
     large = {"name": "a", "capacity": {"millicpus": 2000, "memory": 8 << 30}}
 
     def work(*agents: Json, check_mode: bool = False) -> str:
-        asked = {**usual, "request": ASKED.to_json(), "agents": list(agents), "state_dir": str(tmp_path / "state")}
-        return str(modules.work(asked, check_mode)["outcome"])
+        head = Head(str(tmp_path / "state"), check_mode)
+        return str(session.place(head, ASKED.to_json(), agents, {})["outcome"])
 
     message = (
         "Session train cannot be launched: the agents could not hold it even without other sessions (a: needs 2 CPUs, 1 free); "
@@ -172,7 +172,7 @@ def test_the_lease_covers_a_bootstrap_script_and_a_pull(tmp_path: Path) -> None:
     asked = request(bootstrap="pip install x", pull="always")
     play = asking(answer("pending"), folder=tmp_path)
     ask(play, asked, launch_timeout=60)
-    assert options_of(play, "schedule")[0]["lease"] == 60 + asked.bootstrap_timeout + asked.pull_timeout
+    assert options_of(play, "session.place")[0]["lease"] == 60 + asked.bootstrap_timeout + asked.pull_timeout
 
 
 @pytest.mark.parametrize("takes", [True, False])
@@ -200,7 +200,7 @@ def ended_process() -> Json:
 def test_a_controller_that_is_gone_is_taken_over_at_once(tmp_path: Path) -> None:
     play = asking(answer("held", holder=ended_process()), answer("placed"), folder=tmp_path)
     assert ask(play).outcome == "placed"
-    assert options_of(play, "schedule")[1]["takeover"] == plan(ASKED).session.launch
+    assert options_of(play, "session.place")[1]["takeover"] == plan(ASKED).session.launch
 
 
 @pytest.mark.parametrize("holder", [{"machine": "elsewhere", "pid": 1}, None])

@@ -52,8 +52,8 @@ def ending(**changes: Any) -> Any:
         return {"changed": True, "logs": [{"hostname": host}], "left_networks": []}
 
     script = {
-        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": host != "c"}},
-        "session_state": state,
+        "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": host != "c"}},
+        "session.record": state,
         "containers": containers,
         "network": {"changed": True},
         **changes,
@@ -64,9 +64,9 @@ def ending(**changes: Any) -> Any:
 def test_an_end_removes_everything_where_agents_answer_and_keeps_the_logs() -> None:
     play = ending()
     assert terminate(play, "train").summary == "Session train: TERMINATED (x)"
-    assert [host for host, name, _args in play.asked if name == "containers"] == ["a", "b"]
-    assert options_of(play, "containers")[0]["sessions"] == [ROW["id"], "old"]
-    recorded = options_of(play, "session_state")[1]
+    assert [host for host, name, _args in play.asked if name == "containers.absent"] == ["a", "b"]
+    assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], "old"]
+    recorded = options_of(play, "session.record")[1]
     assert (recorded["state"], recorded["reached"], len(recorded["logs"])) == ("terminated", ["a", "b"], 2)
     assert play.waiting == 2
 
@@ -75,12 +75,12 @@ def test_an_agent_that_keeps_its_part_is_named_and_not_counted_as_reached() -> N
     play = ending(containers=lambda host, _args: FAILED if host == "b" else {"changed": True})
     with pytest.raises(StepError, match=r"^b: the engine does not answer\.$"):
         terminate(play, "train")
-    assert options_of(play, "session_state")[1]["reached"] == ["a"]
+    assert options_of(play, "session.record")[1]["reached"] == ["a"]
 
 
 def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
     nothing = {"changed": False, "session": {}, "remove": ["old"], "waiting": 0}
-    play = ending(session_state=nothing, containers=FAILED)
+    play = ending(**{"session.record": nothing, "containers": FAILED})
     assert terminate(play, "gone").summary == "There is no live session gone: nothing to end."
 
 
@@ -90,18 +90,19 @@ def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left
 ) -> None:
     play = conducted({"containers": {"left_networks": ["n"]}, "network": {}}, "a")
     remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), ["old"])
-    assert options_of(play, "network")[0]["deadline"] == patience
+    assert options_of(play, "network.absent")[0]["deadline"] == patience
 
 
 @pytest.mark.parametrize("many", [True, False])
 def test_several_sessions_end_only_if_that_is_meant(many: bool) -> None:
-    play = ending(session_info={"sessions": [{"name": "sweep-1"}, {"name": "sweep-2"}, {"name": "other"}]})
+    names = [{"name": "sweep-1"}, {"name": "sweep-2"}, {"name": "other"}]
+    play = ending(**{"sessions.list": {"sessions": names}})
     if not many:
         with pytest.raises(StateError, match="sweep-1, sweep-2"):
             terminate_matching(play, "sweep-*", many=False)
     else:
         assert len(terminate_matching(play, "sweep-*", many=True)) == 2
-    begun = [one for one in options_of(play, "session_state") if one["state"] == "terminating"]
+    begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
     assert [one["name"] for one in begun] == (["sweep-1", "sweep-2"] if many else [])
 
 
@@ -118,7 +119,7 @@ def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any
     usual = {"begun": True, "holder": {}, "summary": [], "remove": [], "ended": []}
 
     def queue_pass(_host: str, args: Json) -> Json:
-        return {**usual, **(rounds.pop(0) if args["state"] == "decided" else {})}
+        return {**usual, **(rounds.pop(0) if args["verb"] == "decide" else {})}
 
     def launched(_play: Any, asked: Any, _reports: Any) -> Any:
         launches.append(asked)
@@ -130,10 +131,10 @@ def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any
     monkeypatch.setattr(queue, "launch", launched)
     monkeypatch.setattr(queue, "checked", lambda *_arguments: {"variables": dict(SETTINGS)})
     script = {
-        "queue_pass": queue_pass,
-        "agent_info": lambda host, _args: {"agent": {"name": host, "reachable": True}},
-        "session_info": {"sessions": []},
-        "session_upkeep": {},
+        "queue": queue_pass,
+        "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True}},
+        "sessions.list": {"sessions": []},
+        "queue.keep_up": {},
         **changes,
     }
     play = conducted(script, "a")
@@ -145,18 +146,18 @@ def test_a_pass_launches_what_fits_and_looks_again(monkeypatch: pytest.MonkeyPat
     play = passing(monkeypatch)
     assert make_pass(play) is True
     assert [asked.queued for asked in play.launches] == ["late", "later"]
-    states = [one["state"] for one in options_of(play, "queue_pass")]
-    assert states == ["begun", "decided", "decided", "ended"]
+    rounds = [name for _host, name, _args in play.asked if name in ("queue.begin", "queue.decide", "queue.end")]
+    assert rounds == ["queue.begin", "queue.decide", "queue.decide", "queue.end"]
     assert play.lines == ["Session last is PENDING: no room."]
 
 
 def test_a_session_that_fails_does_not_keep_others_from_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = passing(monkeypatch, "late", session_upkeep={"failed": True, "msg": "The store is full."})
+    play = passing(monkeypatch, "late", **{"queue.keep_up": {"failed": True, "msg": "The store is full."}})
     with pytest.raises(ComputeError) as caught:
         make_pass(play)
     assert caught.value.message == "The store is full. late: Session late was not launched: why."
     assert [asked.request.name for asked in play.launches] == ["late", "later"]
-    assert options_of(play, "queue_pass")[-1]["state"] == "ended"
+    assert play.asked[-1][1] == "queue.end"
 
 
 def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +169,7 @@ def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypa
 
 def test_another_pass_that_is_in_progress_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     other = {"begun": False, "holder": {"pid": 1, "machine": "elsewhere"}, "summary": ["A pass is in progress."]}
-    play = passing(monkeypatch, queue_pass=other)
+    play = passing(monkeypatch, queue=other)
     assert make_pass(play) is False
     assert (play.lines, len(play.asked)) == (["A pass is in progress."], 1)
 
