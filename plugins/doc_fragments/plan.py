@@ -38,18 +38,3 @@ options:
         SSH configuration name for that agent.
     type: str
 """
-
-    # For modules that take part in the doctor's check of overlay networks.
-    OVERLAY = r"""
-options:
-  mark:
-    description:
-      - A string that distinguishes this check from others. All agents of a check use the same mark.
-    type: str
-    required: true
-  plan:
-    description:
-      - The plan of the check, as M(cluster.compute.overlay_plan) returns it.
-    type: dict
-    required: true
-"""

@@ -55,7 +55,7 @@ author:
 notes:
   - Passwords that Ansible asks for are not passed on to the playbooks of the drill; files with passwords are.
 seealso:
-  - module: cluster.compute.agent_diagnosis
+  - module: cluster.compute.agent_check_info
 """
 
 EXAMPLES = r"""

@@ -25,17 +25,16 @@ from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.names import owner_from_login
 from ..module_utils._core.text import visible
 from ..module_utils._module import CALLS
+from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _trace as trace
 from ._runtime_scripts import runtime_scripts
 from ._transfer_watch import watched
 
-# The nouns of the steps that work on the session store.
-_OF_HEAD = frozenset({"queue", "session", "sessions", "store"})
 # The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
 # them, count bytes, or are rare.
-_HERE = _OF_HEAD | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
+_HERE = HEAD | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
 # The steps that count bytes in a file while they work.
@@ -98,10 +97,8 @@ class ComputeAction(ActionBase):
         belong to the place.
         """
         noun, params = call.partition(".")[0], dict(params)
-        name = "head_step" if noun in _OF_HEAD else "agent_step"
-        place = (
-            self._head(params) if noun in _OF_HEAD else self._agent(params, agent or self.where(task_vars), task_vars)
-        )
+        name = "head_step" if noun in HEAD else "agent_step"
+        place = self._head(params) if noun in HEAD else self._agent(params, agent or self.where(task_vars), task_vars)
         args = {"call": call, "params": params, **place}
         begun = time.time()
         if {noun, call} & _HERE and self.is_here(task_vars):
@@ -143,23 +140,6 @@ class ComputeAction(ActionBase):
         progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
         with watched(self._connection, agent or self.where(task_vars), "cat " + shlex.quote(progress)):
             return self.step(call, {**params, "progress": progress}, task_vars, agent)
-
-    def module(self, name: str, args: Json, task_vars: Json) -> Json:
-        """Run a module of this collection where the task runs, on the engine that the inventory names for that host."""
-        args = {**self._engine(task_vars), **args}
-        if name == "agent_examination_info":
-            args = {"runtime_edition": runtime_scripts().edition, **args}
-        silent = {**task_vars, "ansible_no_target_syslog": True}
-        begun = time.time()
-        result: Json = self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent)
-        return self._noted(name, begun, arrival.result(dead_module.explained(result, name, self.where(task_vars))))
-
-    def module_or_failure(self, name: str, args: Json, task_vars: Json) -> Json:
-        """Like ``module``, but a lost connection is a failed result, for actions that continue without this host."""
-        try:
-            return self.module(name, args, task_vars)
-        except AnsibleConnectionFailure as error:
-            return {"failed": True, "msg": str(error)}
 
     def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
         """The value of a variable, such as a registered result, by host of the play; hosts without it are left out."""

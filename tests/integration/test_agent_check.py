@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules of the check on a real engine: the report on a host, and the datagrams that pass its firewall."""
+"""The steps of the check on a real engine: the report on a host, and the datagrams that pass its firewall."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from typing import Any
 import docker
 import pytest
 from engine_lab import run_module
+
+from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import lasting_body, start_lasting
+from ansible_collections.cluster.compute.plugins.module_utils._agents.port_probe import start_listener
+from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
 REFERENCE = "cluster-compute/reference:1"
 # Addresses of the loopback network that nothing else uses.
@@ -41,35 +48,42 @@ def firewall() -> Iterator[None]:
         subprocess.run(["iptables", "-D", *RULE], check=True)
 
 
+def step(name: str, agent: str, engine_host: str, **params: Any) -> dict[str, Any]:
+    """The result of a step of the doctor. Also in check mode, it works: it removes what it starts."""
+    call = {"call": f"doctor.{name}", "params": params, "agent": agent, "docker_host": engine_host}
+    return run_module("agent_step", check=True, **call)
+
+
 def agent(name: str, address: str) -> dict[str, Any]:
     return {"name": name, "address": address, "mtu": 1500, "member": False}
 
 
-def datagrams_received(engine_host: str, address: str, **more: Any) -> list[list[str]]:
+def containers(engine_host: str, mark: str) -> list[Any]:
+    client = docker.APIClient(base_url=engine_host, version="auto")
+    found: list[Any] = client.containers(all=True, filters={"label": [f"cluster.compute.check={mark}"]})
+    return found
+
+
+def datagrams_received(engine_host: str, address: str, port: int = 4789) -> list[list[str]]:
     """The datagrams that this host receives at one of its addresses."""
     mark = secrets.token_hex(6)
-    common = {"docker_host": engine_host, "mark": mark}
-    started = run_module("port_listener", name="receiver", **common)
-    assert started.get("probe") == {"listened": True}, started
-    assert started["changed"] is True
-    assert run_module("port_listener", name="receiver", **common)["changed"] is False
+    started = step("listen", "receiver", engine_host, mark=mark)
+    assert started.get("listened") is True, started
     try:
         agents = [agent("sender", "127.0.0.1"), agent("receiver", address)]
-        probed = run_module("port_probe", name="sender", agents=agents, docker_host=engine_host, mark=mark, **more)
-        assert probed["probe"] == {"sent": True, "contained": True, "connected": {}}
+        sent = step("send", "sender", engine_host, agents=agents, mark=mark, port=port)
+        assert (sent["sent"], sent["contained"], sent["connected"]) == (True, True, {})
     finally:
-        would = run_module("port_listener", state="absent", name="receiver", check=True, **common)
-        assert (would["changed"], would["probe"]) == (True, {"received": []})
-        stopped = run_module("port_listener", state="absent", name="receiver", **common)
-    again = run_module("port_listener", state="absent", name="receiver", **common)
-    assert (again["changed"], again["probe"]) == (False, {"received": []})
-    found: list[list[str]] = stopped["probe"]["received"]
+        heard = step("hear", "receiver", engine_host, mark=mark)
+    assert containers(engine_host, mark) == []
+    assert step("hear", "receiver", engine_host, mark=mark)["received"] == []
+    found: list[list[str]] = heard["received"]
     return sorted(found)
 
 
 def test_a_host_is_examined(engine_host: str) -> None:
-    result = run_module("agent_examination_info", name="me", docker_host=engine_host, several=True, check=True)
-    report = result["report"]
+    result = step("examine", "me", engine_host, addresses=[], several=True)
+    report = arrival.examination(result, "me")
     assert report["reachable"] is True
     assert report["image"] is True
     assert report["disk_free"] > 0
@@ -79,7 +93,7 @@ def test_a_host_is_examined(engine_host: str) -> None:
 
 
 def test_an_engine_that_does_not_exist_is_a_report() -> None:
-    report = run_module("agent_examination_info", name="me", docker_host="unix:///nowhere.sock")["report"]
+    report = arrival.examination(step("examine", "me", "unix:///nowhere.sock", addresses=[], several=False), "me")
     assert report["reachable"] is False
     assert "does not answer at unix:///nowhere.sock" in report["reason"]
 
@@ -91,4 +105,20 @@ def test_an_open_port_receives_all_datagrams(engine_host: str) -> None:
 @pytest.mark.usefixtures("firewall")
 def test_a_closed_port_receives_none(engine_host: str) -> None:
     assert datagrams_received(engine_host, CLOSED) == [["sender", "gossip"]]
-    assert ["sender", "vxlan"] in datagrams_received(engine_host, CLOSED, vxlan_port=7789), "of another Swarm"
+    assert ["sender", "vxlan"] in datagrams_received(engine_host, CLOSED, port=7789), "of another Swarm"
+
+
+def test_a_listener_that_nothing_removes_ends_and_is_removed_by_its_engine(engine_host: str) -> None:
+    engine, mark = Engine(engine_host, agent="me"), secrets.token_hex(6)
+    start_listener(engine, mark, 1)
+    assert wait_until(lambda: not containers(engine_host, mark), deadline_in(30))
+
+
+def test_a_container_that_fails_says_why_and_is_removed(engine_host: str) -> None:
+    engine, mark = Engine(engine_host, agent="me"), secrets.token_hex(6)
+    name = f"cluster-compute-check-test-{mark}"
+    with pytest.raises(EngineError, match=r"^me: it does not listen: .*no such port failed; check that the reference"):
+        start_lasting(
+            engine, name, lasting_body("raise SystemExit('no such port')", [], "none", mark), "it does not listen"
+        )
+    assert containers(engine_host, mark) == []

@@ -21,6 +21,7 @@ def swarm(number: int, cluster: str = "home", **changes: Any) -> dict[str, Any]:
         "manager": number <= 3,
         "managers": ["node1", "node2", "node3"],
         "address": f"192.0.2.{number}",
+        "data_path_port": 0,
         "error": "",
     }
     return {**found, **changes}
@@ -32,6 +33,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "name": f"agent{number}",
         "reachable": True,
         "reason": "",
+        "time": 1000.0,
         "address": f"192.0.2.{number}",
         "python": "3.11.2",
         "nfs": True,
@@ -89,6 +91,18 @@ def probes(*names: str, closed: tuple[str, str, str] = ("", "", "")) -> dict[str
             "connected": connected[name],
         }
         for name in names
+    }
+
+
+def overlay(own: str, *names: str, mbits: dict[str, float] | None = None) -> dict[str, Any]:
+    """What the container of an agent finds without a fault, in the plan's addresses of these agents."""
+    others = [name for name in names if name != own]
+    return {
+        "names": {name: f"10.201.192.{number}" for number, name in enumerate(names, 2) if name != own},
+        "heard": [[name, size] for name in others for size in ("small", "full")],
+        "latency": dict.fromkeys(others, 0.2),
+        "mbits": mbits or {},
+        "measured": True,
     }
 
 

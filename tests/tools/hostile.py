@@ -168,7 +168,8 @@ def _change_one(inside: Any, name: Any, choices: Choices, places: Sequence[tuple
         at = choices.below(len(old) + 1)
         inside[name] = old[:at] + choices.of(TEXTS) + old[at + choices.below(2) :]
     else:
-        inside[name] = choices.value()
+        # A copy: the next change may be inside of it.
+        inside[name] = json.loads(json.dumps(choices.value()))
 
 
 def changed_bytes(content: bytes, choices: Choices) -> bytes:

@@ -242,7 +242,7 @@ def _numbers(version: str) -> Tuple[int, ...]:
     (20, 10)
     """
     parts = (version or "0").split(".")[:2]
-    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in parts)
+    return tuple(int("".join(filter(str.isdecimal, part)) or 0) for part in parts)
 
 
 def _duration(seconds: float) -> str:

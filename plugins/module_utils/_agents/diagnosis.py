@@ -110,7 +110,7 @@ def _heard(channel: str) -> PairTest:
 
 def _connected(port: int) -> PairTest:
     return lambda sender, receiver, probes: (
-        probes[sender["name"]]["connected"].get(receiver["name"], {}).get(str(port)) == "open"
+        probes[sender["name"]].get("connected", {}).get(receiver["name"], {}).get(str(port)) == "open"
     )
 
 

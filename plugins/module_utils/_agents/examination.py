@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import secrets
 import time
-from typing import List, Sequence
+from contextlib import suppress
+from typing import Any, List, Sequence
 
-from .._core.constants import LABEL_CHECK, LABEL_SESSION
+from .._core.constants import LABEL_CHECK, LABEL_SESSION, REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, LibraryError
 from .._core.waiting import deadline_in, wait_until
@@ -27,8 +29,10 @@ from . import host
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
-# Seconds that the test of encrypted networks may take.
-ESP_TIMEOUT = 20
+# Seconds that the test of encrypted networks may take, and until a container that answers others listens.
+ESP_TIMEOUT, START = 20, 45
+# Lines that such a container writes.
+LISTENING, FAILED = "listening", "failed"
 # What an encrypted overlay network requests from the kernel, in a network namespace that ends with the container:
 # https://github.com/moby/moby/blob/master/daemon/libnetwork/drivers/overlay/encryption.go
 ESP = (
@@ -67,11 +71,11 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     everyone = engine.networks(everyone=True)
     networks = [network_entry(entry) for entry in everyone if not _is_ours(entry)]
     sessions = [network_entry(entry) for entry in everyone if _is_ours(entry)]
-    image = engine.image(options["image"]) is not None
+    image = engine.image(REFERENCE_IMAGE) is not None
     return {
         "engine": info.get("ServerVersion", ""),
         "sdk": load_sdk(options["docker_host"]).__version__,
-        "runtime": bool(find_runtime(engine, options["runtime_edition"])),
+        "runtime": bool(find_runtime(engine, options["edition"])),
         "image": image,
         "disk": root,
         "disk_free": free_space(root),
@@ -95,7 +99,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
-        **_test_esp(engine, options["image"] if image and options["several"] else ""),
+        **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
     }
 
 
@@ -146,10 +150,8 @@ def _cgroups(info: Json) -> Json:
     return {name: bool(info.get(key)) for name, key in names.items()}
 
 
-def _test_esp(engine: Engine, image: str) -> Json:
-    if not image:
-        return {"esp": None, "esp_reason": ""}
-    body = check_body(image, ["sh", "-c", ESP], "none", "esp")
+def _test_esp(engine: Engine) -> Json:
+    body = check_body(["sh", "-c", ESP], "none", "esp")
     body["HostConfig"]["CapAdd"] = ["NET_ADMIN"]
     try:
         output = run_to_end(engine, "cluster-compute-check-esp-" + secrets.token_hex(6), body, deadline_in(ESP_TIMEOUT))
@@ -158,17 +160,17 @@ def _test_esp(engine: Engine, image: str) -> Json:
     return {"esp": "taken" in output, "esp_reason": " ".join(output.split())[:120].rstrip(".")}
 
 
-def check_body(image: str, command: Sequence[str], network: str, token: str) -> Json:
+def check_body(command: Sequence[str], network: str, mark: str) -> Json:
     """The request that creates a container of a check: without capabilities, and without a label of a session.
 
     Its log can be read, whatever driver the engine uses for others.
     """
     return {
-        "Image": image,
+        "Image": REFERENCE_IMAGE,
         "User": "0:0",
         "Entrypoint": list(command),
         "Cmd": [],
-        "Labels": {LABEL_CHECK: token},
+        "Labels": {LABEL_CHECK: mark},
         "HostConfig": {
             "NetworkMode": network,
             "CapDrop": ["ALL"],
@@ -176,6 +178,46 @@ def check_body(image: str, command: Sequence[str], network: str, token: str) -> 
             "LogConfig": {"Type": "json-file"},
         },
     }
+
+
+def lasting_body(program: str, arguments: Sequence[str], network: str, mark: str) -> Json:
+    """The request that creates a container of a check which answers others. Its engine removes it at its end.
+
+    A program that fails does not end the container at once, so that its output can be read.
+    """
+    command = ["sh", "-c", 'python3 -c "$0" "$@" || { echo %s; sleep 60; }' % FAILED, program, *arguments]
+    body = check_body(command, network, mark)
+    body["HostConfig"]["AutoRemove"] = True
+    return body
+
+
+def start_lasting(engine: Engine, name: str, body: Json, failure: str) -> None:
+    """Start such a container, and wait until it listens. Raises EngineError with C(failure), and removes it, if it does not."""
+    identity = start_container(engine, name, body)
+
+    def written() -> List[str]:
+        return [line for line in engine.logs(identity).splitlines() if line in (LISTENING, FAILED)]
+
+    if LISTENING in wait_until(written, deadline_in(START)):
+        return
+    output = " ".join(engine.logs(identity).split()) or "it wrote nothing"
+    engine.remove(identity, name)
+    message = "%s: %s: %s; check that the reference image works there."
+    raise EngineError(message % (engine.agent, failure, output[-200:].rstrip(".")), engine.agent)
+
+
+def json_lines(text: str) -> List[List[Any]]:
+    """The lists in the output of a container of a check, one a line; other lines are left out.
+
+    >>> json_lines('listening\\n["heard", "a"]\\n["cut')
+    [['heard', 'a']]
+    """
+    found = []
+    for line in text.splitlines():
+        with suppress(ValueError, RecursionError):
+            words = json.loads(line) if line.startswith("[") else None
+            found += [words] if isinstance(words, list) else []
+    return found
 
 
 def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:

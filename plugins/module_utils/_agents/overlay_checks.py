@@ -23,7 +23,10 @@ _HEALTH = "look at its links, its load and its virtual switch"
 
 
 def check_overlay(plan: Json, probes: Mapping[str, Json], port: int = VXLAN_PORT) -> List[Finding]:
-    """The findings inside the network. ``plan`` is empty if there was nothing to plan, ``port`` is that of VXLAN."""
+    """The findings inside the network. ``plan`` is empty if there was nothing to plan, ``port`` is that of VXLAN.
+
+    C(links) of the plan are the pairs whose throughput was measured.
+    """
     if not plan:
         return []
     if plan["reason"]:
@@ -38,7 +41,7 @@ def check_overlay(plan: Json, probes: Mapping[str, Json], port: int = VXLAN_PORT
     found = {name: probes[name]["overlay"] for name in tested}
     pairs = list(permutations(tested, 2))
     findings = [*absent, *_names(pairs, found, members), *_packets(pairs, found, probes, {**plan, "port": port})]
-    rates = [*_unmeasured(found), *_throughput(measured(found, "mbits"))]
+    rates = [*_unmeasured(plan["links"], found), *_throughput(measured(found, "mbits"))]
     return [*findings, *rates, *_latency(measured(found, "latency"))]
 
 
@@ -106,9 +109,9 @@ def _lost(pair: Pair, probes: Mapping[str, Json], port: int) -> Finding:
     return Finding("overlay", _where(pair), FAIL, "no packet arrives inside the overlay network", remedy)
 
 
-def _unmeasured(found: Mapping[str, Json]) -> List[Finding]:
-    """The pairs whose connection failed or carried nothing: packets pass, so the hosts were too busy for the measurement."""
-    pairs = [(name, peer) for name, entry in found.items() for peer, rate in entry["mbits"].items() if not rate]
+def _unmeasured(links: Sequence[Pair], found: Mapping[str, Json]) -> List[Finding]:
+    """The links whose connection failed or carried nothing: packets pass, so the hosts were too busy for the measurement."""
+    pairs = [(name, peer) for name, peer in links if name in found and not found[name]["mbits"].get(peer)]
     remedy = "run check_agents.yml again when the agents have less to do"
     return [Finding("throughput", where, WARN, "not measured", remedy) for where, _group in blamed(pairs)]
 

@@ -5,11 +5,9 @@
 """The program that an agent's container runs in the throw-away overlay network of a check.
 
 ``overlay_probe`` passes its source to ``python3 -c`` in the reference image, so it imports the standard library only. It answers
-the other containers until it ends, and measures once, after the file ``GO`` exists. Each line that it prints is a JSON list:
-``["name", peer, address]``, ``["heard", peer, size]``, ``["latency", peer, ms]``, ``["mbits", peer, mbits]``, ``["done"]``.
-
-Every container measures on its own. A measurement of throughput needs the link of both agents for itself, so it holds a lock at
-both ends: who finds the other busy continues with another peer and tries again later.
+the other containers until it ends. After the file ``GO`` exists, it asks for the names of the others and sends them packets; after
+``LINK`` exists, which has the name of a peer, it measures the throughput to that peer. Each line that it prints is a JSON list:
+``["name", peer, address]``, ``["heard", peer, size]``, ``["latency", peer, ms]``, ``["done"]``, ``["mbits", peer, mbits]``.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -17,14 +15,13 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import socket
 import sys
 import threading
 import time
 from typing import Any, Dict, List, Set, Tuple
 
-GO = "/tmp/go"
+FOLDER, GO, LINK = "/tmp", "go", "link"
 UDP_PORT, TCP_PORT = 5791, 5792
 SMALL, FULL = "small", "full"
 HEADERS = 28  # bytes of the IP and UDP headers
@@ -55,16 +52,15 @@ def udp_socket(address: str = "", port: int = 0) -> socket.socket:
 
 
 class Endpoint:
-    """``options``: name, address and mtu of this container, its ``peers`` (name, host, address), ``seconds`` of a measurement of
-    throughput, and ``budget``, the seconds for all of them."""
+    """``options``: name, address and mtu of this container, its ``peers`` (name, host, address), and the ``seconds`` of a
+    measurement of throughput."""
 
     def __init__(self, options: Dict[str, Any]) -> None:
         self.name = str(options["name"])
         self.address = str(options["address"])
         self.payload = int(options["mtu"]) - HEADERS
         self.peers: Dict[str, Dict[str, str]] = {str(peer["name"]): peer for peer in options["peers"]}
-        self.seconds, self.budget = float(options["seconds"]), float(options["budget"])
-        self.link = threading.Lock()
+        self.seconds = float(options["seconds"])
 
     def serve(self) -> None:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -97,22 +93,17 @@ class Endpoint:
             threading.Thread(target=self.receive, args=(connection,), daemon=True).start()
 
     def receive(self, connection: socket.socket) -> None:
-        """Count what arrives, unless this end is busy. The answer is the count and the seconds until the last byte."""
+        """Count what arrives. The answer is the count and the seconds until the last byte."""
         with connection:
             connection.settimeout(ANSWER)
-            if not self.link.acquire(blocking=False):
-                connection.sendall(b"0")
-                return
             try:
-                connection.sendall(b"1")
                 answer = json.dumps(count(connection, self.seconds + ANSWER))
                 connection.sendall(answer.encode())
             except OSError:
                 return
-            finally:
-                self.link.release()
 
-    def measure(self) -> None:
+    def test(self) -> None:
+        """Names, packets and latency of all peers."""
         resolvers = [threading.Thread(target=self.resolve, args=(turn,), daemon=True) for turn in range(RESOLVERS)]
         for resolver in resolvers:
             resolver.start()
@@ -120,11 +111,9 @@ class Endpoint:
         answered = self.exchange(deadline)
         for resolver in resolvers:
             resolver.join(max(0.0, deadline - time.monotonic()))
-        whole = [name for name in self.peers if {(name, SMALL), (name, FULL)} <= answered]
-        for name in whole:
-            self.ping(name)
-        if self.seconds > 0:
-            self.send_to_all(whole, time.monotonic() + self.budget)
+        for name in self.peers:
+            if {(name, SMALL), (name, FULL)} <= answered:
+                self.ping(name)
         show("done")
 
     def resolve(self, turn: int) -> None:
@@ -164,21 +153,7 @@ class Endpoint:
                 self.send(sender, name, SMALL)
                 if answers(sender, {(name, SMALL)}, begun + ANSWER / 2):
                     trips.append(time.monotonic() - begun)
-        if trips:
-            show("latency", name, round(1000 * min(trips), 3))
-
-    def send_to_all(self, names: List[str], deadline: float) -> None:
-        """Measure to the peers that follow this container in order, then to those before it, so that pairs differ."""
-        waiting = [name for name in names if name > self.name] + [name for name in names if name < self.name]
-        while waiting and time.monotonic() < deadline:
-            name = waiting.pop(0)
-            with self.link:
-                mbits = throughput(self.peers[name]["address"], self.seconds)
-            if mbits is None:
-                waiting.append(name)
-                time.sleep(random.uniform(0.02, 0.2))
-            else:
-                show("mbits", name, mbits)
+        show("latency", name, round(1000 * min(trips), 3) if trips else None)
 
 
 def answers(sender: socket.socket, expected: Set[Tuple[str, str]], deadline: float) -> Set[Tuple[str, str]]:
@@ -213,15 +188,13 @@ def count(connection: socket.socket, limit: float) -> List[float]:
     return [total, last - begun]
 
 
-def throughput(address: str, seconds: float) -> float | None:
-    """Megabits per second to a peer; None if it is busy, 0 if the connection fails."""
+def throughput(address: str, seconds: float) -> float:
+    """Megabits per second to a peer; 0 if the connection fails."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
             connection.settimeout(ANSWER)
             connection.connect((address, TCP_PORT))
-            if connection.recv(1) != b"1":
-                return None
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
                 connection.sendall(BLOCK)
@@ -233,15 +206,31 @@ def throughput(address: str, seconds: float) -> float | None:
     return round(float(total) * 8 / 1e6 / max(float(spent), 1e-3), 1)
 
 
-def main(options: Dict[str, Any], lifetime: float, go: str = GO) -> None:
-    """Serve for ``lifetime`` seconds, in case nothing removes the container; measure when the file ``go`` exists."""
+def ordered(path: str, end: float) -> str:
+    """Wait for a file, and return the line in it; empty at the end of this container."""
+    while time.monotonic() < end:
+        try:
+            with open(path, encoding="utf-8") as file:
+                line = file.read()
+        except OSError:
+            line = ""
+        if line.endswith("\n"):
+            return line.strip()
+        time.sleep(0.05)
+    return ""
+
+
+def main(options: Dict[str, Any], lifetime: float, folder: str = FOLDER) -> None:
+    """Serve for ``lifetime`` seconds, in case nothing removes the container; test and measure when the files exist."""
     end = time.monotonic() + lifetime
     endpoint = Endpoint(options)
     endpoint.serve()
-    show("listening")
-    while not os.path.exists(go) and time.monotonic() < end:
-        time.sleep(0.05)
-    endpoint.measure()
+    print("listening", flush=True)
+    if ordered(os.path.join(folder, GO), end):
+        endpoint.test()
+    peer = ordered(os.path.join(folder, LINK), end)
+    if peer in endpoint.peers:
+        show("mbits", peer, throughput(endpoint.peers[peer]["address"], endpoint.seconds))
     time.sleep(max(0.0, end - time.monotonic()))
 
 

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The throw-away overlay network of a check: who takes part, with which addresses, for how long. Every host computes the same plan."""
+"""The throw-away overlay network of a check: who takes part, with which addresses, and which links are measured when."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import List, Sequence
+from typing import List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import VXLAN_OVERHEAD
 from .._core.documents import Json
@@ -16,9 +16,7 @@ from .._core.errors import ConflictError
 from .._planning.addresses import choose_subnet, prefix_for
 from .swarm_plan import Node, resolved, right_cluster
 
-# Seconds for all measurements of throughput, and the least that a measurement takes.
-BUDGET = 60.0
-LEAST = 0.2
+Link = Tuple[str, str]
 
 
 def overlay_plan(reports: Sequence[Json], pools: Sequence[str], encrypted: bool, head: str, seconds: float) -> Json:
@@ -48,7 +46,6 @@ def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Seque
         subnet = choose_subnet(len(ready), [*_upper_ends(pools, len(ready)), *pools], taken)
     except ConflictError as error:
         return {"members": [], "reason": error.message.rstrip(".")}
-    seconds = _seconds(plan["seconds"], len(ready))
     return {
         **plan,
         "reason": "",
@@ -57,8 +54,6 @@ def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Seque
         "gateway": subnet.gateway,
         "ip_range": subnet.ip_range,
         "mtu": min(int(report["mtu"]) for report in ready) - VXLAN_OVERHEAD,
-        "seconds": seconds,
-        "budget": BUDGET if seconds else 0.0,
     }
 
 
@@ -79,12 +74,33 @@ def _members(ready: Sequence[Json], addresses: Sequence[str]) -> List[Json]:
     ]
 
 
-def _seconds(wanted: float, agents: int) -> float:
-    """The seconds of a measurement: each agent sends to and receives from every other, one at a time, within the budget.
+def ring(found: Mapping[str, Json]) -> List[Link]:
+    """A link from each of these agents to the next, and from the last to the first, without those that packets do not pass.
 
-    >>> _seconds(2.0, 3), _seconds(2.0, 31), _seconds(2.0, 500), _seconds(0, 3)
-    (2.0, 1.0, 0.2, 0.0)
+    ``found`` has what the container of each agent has found.
+
+    >>> ring({"a": {"latency": {"b": 0.1, "c": 0.1}}, "b": {"latency": {"a": 0.1}}, "c": {"latency": {"a": 0.1}}})
+    [('a', 'b'), ('c', 'a')]
     """
-    if wanted <= 0:
-        return 0.0
-    return round(max(LEAST, min(wanted, BUDGET / (2 * (agents - 1)))), 3)
+    names = list(found)
+    return [(name, peer) for name, peer in zip(names, names[1:] + names[:1]) if peer in found[name]["latency"]]
+
+
+def rounds(links: Sequence[Link]) -> List[List[Link]]:
+    """The links in rounds of links that can be measured at the same time: no two of them have an agent in common.
+
+    >>> rounds([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
+    [[('a', 'b'), ('c', 'd')], [('b', 'c'), ('d', 'a')]]
+    >>> rounds([("a", "b"), ("b", "c"), ("c", "a")])
+    [[('a', 'b')], [('b', 'c')], [('c', 'a')]]
+    """
+    found: List[List[Link]] = []
+    busy: List[Set[str]] = []
+    for link in links:
+        turn = next((number for number, names in enumerate(busy) if not names & set(link)), len(busy))
+        if turn == len(busy):
+            found.append([])
+            busy.append(set())
+        found[turn].append(link)
+        busy[turn] |= set(link)
+    return found

@@ -10,33 +10,29 @@ from __future__ import annotations
 import inspect
 import json
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from .._core.constants import LABEL_CHECK
 from .._core.documents import Json
-from .._core.errors import ComputeError, EngineError
+from .._core.errors import ComputeError
 from .._core.model import Network
 from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine
 from .._docker.payloads import network_body
 from .._docker.removal import persist
 from . import overlay_endpoint
-from .examination import OLD, check_body, start_container
+from .examination import OLD, json_lines, lasting_body, start_lasting
 
 NAME = "cluster-compute-check-overlay-%s"
-# Seconds until the container listens, until the engine lets the network go, and for the end of the measurements beside their budget.
-START, REMOVE, SLACK = 45, 30, 20
+# Seconds until the engine lets the network go, for the test of all peers, and for a measurement beside its own.
+REMOVE, TEST, SLACK = 30, 60, 20
+# Seconds after which a container that nothing removes ends by itself, beside those of the rounds of measurements.
+LIFETIME, ROUNDS = 300, 3
 
 
-def has_network(engine: Engine, mark: str) -> bool:
-    return _network(engine, mark) is not None
-
-
-def create_network(engine: Engine, mark: str, plan: Json) -> bool:
-    """Create the network on a manager, unless it exists. Networks that killed checks have left are removed first."""
+def create_network(engine: Engine, mark: str, plan: Json) -> None:
+    """Create the network on a manager. Networks that killed checks have left are removed first."""
     _remove_old_networks(engine)
-    if _network(engine, mark) is not None:
-        return False
     network = Network(
         name=NAME % mark,
         driver="overlay",
@@ -48,102 +44,76 @@ def create_network(engine: Engine, mark: str, plan: Json) -> bool:
         labels={LABEL_CHECK: str(int(time.time()))},
     )
     engine.create_network(network.name, network_body(network))
-    return True
 
 
-def remove_network(engine: Engine, mark: str) -> bool:
-    """Remove the network from its manager; returns whether it existed."""
-    found = _network(engine, mark)
-    if found is None:
-        return False
-    persist(lambda: engine.remove_network(found["Id"], found["Name"]), deadline_in(REMOVE))
-    return True
+def remove_network(engine: Engine, mark: str) -> None:
+    """Remove the network from its manager."""
+    found = next((network for network in engine.networks(everyone=True) if network["Name"] == NAME % mark), None)
+    if found is not None:
+        persist(lambda: engine.remove_network(found["Id"], found["Name"]), deadline_in(REMOVE))
 
 
-def start(engine: Engine, image: str, mark: str, own: str, plan: Json) -> bool:
-    """Start this agent's container in the network, and wait until it answers; returns whether it did not exist before."""
-    name = NAME % mark
-    if engine.inspect(name) is not None:
-        return False
-    member = next(member for member in plan["members"] if member["name"] == own)
-    identity = start_container(engine, name, _body(image, name, mark, member, plan))
-    if not wait_until(lambda: "listening" in engine.logs(identity, tail=5), deadline_in(START)):
-        output = " ".join(engine.logs(identity).split()) or "it wrote nothing"
-        engine.remove(identity, name)
-        message = "%s: the container in the check's overlay network does not answer: %s."
-        raise EngineError(message % (engine.agent, output[-200:].rstrip(".")), engine.agent)
-    return True
+def start(engine: Engine, mark: str, plan: Json) -> None:
+    """Start this agent's container in the network, and wait until it answers."""
+    member = next(member for member in plan["members"] if member["name"] == engine.agent)
+    failure = "the container in the check's overlay network does not answer"
+    start_lasting(engine, NAME % mark, _body(mark, member, plan), failure)
 
 
-def measure(engine: Engine, mark: str) -> None:
-    """Let this agent's container measure. It continues after this call."""
-    folder, _slash, file = overlay_endpoint.GO.rpartition("/")
-    engine.put_file(NAME % mark, folder, file, b"")
+def test(engine: Engine, mark: str) -> Json:
+    """Let this agent's container test the network, and return what it has found, at the latest after some time."""
+    engine.put_file(NAME % mark, overlay_endpoint.FOLDER, overlay_endpoint.GO, b"all\n")
+    return _found(engine, mark, '["done"]', TEST)
 
 
-def exists(engine: Engine, mark: str) -> bool:
-    return engine.inspect(NAME % mark) is not None
+def measure(engine: Engine, mark: str, peer: str, seconds: float) -> Json:
+    """Let this agent's container measure the throughput to a peer."""
+    engine.put_file(NAME % mark, overlay_endpoint.FOLDER, overlay_endpoint.LINK, f"{peer}\n".encode())
+    return _found(engine, mark, '["mbits"', seconds + SLACK)
 
 
-def stop(engine: Engine, mark: str, budget: float) -> Json:
-    """Wait for the end of the measurements, remove the container, and return what it found."""
-    name = NAME % mark
-    container = engine.inspect(name)
+def stop(engine: Engine, mark: str) -> Json:
+    """Remove the container, and return what it found, which is nothing if there is none."""
+    container = engine.inspect(NAME % mark)
     if container is None:
-        return {}
-    identity = container["Id"]
+        return read_lines("")
     try:
-        if engine.has_path(identity, overlay_endpoint.GO):
-            wait_until(lambda: '["done"]' in engine.logs(identity, tail=5), deadline_in(budget + SLACK), 0.2, 1.0)
-        return read_lines(engine.logs(identity))
+        return read_lines(engine.logs(container["Id"]))
     finally:
-        engine.remove(identity, name)
+        engine.remove(container["Id"], NAME % mark)
+
+
+def _found(engine: Engine, mark: str, last: str, seconds: float) -> Json:
+    """What the container has found as soon as it has written a line that begins so, or after some seconds."""
+    wait_until(lambda: "\n" + last in engine.logs(NAME % mark), deadline_in(seconds), 0.2, 1.0)
+    return read_lines(engine.logs(NAME % mark))
 
 
 def read_lines(text: str) -> Json:
     """What the container of an agent printed, as a dictionary of names, heard, latency, mbits and measured."""
     found: Dict[str, Any] = {"names": {}, "heard": [], "latency": {}, "mbits": {}, "measured": False}
-    for line in text.splitlines():
-        words = _words(line)
+    for words in json_lines(text):
         if words == ["done"]:
             found["measured"] = True
         elif words[:1] == ["heard"] and len(words) == 3:
             found["heard"].append([str(words[1]), str(words[2])])
-        elif len(words) == 3 and words[0] in ("latency", "mbits") and isinstance(words[2], (int, float)):
+        elif len(words) == 3 and words[0] in ("latency", "mbits") and isinstance(words[2], (int, float, type(None))):
             found[words[0]][str(words[1])] = words[2]
         elif words[:1] == ["name"] and len(words) == 3:
             found["names"][str(words[1])] = str(words[2])
     return found
 
 
-def _words(line: str) -> List[Any]:
-    try:
-        words = json.loads(line)
-    except ValueError:
-        return []
-    return words if isinstance(words, list) else []
-
-
-def _body(image: str, name: str, mark: str, member: Json, plan: Json) -> Json:
+def _body(mark: str, member: Json, plan: Json) -> Json:
     peers = [peer for peer in plan["members"] if peer is not member]
-    options = {**member, "mtu": plan["mtu"], "seconds": plan["seconds"], "budget": plan["budget"], "peers": peers}
-    command = ["python3", "-c", inspect.getsource(overlay_endpoint), json.dumps(options), str(_lifetime(plan))]
-    body = check_body(image, command, name, mark)
+    options = {**member, "mtu": plan["mtu"], "seconds": plan["seconds"], "peers": peers}
+    arguments = [json.dumps(options), str(LIFETIME + int(ROUNDS * plan["seconds"]))]
+    body = lasting_body(inspect.getsource(overlay_endpoint), arguments, NAME % mark, mark)
     # An unanswered question for a name takes two seconds and not ten.
     body["Env"] = ["RES_OPTIONS=timeout:1 attempts:2"]
-    body["HostConfig"]["AutoRemove"] = True
     endpoint = {"IPAMConfig": {"IPv4Address": member["address"]}, "Aliases": [member["host"]]}
-    body["NetworkingConfig"] = {"EndpointsConfig": {name: endpoint}}
+    body["NetworkingConfig"] = {"EndpointsConfig": {NAME % mark: endpoint}}
     return body
-
-
-def _lifetime(plan: Json) -> int:
-    """Seconds after which a container that nothing removes ends by itself, and is removed by its engine."""
-    return int(plan["budget"]) + 240
-
-
-def _network(engine: Engine, mark: str) -> Json | None:
-    return next((network for network in engine.networks(everyone=True) if network["Name"] == NAME % mark), None)
 
 
 def _remove_old_networks(engine: Engine) -> None:

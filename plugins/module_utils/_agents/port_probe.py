@@ -20,9 +20,8 @@ from typing import Dict, List, Tuple
 
 from .._core.errors import EngineError
 from .._core.parallel import run_all
-from .._core.waiting import wait_until
 from .._docker.client import Engine
-from .examination import check_body, run_to_end, start_container
+from .examination import check_body, json_lines, lasting_body, run_to_end, start_lasting
 from .findings import CONTAINER, FULL, GOSSIP, VXLAN
 
 NAME = "cluster-compute-check-listener-%s"
@@ -70,39 +69,25 @@ print("sent", flush=True)
 """
 
 
-def start_listener(engine: Engine, image: str, token: str, seconds: int, deadline: float) -> None:
+def start_listener(engine: Engine, mark: str, seconds: int) -> None:
     """Start a container that listens on this host. It ends by itself after some seconds, in case it is not stopped."""
-    body = check_body(image, ["python3", "-c", LISTENER, _mark(token), str(seconds)], "host", token)
+    body = lasting_body(LISTENER, [_words(mark), str(seconds)], "host", mark)
     body["HostConfig"]["CapAdd"] = ["NET_RAW"]
-    name = NAME % token
-    identity = start_container(engine, name, body)
-    if not wait_until(lambda: "listening" in engine.logs(identity), deadline):
-        output = " ".join(engine.logs(identity).split()) or "it wrote nothing"
-        engine.remove(identity, name)
-        message = (
-            "%s: the container that tests the ports does not listen: %s; check that the reference image works there."
-        )
-        raise EngineError(message % (engine.agent, output[-200:].rstrip(".")), engine.agent)
+    start_lasting(engine, NAME % mark, body, "the container that tests the ports does not listen")
 
 
-def has_listener(engine: Engine, token: str) -> bool:
-    """Whether the listener of this check exists on this host."""
-    return engine.inspect(NAME % token) is not None
-
-
-def stop_listener(engine: Engine, token: str) -> List[List[str]]:
+def stop_listener(engine: Engine, mark: str) -> List[List[str]]:
     """Remove the listener; returns what it received, each as the name of the sender and the channel."""
-    listener = engine.inspect(NAME % token)
+    listener = engine.inspect(NAME % mark)
     if listener is None:
         return []
     try:
-        lines = engine.logs(listener["Id"]).splitlines()
+        return [words for words in json_lines(engine.logs(listener["Id"])) if len(words) == 2]
     finally:
-        engine.remove(listener["Id"], NAME % token)
-    return [json.loads(line) for line in lines if line.startswith("[")]
+        engine.remove(listener["Id"], NAME % mark)
 
 
-def send(name: str, peers: Dict[str, str], token: str, mtu: int, port: int) -> None:
+def send(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> None:
     """Send datagrams to every peer, several times because some may be lost.
 
     ``peers`` are addresses by name, ``mtu`` is in bytes, ``port`` is that of VXLAN.
@@ -111,18 +96,17 @@ def send(name: str, peers: Dict[str, str], token: str, mtu: int, port: int) -> N
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         for _round in range(ROUNDS):
             for address in peers.values():
-                _send_all(sender, address, name, token, mtu, port)
+                _send_all(sender, address, name, mark, mtu, port)
             time.sleep(ROUND_PAUSE)
 
 
 def send_from_container(
-    engine: Engine, image: str, name: str, targets: Tuple[List[str], int], token: str, network: str, deadline: float
+    engine: Engine, addresses: List[str], port: int, mark: str, network: str, deadline: float
 ) -> None:
     """Send datagrams to these addresses, at the port of VXLAN, from a container on a network of the engine."""
-    addresses, port = targets
-    content = datagram(name, CONTAINER, token).hex()
-    body = check_body(image, ["python3", "-c", SENDER, content, str(ROUNDS), str(port), *addresses], network, token)
-    output = run_to_end(engine, "cluster-compute-check-sender-" + token, body, deadline)
+    content = datagram(engine.agent, CONTAINER, mark).hex()
+    body = check_body(["python3", "-c", SENDER, content, str(ROUNDS), str(port), *addresses], network, mark)
+    output = run_to_end(engine, "cluster-compute-check-sender-" + mark, body, deadline)
     if "sent" not in output:
         message = "%s: the container that tests UDP %d did not send: %s; check that the reference image works there."
         found = " ".join(output.split())[-200:].rstrip(".") or "it wrote nothing"
@@ -138,20 +122,20 @@ def connect(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]
     return answers
 
 
-def datagram(sender: str, channel: str, token: str) -> bytes:
+def datagram(sender: str, channel: str, mark: str) -> bytes:
     """A VXLAN header of eight bytes without a network, the mark, the name of the sender and the channel."""
-    return b"\0" * 8 + _mark(token).encode() + b"\n" + json.dumps([sender, channel]).encode() + b"\n"
+    return b"\0" * 8 + _words(mark).encode() + b"\n" + json.dumps([sender, channel]).encode() + b"\n"
 
 
-def _mark(token: str) -> str:
-    return "cluster.compute.check:" + token
+def _words(mark: str) -> str:
+    return "cluster.compute.check:" + mark
 
 
-def _send_all(sender: socket.socket, address: str, name: str, token: str, mtu: int, port: int) -> None:
+def _send_all(sender: socket.socket, address: str, name: str, mark: str, mtu: int, port: int) -> None:
     """A datagram to each port, and a datagram that fills a packet."""
-    _send(sender, address, port, datagram(name, VXLAN, token))
-    _send(sender, address, GOSSIP_PORT, datagram(name, GOSSIP, token))
-    _send(sender, address, port, datagram(name, FULL, token).ljust(mtu - HEADERS, b"\0"))
+    _send(sender, address, port, datagram(name, VXLAN, mark))
+    _send(sender, address, GOSSIP_PORT, datagram(name, GOSSIP, mark))
+    _send(sender, address, port, datagram(name, FULL, mark).ljust(mtu - HEADERS, b"\0"))
 
 
 def _send(sender: socket.socket, address: str, port: int, content: bytes) -> None:

@@ -50,7 +50,7 @@ from .forms import (
 from .model import Plan
 from .names import check_owner, check_session_name
 from .public_keys import check_public_key
-from .report_rules import IMAGE, LOGS, REPORT, STATUS
+from .report_rules import EXAMINATION, IMAGE, LOGS, PROBE, REPORT, STATUS, UNREACHED
 from .shared_texts import outline_of
 from .text import visible
 from .topology import members
@@ -84,6 +84,23 @@ def report(document: object, agent: str) -> Json:
         if not {"id", "session"} <= set(container):
             raise refusal("report", agent, ("containers",), container)
     return document
+
+
+def examination(document: Json, agent: str) -> Json:
+    """What the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
+    found = document.get("report")
+    is_reached = isinstance(found, Mapping) and found.get("reachable")
+    _check(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
+    if not isinstance(found, dict) or found["name"] != agent:
+        raise refusal("report", agent, ("name",), found)
+    return found
+
+
+def probe(document: Json, agent: str) -> Json:
+    """What a step of the doctor has found on an agent. Raises ComputeError if it is not."""
+    found = {name: document[name] for name in PROBE if name in document}
+    _check(PROBE, found, "answer", agent)
+    return found
 
 
 def status(document: Json, agent: str) -> Json:

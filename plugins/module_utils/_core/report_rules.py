@@ -126,3 +126,46 @@ REPORT = {
     "gpu_use": _GPU_USE,
     "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag)],
 }
+
+# The examination of an agent by the doctor: all that its checks read.
+UNREACHED = Whole(name=AGENT, reachable=a_flag, reason=a_text)
+EXAMINATION = Whole(
+    {
+        **UNREACHED,
+        **dict.fromkeys(("address", "python", "engine", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line),
+        **dict.fromkeys(("log_driver", "storage", "esp_reason"), a_line),
+        **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
+        **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
+        **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
+        **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
+        **{name: [a_line] for name in ("open_api", "silent_folders")},
+        "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
+        "kernel": _numbers,
+        "mtu": whole(1 << 20, 68),
+        "time": a_number,
+        "esp": or_none(a_flag),
+        "swarm": Whole(**{**_SWARM, "error": a_text}),
+    }
+)
+
+
+def _connections(value: object) -> bool:
+    """The answer of each port of each agent."""
+    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(texts, value.values()))
+
+
+def _measurements(value: object) -> bool:
+    """A number, or null, for each agent."""
+    if not isinstance(value, Mapping) or not all(map(a_line, value)):
+        return False
+    return all(number is None or (a_number(number) and number >= 0) for number in value.values())
+
+
+# What a step of the doctor adds to what is known of an agent.
+PROBE = {
+    **dict.fromkeys(("listened", "sent", "contained"), a_flag),
+    "reason": a_text,
+    "received": [[a_line]],
+    "connected": _connections,
+    "overlay": Whole(names=texts, heard=[[a_line]], latency=_measurements, mbits=_measurements, measured=a_flag),
+}

@@ -17,11 +17,9 @@ from .step import Step, carry_out
 
 if TYPE_CHECKING:
     # Ansible packs what a module imports anywhere. A host imports, and so compiles, only the noun of its call.
-    from . import apps, batch, containers, folders, image, logs, network, report, runtime, ssh, swarm  # noqa: F401
+    from . import apps, batch, containers, doctor, folders, image, logs, network, report, runtime, ssh, swarm  # noqa: F401
 
-NOUNS = frozenset(
-    {"apps", "batch", "containers", "folders", "image", "logs", "network", "report", "runtime", "ssh", "swarm"}
-)
+NOUNS = frozenset("apps batch containers doctor folders image logs network report runtime ssh swarm".split())
 
 
 def call(name: str, agent: Agent, params: Json) -> Json:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tables for a terminal: of environments, of the policy, and of what owners have used."""
+"""Tables for a terminal: of environments, of the policy, of what owners have used, and of what the doctor has found."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -124,3 +124,29 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def check_lines(findings: Sequence[Json], pairs: Sequence[Json]) -> List[str]:
+    """A line for every finding, and a table of the measurements between the agents."""
+    return [*_findings(findings), *(["", *_matrix(pairs)] if pairs else ())]
+
+
+def _findings(findings: Sequence[Json]) -> List[str]:
+    columns = ("status", "check", "where", "found", "remedy")
+    return table(columns, [[finding[column] for column in columns] for finding in findings])
+
+
+def _matrix(pairs: Sequence[Json]) -> List[str]:
+    """A row for each agent that sends, and a column for each agent that receives."""
+    names = sorted({name for pair in pairs for name in (pair["from"], pair["to"])})
+    cells = {(pair["from"], pair["to"]): pair for pair in pairs}
+    rows = [[name] + [_link(cells.get((name, other))) for other in names] for name in names]
+    return table(["Mbit/s, ms", *names], rows)
+
+
+def _link(pair: Json | None) -> str:
+    """Throughput and latency, with a dash for what was not measured."""
+    if pair is None:
+        return "-"
+    shown = (("%.0f", pair["mbits"]), ("%.2f", pair["milliseconds"]))
+    return ", ".join("-" if value is None else text % value for text, value in shown)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The phases of a launch, an end and a pass: what people read of them, and where their seconds are recorded."""
+"""The phases of a launch, an end, a pass and a check: what people read of them, and where their seconds are recorded."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ PHASES: Dict[str, Phase] = {
     "command": Phase("Running the command", "running the command"),
     "end": Phase("Ending the session", "ending the session"),
     "remove": Phase("Removing containers", "removing containers"),
+    "examine": Phase("Examining the agents", "examining the agents"),
+    "ports": Phase("Testing the ports", "testing the ports"),
+    "overlay": Phase("Testing an overlay network", "testing an overlay network"),
     "upkeep": Phase("Keeping the store in order", "keeping the store in order"),
 }
 # They need no line: each is one request to the head.

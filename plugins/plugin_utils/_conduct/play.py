@@ -128,7 +128,7 @@ class Play:
 
     def tried_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
         """The result of a step on each host, with the parameters for that host. A host that does not answer has a failed result."""
-        return self._tried(hosts, step, lambda others, host: others.step(host, step, params(host)))
+        return self.tried_calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
 
     def on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
         """The result of a step on each of these hosts. Raises StepError if it fails on any."""
@@ -136,11 +136,12 @@ class Play:
 
     def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
         """The result of a call for each of these hosts. Raises StepError if it fails on any."""
-        found = self._tried(hosts, name, call)
+        found = self.tried_calls(hosts, name, call)
         checked(joint_result(found))
         return found
 
-    def _tried(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+    def tried_calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+        """The result of a call for each of these hosts. A host that does not answer has a failed result."""
         found = self._hosts.counted(hosts, lambda host: self._result(host, name, call))
         for result in found.values():
             self.warn(*result.pop("warnings", None) or ())

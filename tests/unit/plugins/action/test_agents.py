@@ -6,20 +6,12 @@
 
 from __future__ import annotations
 
-import doctest
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cluster.compute.plugins.action import (
-    agent_diagnosis,
-    agent_examination_info,
-    agent_info,
-    port_listener,
-    port_probe,
-)
+from ansible_collections.cluster.compute.plugins.action import agent_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
@@ -59,43 +51,3 @@ def test_results_of_hosts_leaves_out_hosts_without_the_variable() -> None:
 def test_a_wrong_option_is_no_lost_agent(options: Json, sentence: str) -> None:
     with pytest.raises(ComputeError, match=sentence):
         act(agent_info.ActionModule, options, {}, {"failed": True, "msg": "the module refuses its options"})
-
-
-LOST = AnsibleConnectionFailure("no route\n to host")
-
-
-def test_a_host_that_is_lost_is_a_report() -> None:
-    result = act(agent_examination_info.ActionModule, {"name": "a1"}, {}, LOST).result
-    assert result["report"] == {"name": "a1", "reachable": False, "reason": "no route to host"}
-
-
-@pytest.mark.parametrize("action", [port_listener, port_probe])
-def test_a_host_that_cannot_listen_or_send_says_why(action: Any) -> None:
-    assert act(action.ActionModule, {"name": "a1", "mark": "m"}, {}, LOST).result["probe"] == {
-        "reason": "no route to host"
-    }
-
-
-def test_an_agent_sends_to_the_reachable_agents() -> None:
-    swarm = {"state": "active", "data_path_port": 7789}
-    report = {"name": "a1", "address": "192.0.2.1", "mtu": 1450, "swarm": swarm, "reachable": True}
-    task_vars = play(found={"a1": {"report": report}, "a2": {"report": {"name": "a2", "reachable": False}}})
-    (options,) = act(port_probe.ActionModule, {"name": "a1", "mark": "m", "examinations": "found"}, task_vars).called
-    agents = [{"name": "a1", "address": "192.0.2.1", "mtu": 1450, "member": True}]
-    assert options == {"name": "a1", "mark": "m", "agents": agents, "vxlan_port": 7789}
-
-
-def test_a_host_without_an_examination_is_a_failure() -> None:
-    lost = {"name": "a1", "reachable": False, "reason": "silent"}
-    args = {"examinations": "found", "probes": ["sent"]}
-    result = act(agent_diagnosis.ActionModule, args, play(found={"a1": {"report": lost}})).result
-    assert result["fit"] is False
-    assert [finding["found"] for finding in result["findings"]] == [
-        "silent",
-        "it was not examined",
-        "it was not examined",
-    ]
-
-
-def test_examples() -> None:
-    assert doctest.testmod(agent_examination_info).failed == 0

@@ -10,40 +10,33 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from check_samples import NAMES, overlay
 
-from ansible_collections.cluster.compute.plugins.filter.views import overlay_matrix
 from ansible_collections.cluster.compute.plugins.module_utils._agents import overlay_checks
 from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import check_overlay, matrix
+from ansible_collections.cluster.compute.plugins.module_utils._text.table import check_lines
 
-NAMES = ("agent1", "agent2", "agent3")
-PLAN = {
+PLAN: dict[str, Any] = {
     "reason": "",
     "manager": "agent1",
     "mtu": 1450,
+    "links": [["agent1", "agent2"], ["agent2", "agent3"], ["agent3", "agent1"]],
     "members": [
         {"name": name, "host": f"check{number}", "address": f"10.201.192.{number + 1}"}
         for number, name in enumerate(NAMES, 1)
     ],
 }
-ADDRESSES = {member["name"]: member["address"] for member in PLAN["members"]}
 
 
 def good() -> dict[str, Any]:
     """What three agents without a fault find."""
-    probes: dict[str, Any] = {}
-    for name in NAMES:
-        others = [other for other in NAMES if other != name]
-        probes[name] = {
-            "received": [[other, "vxlan"] for other in others],
-            "overlay": {
-                "names": {other: ADDRESSES[other] for other in others},
-                "heard": [[other, size] for other in others for size in ("small", "full")],
-                "latency": dict.fromkeys(others, 0.2),
-                "mbits": dict.fromkeys(others, 940.0),
-                "measured": True,
-            },
+    return {
+        name: {
+            "received": [[other, "vxlan"] for other in NAMES if other != name],
+            "overlay": overlay(name, *NAMES, mbits={peer: 940.0}),
         }
-    return probes
+        for name, peer in PLAN["links"]
+    }
 
 
 def lines(probes: dict[str, Any], plan: dict[str, Any] | None = None) -> list[tuple[str, str, str]]:
@@ -61,7 +54,7 @@ def test_without_a_fault_each_check_is_one_line() -> None:
         ("overlay names", "6 of 6 resolve"),
         ("overlay", "6 of 6 arrive"),
         ("overlay mtu", "6 of 6 carry 1450 bytes"),
-        ("throughput", "940 Mbit/s in 6 pairs, least 940 Mbit/s (agent1 -> agent2)"),
+        ("throughput", "940 Mbit/s in 3 pairs, least 940 Mbit/s (agent1 -> agent2)"),
         ("latency", "0.20 ms in 6 pairs, most 0.20 ms (agent1 -> agent2)"),
     ]
 
@@ -108,17 +101,28 @@ def test_a_name_must_resolve_to_the_address(answer: str | None) -> None:
     assert not_ok(probes) == [("fail", "overlay names", "agent2 -> agent3")]
 
 
-def test_a_slow_agent_is_named_and_not_its_pairs() -> None:
-    probes = good()
-    probes["agent3"]["overlay"]["mbits"] = {"agent1": 18.0, "agent2": 17.0}
-    assert not_ok(probes) == [("warn", "throughput", "agent3")]
-    finding = next(one for one in check_overlay(PLAN, probes) if one.status == "warn")
+def test_an_agent_with_two_slow_links_is_named_and_not_its_pairs() -> None:
+    names = [f"agent{number}" for number in range(1, 6)]
+    links = list(zip(names, names[1:] + names[:1], strict=True))
+    members = [{"name": name, "address": f"10.201.192.{number}"} for number, name in enumerate(names, 2)]
+    slow = {("agent2", "agent3"): 18.0, ("agent3", "agent4"): 17.0}
+    probes = {pair[0]: {"overlay": overlay(pair[0], *names, mbits={pair[1]: slow.get(pair, 940.0)})} for pair in links}
+    plan = {**PLAN, "links": links, "members": members}
+    finding = next(one for one in check_overlay(plan, probes) if one.status == "warn")
+    assert (finding.check, finding.where) == ("throughput", "agent3")
     assert finding.found == "18 Mbit/s, where 940 Mbit/s is usual"
 
 
-def test_a_pair_without_a_measurement_has_no_throughput() -> None:
+def test_a_single_slow_link_is_named() -> None:
     probes = good()
-    probes["agent1"]["overlay"]["mbits"]["agent2"] = 0.0
+    probes["agent3"]["overlay"]["mbits"] = {"agent1": 18.0}
+    assert not_ok(probes) == [("warn", "throughput", "agent3 -> agent1")]
+
+
+@pytest.mark.parametrize("mbits", [{}, {"agent2": 0.0}, {"agent2": None}])
+def test_a_link_without_a_measurement_has_no_throughput(mbits: dict[str, float]) -> None:
+    probes = good()
+    probes["agent1"]["overlay"]["mbits"] = mbits
     assert not_ok(probes) == [("warn", "throughput", "agent1 -> agent2")]
     finding = next(one for one in check_overlay(PLAN, probes) if one.status == "warn")
     assert (finding.found, finding.remedy) == (
@@ -166,16 +170,20 @@ def test_without_a_plan_nothing_is_tested() -> None:
 
 
 def test_the_matrix_has_a_row_for_each_sender() -> None:
-    probes = good()
-    probes["agent1"]["overlay"]["mbits"] = {}
-    pairs = matrix(probes)
+    pairs = matrix(good())
     assert [(one["from"], one["to"]) for one in pairs] == list(permutations(NAMES, 2))
-    assert pairs[0] == {"from": "agent1", "to": "agent2", "mbits": None, "milliseconds": 0.2}
-    assert [line.split() for line in overlay_matrix(pairs)[:3]] == [
+    assert pairs[1] == {"from": "agent1", "to": "agent3", "mbits": None, "milliseconds": 0.2}
+    finding = {"status": "ok", "check": "engine", "where": "agent1", "found": "20.10", "remedy": ""}
+    assert [line.split() for line in check_lines([finding], pairs)] == [
+        ["STATUS", "CHECK", "WHERE", "FOUND", "REMEDY"],
+        ["ok", "engine", "agent1", "20.10"],
+        [],
         ["MBIT/S,", "MS", "AGENT1", "AGENT2", "AGENT3"],
-        ["agent1", "-", "-,", "0.20", "-,", "0.20"],
-        ["agent2", "940,", "0.20", "-", "940,", "0.20"],
+        ["agent1", "-", "940,", "0.20", "-,", "0.20"],
+        ["agent2", "-,", "0.20", "-", "940,", "0.20"],
+        ["agent3", "940,", "0.20", "-,", "0.20", "-"],
     ]
+    assert len(check_lines([finding], [])) == 2
 
 
 def test_examples() -> None:

@@ -24,81 +24,103 @@ CALL = "import sys, json\nsys.path.insert(0, sys.argv[1])\nimport overlay_endpoi
 ADDRESSES = {"agent1": "127.0.78.1", "agent2": "127.0.78.2", "agent3": "127.0.78.3"}
 
 
-def options(name: str, seconds: float, silent: str) -> dict[str, Any]:
+def options(name: str, silent: str) -> dict[str, Any]:
     peers = [
         {"name": peer, "host": address, "address": "127.0.78.99" if peer == silent else address}
         for peer, address in ADDRESSES.items()
         if peer != name
     ]
-    return {"name": name, "address": ADDRESSES[name], "mtu": 1450, "seconds": seconds, "budget": 20, "peers": peers}
+    return {"name": name, "address": ADDRESSES[name], "mtu": 1450, "seconds": 0.05, "peers": peers}
+
+
+def read_to(process: subprocess.Popen[str], beginning: str) -> str:
+    """What a process writes up to a line that begins so."""
+    assert process.stdout is not None
+    text = ""
+    for line in iter(process.stdout.readline, ""):
+        text += line
+        if line.startswith(beginning):
+            return text
+    raise AssertionError(f"It has ended: {text}")
 
 
 @pytest.fixture
 def network(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Run three of them, and return what each has found. Nothing answers for the silent one."""
+    """Run three of them, measure these links one after the other, and return what each has found.
 
-    def run(seconds: float, silent: str = "") -> dict[str, Any]:
-        go, texts = tmp_path / "go", {}
+    Nothing answers for the silent one.
+    """
+
+    def run(*links: tuple[str, str], silent: str = "") -> dict[str, Any]:
+        texts = dict.fromkeys(ADDRESSES, "")
         with ExitStack() as stack:
             processes = {}
             for name in ADDRESSES:
+                folder = tmp_path / name
+                folder.mkdir()
                 command = [
                     sys.executable,
                     "-c",
                     CALL,
                     str(SOURCE.parent),
-                    json.dumps(options(name, seconds, silent)),
-                    str(go),
+                    json.dumps(options(name, silent)),
+                    str(folder),
                 ]
                 process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
                 stack.callback(process.kill)
                 processes[name] = process
-            for process in processes.values():
-                assert process.stdout is not None
-                assert process.stdout.readline() == '["listening"]\n'
-            go.touch()
-            for name, process in processes.items():
-                assert process.stdout is not None
-                texts[name] = "".join(iter(process.stdout.readline, '["done"]\n')) + '["done"]\n'
+
+            for name in ADDRESSES:
+                texts[name] += read_to(processes[name], "listening")
+            for name in ADDRESSES:
+                (tmp_path / name / overlay_endpoint.GO).write_text("all\n")
+            for name in ADDRESSES:
+                texts[name] += read_to(processes[name], '["done"]')
+            for name, peer in links:
+                (tmp_path / name / overlay_endpoint.LINK).write_text(f"{peer}\n")
+                texts[name] += read_to(processes[name], '["mbits"')
             # The first that is done still hears the others.
             for name, process in processes.items():
-                assert process.stdout is not None
                 process.kill()
+                assert process.stdout is not None
                 texts[name] += process.stdout.read()
         return {name: read_lines(text) for name, text in texts.items()}
 
     return run
 
 
-def test_every_pair_is_measured(network: Callable[..., dict[str, Any]]) -> None:
-    found = network(0.05)
+def test_every_pair_is_tested_and_each_link_is_measured(network: Callable[..., dict[str, Any]]) -> None:
+    found = network(("agent1", "agent2"), ("agent3", "agent1"))
     for name, result in found.items():
         others = sorted(set(ADDRESSES) - {name})
         assert result["measured"] is True
         assert result["names"] == {other: ADDRESSES[other] for other in others}
         assert sorted(result["heard"]) == [[other, size] for other in others for size in ("full", "small")]
-        assert sorted(result["latency"]) == sorted(result["mbits"]) == others
-        assert all(rate > 0 for rate in result["mbits"].values())
+        assert sorted(result["latency"]) == others
+        assert all(spent > 0 for spent in result["latency"].values())
+    assert {name: list(result["mbits"]) for name, result in found.items()} == {
+        "agent1": ["agent2"],
+        "agent2": [],
+        "agent3": ["agent1"],
+    }
+    assert found["agent1"]["mbits"]["agent2"] > 0
 
 
-def test_a_silent_peer_is_not_measured_and_does_not_stop_the_others(network: Callable[..., dict[str, Any]]) -> None:
-    found = network(0.05, silent="agent3")
-    assert sorted(found["agent1"]["mbits"]) == ["agent2"]
+def test_a_silent_peer_does_not_stop_the_others(network: Callable[..., dict[str, Any]]) -> None:
+    found = network(("agent1", "agent3"), silent="agent3")
     assert sorted(found["agent1"]["latency"]) == ["agent2"]
+    assert found["agent1"]["mbits"] == {"agent3": 0.0}
     assert ["agent1", "small"] not in found["agent3"]["heard"]
 
 
-def test_without_seconds_no_throughput_is_measured(network: Callable[..., dict[str, Any]]) -> None:
-    assert [found["mbits"] for found in network(0).values()] == [{}, {}, {}]
-
-
 def test_lines_that_are_no_results_are_ignored() -> None:
-    text = '["listening"]\nTraceback\n{"heard": 1}\n["heard", "a"]\n["mbits", "a", "fast"]\n["latency", "a", 0.2]\n3\n'
-    assert read_lines(text) == {"names": {}, "heard": [], "latency": {"a": 0.2}, "mbits": {}, "measured": False}
+    text = 'listening\nTraceback\n{"heard": 1}\n["heard", "a"]\n["mbits", "a", "fast"]\n["latency", "a", 0.2]\n["latency", "b", null]\n[[3\n'
+    latency = {"a": 0.2, "b": None}
+    assert read_lines(text) == {"names": {}, "heard": [], "latency": latency, "mbits": {}, "measured": False}
 
 
 def test_its_source_runs_by_itself() -> None:
     """It is passed to an image that has nothing but Python."""
     tree = ast.parse(SOURCE.read_text())
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert names <= {"json", "os", "random", "socket", "sys", "threading", "time"}
+    assert names <= {"json", "os", "socket", "sys", "threading", "time"}

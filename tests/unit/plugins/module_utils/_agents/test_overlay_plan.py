@@ -37,7 +37,6 @@ def test_all_agents_take_part() -> None:
         "ip_range": "10.201.192.16/28",
         "mtu": 1450,
         "seconds": 2.0,
-        "budget": 60.0,
     }
 
 

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``agent_check_info``: it checks the agents, and keeps the result for launches with a preflight."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..module_utils._agents.findings import Requirements
+from ..module_utils._core.documents import Json
+from ..module_utils._planning.rules import check_network_pool, seconds_up_to
+from ..modules.agent_check_info import ARGUMENT_SPEC
+from ..plugin_utils import _last_check as last_check
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.check import check_agents
+from ..plugin_utils._conduct.play import Play
+
+_LONGEST = 60
+
+
+class ActionModule(ConductorAction):
+    """The steps are in _conduct.check."""
+
+    SPEC = ARGUMENT_SPEC
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
+        pools = check_network_pool("pools", options["pools"])
+        result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
+        if not play.check:
+            addresses = {host: play.address_of(host) for host in play.names}
+            warning = last_check.write(options["artifacts"] or "", addresses, result["unfit"], result["unguarded"])
+            play.warn(*([warning] if warning else ()))
+        return result
