@@ -51,6 +51,12 @@ options:
     type: list
     elements: str
     default: []
+  permitted:
+    description:
+      - The folders below which the policy of the site permits data folders. Below them the module follows no symbolic link.
+    type: list
+    elements: str
+    default: []
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -114,6 +120,7 @@ ARGUMENT_SPEC = {
     "uid": {"type": "int", "default": 1000},
     "gid": {"type": "int", "default": 1000},
     "writable": {"type": "list", "elements": "str", "default": []},
+    "permitted": {"type": "list", "elements": "str", "default": []},
 }
 
 RULES = {"supports_check_mode": False}
@@ -126,8 +133,9 @@ _REFUSED = "The session's user (uid %d) cannot write to %s on %s: set session_us
 
 def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "absent":
-        return {"changed": bool(remove_marks(params["folders"], params["token"]))}
-    marks, changed = write_marks(params["folders"], params["token"], params["agent"])
+        removed = remove_marks(params["folders"], params["token"], params["agent"], permitted=params["permitted"])
+        return {"changed": bool(removed)}
+    marks, changed = write_marks(params["folders"], params["token"], params["agent"], permitted=params["permitted"])
     named = {folder: {**mark, "agent": params["agent"]} for folder, mark in marks.items()}
     return {"changed": changed, "marks": named, "warnings": _warnings(params)}
 
