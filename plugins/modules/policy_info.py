@@ -18,6 +18,20 @@ options:
     type: list
     elements: dict
     default: []
+  relays:
+    description:
+      - Apps of a running session whose ports relays would publish. The module fails with the rule if the policy refuses one.
+    type: list
+    elements: dict
+    default: []
+  owner:
+    description:
+      - The owner of that session. Required with O(relays).
+    type: str
+  port_range:
+    description:
+      - The ports of the agent that these relays may publish, as FIRST-LAST. Required with O(relays).
+    type: str
 extends_documentation_fragment:
   - cluster.compute.attributes.info
   - cluster.compute.attributes.action
@@ -76,7 +90,9 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._core.apps import App
 from ..module_utils._core.documents import Json
+from ..module_utils._core.names import check_owner
 from ..module_utils._core.reports import Agent
 from ..module_utils._head.policy_file import read_document
 from ..module_utils._head.quotas import quota_entries, use_by_owner
@@ -85,10 +101,14 @@ from ..module_utils._head.store import Store
 from ..module_utils._head.upkeep import adopt
 from ..module_utils._module import run, store_options
 from ..module_utils._planning.policy import parse_policy
+from ..module_utils._planning.policy_rules import check_relays
 from ..module_utils._text.table import policy_lines
 
 ARGUMENT_SPEC = {
     "agents": {"type": "list", "elements": "dict", "default": []},
+    "relays": {"type": "list", "elements": "dict", "default": []},
+    "owner": {"type": "str"},
+    "port_range": {"type": "str"},
     **store_options(),
 }
 
@@ -99,6 +119,9 @@ def work(params: Json, check_mode: bool) -> Json:
     folder = state_dir(params["state_dir"])
     document = read_document(folder)
     policy = parse_policy(document)
+    if params["relays"]:
+        apps = [App.from_json(app) for app in params["relays"]]
+        check_relays(policy, check_owner(params["owner"]), apps, str(params["port_range"]))
     agents = tuple(Agent.from_json(report) for report in params["agents"])
     store = Store(folder, read_only=True)
     try:

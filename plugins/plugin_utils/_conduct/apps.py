@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import List, Mapping, Sequence
 
 from ...module_utils._core.apps import App, tunnel
@@ -39,6 +40,7 @@ def change_apps(play: Play, name: str, options: Json) -> Json:
         "tokens": show_tokens({app.name: identity.app_token(app.name) for app in apps}),
         "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
     }
+    _check_policy(play, str(document["session"]["owner"]), apps, options)
     agent = str(options["agent"])
     with play.phase("apps"):
         result = play.on(agent, "apps", {**options, **own})
@@ -49,6 +51,13 @@ def change_apps(play: Play, name: str, options: Json) -> Json:
         document = _keep(artifacts, kept, apps, relays, play.address_of(agent))
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _check_policy(play: Play, owner: str, apps: List[App], options: Json) -> None:
+    """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
+    relays = [asdict(app) for app in apps if app.name in (options.get("publish") or ())]
+    if relays:
+        play.on_head("policy_info", {"relays": relays, "owner": owner, "port_range": str(options["ports"])})
 
 
 def _identity(artifacts: Artifacts, session: str) -> Identity:
