@@ -13,7 +13,7 @@ description:
   - Refuses names of variables that begin like those of the collection and that the collection does not have, with the nearest
     name. It reads the names of the command line (C(-e)), and those that the inventory gives the agents, the head and the host of the
     task.
-  - On the command line, the prefixes C(session_), C(sessions_), C(agent_), C(check_), C(drill_), C(environments), C(image_),
+  - On the command line, the prefixes C(session_), C(sessions_), C(agent_), C(check_), C(environments), C(image_),
     C(policy_), C(timer_) and C(usage_) belong to the collection. In an inventory, other software may have variables with all of these
     prefixes but the first two, so that only a name that resembles one of the collection is refused there.
   - The variable C(session_ignored_variables) has names that are not refused.
