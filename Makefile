@@ -68,6 +68,7 @@ ruff: .venv/.tested
 
 mypy: .venv/.tested
 	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
+	@MYPYPATH=extensions/drill mypy extensions/drill/*.py
 
 shellcheck: .venv/.tested
 	@shellcheck --severity=info $$(git ls-files ':!*.j2' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"

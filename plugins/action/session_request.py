@@ -13,7 +13,7 @@ from ..plugin_utils._conduct.variables import checked
 SPEC = {
     "entry_point": {
         "type": "str",
-        "choices": "main schedule terminate logs list exec copy apps environments policy usage check drill".split(),
+        "choices": "main schedule terminate logs list exec copy apps environments policy usage check".split(),
         "default": "main",
     },
     "name": {"type": "str", "default": ""},

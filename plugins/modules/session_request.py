@@ -15,9 +15,9 @@ description:
 options:
   entry_point:
     description:
-      - The entry point of the role whose variables are checked. V(check) and V(drill) are C(check_agents.yml) and C(drill.yml).
+      - The entry point of the role whose variables are checked. V(check) is C(check_agents.yml).
     type: str
-    choices: [main, schedule, terminate, logs, list, exec, copy, apps, environments, policy, usage, check, drill]
+    choices: [main, schedule, terminate, logs, list, exec, copy, apps, environments, policy, usage, check]
     default: main
   name:
     description:
@@ -131,7 +131,6 @@ def main() -> None:
                     "policy",
                     "usage",
                     "check",
-                    "drill",
                 ],
                 "default": "main",
             },

@@ -27,7 +27,6 @@ RESULTS = frozenset(
     (
         "agent_checks",
         "session_apps_changed",
-        "session_drilled",
         "session_environments_listed",
         "session_executed",
         "session_ended",

@@ -29,13 +29,7 @@ import yaml
 from docker.errors import NotFound
 from locks import claim
 from own_objects import LABEL, OwnObjects
-
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import (
-    Interruption,
-    family,
-    kill,
-    run_watched,
-)
+from playbook_runs import Interruption, family, kill, run_watched
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))

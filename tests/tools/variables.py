@@ -77,10 +77,6 @@ ENTRY_POINTS = {
         "Examines every host of the play, and tests the ports and an overlay network between them. The result is in the variable "
         "C(agent_checks).",
     ),
-    "drill": (
-        "Break throw-away sessions in many ways, and check that they are repaired and leave nothing",
-        "The result is in the variable C(session_drilled).",
-    ),
 }
 KEPT = "A waiting session keeps the value that it was requested with."
 OVERRIDE = "Only a value from the command line (C(-e)) replaces it, for all sessions that this run launches."

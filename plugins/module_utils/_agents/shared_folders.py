@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
@@ -17,20 +17,22 @@ from .._core.bounded import PATIENCE, Pending, SilentError, silence, within
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, InputError
 from .._core.waiting import deadline_in, wait_until
+from .._docker.permitted_folders import open_permitted, permitted_above
 
 _INTERVAL = 0.2
 _READABLE = os.O_RDONLY | os.O_DIRECTORY
 
 
 def write_marks(
-    folders: Sequence[str], token: str, agent: str, seconds: float = PATIENCE
+    folders: Sequence[str], token: str, agent: str, seconds: float = PATIENCE, permitted: Sequence[str] = ()
 ) -> Tuple[Dict[str, Json], bool]:
     """Write a mark into each folder; returns the marks, and whether a mark was written that did not exist.
 
     A folder into which this user cannot write is recognized by its inode and the time of its last change. Each folder has
-    ``seconds`` to answer.
+    ``seconds`` to answer. Below a folder of ``permitted``, whose users can make links, no link is followed.
     """
-    written = [(folder, _written(folder, token, agent, seconds)) for folder in folders]
+    opens = {folder: partial(_open, folder, agent, permitted_above(folder, permitted)) for folder in folders}
+    written = [(folder, _written(folder, opens[folder], token, agent, seconds)) for folder in folders]
     return {folder: mark for folder, (mark, _new) in written}, any(new for _folder, (_mark, new) in written)
 
 
@@ -50,13 +52,16 @@ def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float, 
             raise ConflictError(message, agent)
 
 
-def remove_marks(folders: Sequence[str], token: str, seconds: float = PATIENCE) -> List[str]:
+def remove_marks(
+    folders: Sequence[str], token: str, agent: str = "", seconds: float = PATIENCE, permitted: Sequence[str] = ()
+) -> List[str]:
     """Remove the marks; returns the folders that had a mark. A folder that does not answer keeps it."""
-    pending = {folder: Pending(partial(_remove, folder, token)) for folder in folders}
+    opens = {folder: partial(_open, folder, agent, permitted_above(folder, permitted)) for folder in folders}
+    pending = {folder: Pending(partial(_remove, opens[folder], token)) for folder in folders}
     deadline = deadline_in(seconds)
     removed = []
     for folder, one in pending.items():
-        with suppress(OSError, SilentError):
+        with suppress(OSError, SilentError, InputError):
             one.value(deadline)
             removed.append(folder)
     return removed
@@ -92,8 +97,18 @@ def _permissions(folder: str) -> Tuple[int, int, int]:
     return entry.st_uid, entry.st_gid, entry.st_mode
 
 
-def _remove(folder: str, token: str) -> None:
-    os.unlink(os.path.join(folder, _name(token)))
+def _open(folder: str, agent: str, permitted: str, opened: ExitStack) -> int:
+    """A descriptor of a folder, for nothing but a look at it. An InputError names a link below the permitted folder."""
+    if permitted:
+        return open_permitted(permitted, folder.rstrip("/"), agent, opened)
+    found = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    opened.callback(os.close, found)
+    return found
+
+
+def _remove(opening: Callable[[ExitStack], int], token: str) -> None:
+    with ExitStack() as opened:
+        os.unlink(_name(token), dir_fd=opening(opened))
 
 
 def _in_time(call: Callable[[], Any], folder: str, agent: str, seconds: float) -> Any:
@@ -104,10 +119,12 @@ def _in_time(call: Callable[[], Any], folder: str, agent: str, seconds: float) -
         raise ComputeError(silence(folder, agent), agent) from error
 
 
-def _written(folder: str, token: str, agent: str, seconds: float) -> Tuple[Json, bool]:
+def _written(
+    folder: str, opening: Callable[[ExitStack], int], token: str, agent: str, seconds: float
+) -> Tuple[Json, bool]:
     """The folder's mark, and whether it is new."""
     try:
-        mark, new = _in_time(partial(_write, folder, token), folder, agent, seconds)
+        mark, new = _in_time(partial(_write, opening, token), folder, agent, seconds)
     except OSError as error:
         raise InputError("session_mounts", folder, f"it must be a folder: {error.strerror}") from error
     return mark, new
@@ -117,21 +134,22 @@ def _seen(folder: str, mark: Json, token: str, agent: str, seconds: float) -> bo
     return bool(_in_time(partial(_is_here, folder, mark, token), folder, agent, seconds))
 
 
-def _write(folder: str, token: str) -> Tuple[Json, bool]:
+def _write(opening: Callable[[ExitStack], int], token: str) -> Tuple[Json, bool]:
     """A file server that squashes root can keep root of this host out of a folder of mode 700, and shows its inode."""
-    try:
-        handle = os.open(folder, _READABLE)
-    except PermissionError:
-        return _recognized(os.stat(folder)), False
-    try:
-        os.close(os.open(_name(token), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=handle))
+    with ExitStack() as opened:
+        place = opening(opened)
+        try:
+            folder = os.open(".", _READABLE, dir_fd=place)
+        except PermissionError:
+            return _recognized(os.fstat(place)), False
+        opened.callback(os.close, folder)
+        try:
+            os.close(os.open(_name(token), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder))
+        except FileExistsError:
+            return {"written": True}, False
+        except OSError:
+            return _recognized(os.fstat(folder)), False
         return {"written": True}, True
-    except FileExistsError:
-        return {"written": True}, False
-    except OSError:
-        return _recognized(os.fstat(handle)), False
-    finally:
-        os.close(handle)
 
 
 def _recognized(entry: os.stat_result) -> Json:

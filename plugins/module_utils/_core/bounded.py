@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Dict, Optional, Sequence
 
+from .errors import InputError
 from .waiting import deadline_in
 
 # Seconds that a folder may take to answer. A network file system that is alive answers within a few.
@@ -28,7 +29,7 @@ class SilentError(Exception):
 
 
 class Pending:
-    """A call in a process of its own. Its value is JSON; an OSError of it is raised where the value is asked for.
+    """A call in a process of its own. Its value is JSON; an OSError or InputError of it is raised where the value is asked for.
 
     The kernel may not end a process that waits for a lost file server, nor a process of which only a thread waits for it. This
     process has no open stream of its parent, and ends when the server is back.
@@ -53,6 +54,8 @@ class Pending:
                 os.kill(self._pid, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(self._pid, options)
+        if "refused" in answer:
+            raise InputError(*answer["refused"])
         if "error" in answer:
             raise OSError(*answer["error"])
         return answer["value"]
@@ -127,5 +130,7 @@ def _answer(call: Callable[[], Any], writing: int) -> None:
 def _called(call: Callable[[], Any]) -> Dict[str, Any]:
     try:
         return {"value": call()}
+    except InputError as error:
+        return {"refused": error.parts}
     except OSError as error:
         return {"error": [error.errno, error.strerror]}

@@ -46,6 +46,8 @@ class InputError(ComputeError):
         # A part of the variable, such as the name of a preset, may be the user's.
         message = f"{_cut(variable, 120)}: {_shown(value)}: {rule.rstrip('.')}."
         super().__init__(message, variable)
+        # What makes the same error in another process.
+        self.parts = (variable, str(value), rule)
 
 
 class ConflictError(ComputeError):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack, contextmanager
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 from .._core.constants import RUNTIME_PATH
 from .._core.errors import InputError, StateError
@@ -35,9 +35,9 @@ def found_folders(session: Session, agent: str) -> Iterator[bytes]:
     lines: List[str] = []
     with ExitStack() as opened:
         for mount in session.mounts if session.permitted_folders else ():
-            folder = next((one for one in session.permitted_folders if covers(one, mount.source)), "")
+            folder = permitted_above(mount.source, session.permitted_folders)
             if mount.type == "bind" and folder:
-                found = os.fstat(_opened(folder, mount.source.rstrip("/"), agent, opened))
+                found = os.fstat(open_permitted(folder, mount.source.rstrip("/"), agent, opened))
                 lines.append("%d:%d %s\n" % (found.st_dev, found.st_ino, mount.target))
         yield "".join([*lines, "\n"]).encode()
 
@@ -62,7 +62,12 @@ def check_image_paths(engine: Engine, session: Session, container: Container, id
             raise StateError(message % (container.hostname, path), engine.agent)
 
 
-def _opened(folder: str, source: str, agent: str, opened: ExitStack) -> int:
+def permitted_above(source: str, permitted: Sequence[str]) -> str:
+    """The permitted folder in which a data folder lies; empty without one."""
+    return next((one for one in permitted if covers(one, source)), "")
+
+
+def open_permitted(folder: str, source: str, agent: str, opened: ExitStack) -> int:
     """A descriptor of a folder or file, for nothing but a look at it; no link below the permitted folder is followed."""
     path, place = folder, os.O_PATH | os.O_CLOEXEC
     try:

@@ -15,7 +15,7 @@ from .._core.text import visible
 
 # No other software has variables that begin like these.
 OWN_PREFIXES = ("session_", "sessions_")
-SHARED_PREFIXES = ("agent_", "check_", "drill_", "environments", "image_", "policy_", "timer_", "usage_")
+SHARED_PREFIXES = ("agent_", "check_", "environments", "image_", "policy_", "timer_", "usage_")
 PREFIXES = OWN_PREFIXES + SHARED_PREFIXES
 # From how much likeness of 1 on a name is offered, and is a slip of the pen.
 _LIKE, _SLIP = 0.6, 0.85

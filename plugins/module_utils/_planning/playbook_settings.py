@@ -13,7 +13,7 @@ from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import InputError
 from . import rules
-from .variable import CHECK, DRILL, EVERY, LIST, POLICY, USAGE, Variable, choice, flag
+from .variable import CHECK, EVERY, LIST, POLICY, USAGE, Variable, choice
 
 # build_environments.yml passes it on to the role `image`, which checks it.
 ENVIRONMENTS_TO_BUILD = "environments"
@@ -133,35 +133,6 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         rules.check_path,
         prefix="check_",
         read_by=(CHECK,),
-    ),
-    Variable(
-        "faults",
-        "list",
-        [],
-        "Names of the faults to cause; if empty, all.",
-        rules.check_names,
-        elements="str",
-        prefix="drill_",
-        read_by=(DRILL,),
-    ),
-    flag("disruptive", "Also cause the faults that end engines.", prefix="drill_", read_by=(DRILL,)),
-    Variable(
-        "full_folder",
-        "str",
-        "",
-        "Directory on a small file system, for the fault of a full disk.",
-        rules.check_path,
-        prefix="drill_",
-        read_by=(DRILL,),
-    ),
-    Variable(
-        "file",
-        "str",
-        "",
-        "File on the controller that also gets the verdicts as JSON. Empty for none.",
-        rules.check_path,
-        prefix="drill_",
-        read_by=(DRILL,),
     ),
 )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
+from .._core.apps import App
 from .._core.errors import InputError
 from .._core.image_reference import split
 from .._core.model import Mount, Resources
@@ -85,6 +86,15 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
                 rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
                 values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
                 raise InputError(_VARIABLES[name], _asked_for(request, name), rule % values)
+
+
+def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
+    """Refuse apps whose ports a relay of a running session would publish against a rule. Raises InputError with the rule."""
+    request = Request("relays", owner, apps=tuple(apps), port_range=port_range)
+    unsaid = _UNSAID if policy.binds(owner) else {}
+    for name in ("public_apps", "port_range"):
+        for limit in policy.limits_for(owner, name) or unsaid.get(name, ()):
+            _RULES[name](request, limit)
 
 
 def check_waiting(policy: SitePolicy, request: Request, waiting: int) -> None:

@@ -15,8 +15,8 @@ from .._core.declaration import DECLARATION, Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
-APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, DRILL = "apps", "environments", "policy", "usage", "check", "drill"
-EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, DRILL)
+APPS, ENVIRONMENTS, POLICY, USAGE, CHECK = "apps", "environments", "policy", "usage", "check"
+EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK)
 PREFIX = "session_"
 
 Documentation = Dict[str, Any]

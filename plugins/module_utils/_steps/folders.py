@@ -20,8 +20,11 @@ _REFUSED = "The session's user (uid %d) cannot write to %s on %s: set session_us
 
 
 def mark(agent: Agent, folders: Sequence[str], token: str, uid: int, gid: int, writable: Sequence[str] = ()) -> Json:
-    """Mark each directory with an empty file whose name contains the token; C(marks) describes them by directory."""
-    marks, changed = write_marks(folders, token, agent.name)
+    """Mark each directory with an empty file whose name contains the token; C(marks) describes them by directory.
+
+    Below the directories of C(permitted), no symbolic link is followed.
+    """
+    marks, changed = write_marks(folders, token, agent.name, permitted=permitted)
     named = {folder: {**mark, "agent": agent.name} for folder, mark in marks.items()}
     return {"changed": changed, "marks": named, "warnings": _warnings(agent.name, writable, uid, gid)}
 
@@ -43,9 +46,9 @@ def find(agent: Agent, marks: Json, token: str, patience: float = 5) -> Json:
     return {"folders": sorted(marks)}
 
 
-def unmark(agent: Agent, folders: Sequence[str], token: str) -> Json:  # noqa: ARG001 (every step has its place)
+def unmark(agent: Agent, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Json:
     """Remove the marks."""
-    return {"changed": bool(remove_marks(folders, token))}
+    return {"changed": bool(remove_marks(folders, token, agent.name, permitted=permitted))}
 
 
 STEPS = {"find": find, "mark": mark, "unmark": unmark}

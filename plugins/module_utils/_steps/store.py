@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from typing import Sequence, Tuple
 
+from .._core.apps import App
 from .._core.documents import Json
+from .._core.names import check_owner
 from .._core.reports import Agent
 from .._head.policy_file import read_document, read_policy, write_document
 from .._head.provisioned_store import Folder, desired
@@ -19,7 +21,7 @@ from .._head.quotas import quota_entries, use_by_owner
 from .._head.state_folder import engine_group
 from .._head.store import Store
 from .._head.upkeep import adopt
-from .._planning import fair_share
+from .._planning import fair_share, policy_rules
 from .._planning.policy import parse_policy
 from .._text.table import policy_lines, usage_csv, usage_lines
 from .place import Head
@@ -66,6 +68,13 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 
+def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str) -> Json:
+    """Refuse relays of a running session whose apps or ports the policy of the site does not permit this owner."""
+    apps = [App.from_json(app) for app in relays]
+    policy_rules.check_relays(read_policy(head.directory), check_owner(owner), apps, port_range)
+    return {}
+
+
 def usage(head: Head, owner: str | None = None) -> Json:
     """What owners have used by month, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
@@ -80,4 +89,4 @@ def usage(head: Head, owner: str | None = None) -> Json:
     return {"usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
 
 
-STEPS = {"policy": policy, "provide": provide, "usage": usage}
+STEPS = {"check_relays": check_relays, "policy": policy, "provide": provide, "usage": usage}

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import List, Mapping, Sequence
 
 from ...module_utils._core.apps import App, tunnel
@@ -34,6 +35,7 @@ def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
     artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
     identity = _identity(artifacts, str(document["session"]["id"]))
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
+    _check_policy(play, str(document["session"]["owner"]), apps, params)
     own = {
         "tokens": show_tokens({app.name: identity.app_token(app.name) for app in apps}),
         "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
@@ -47,6 +49,14 @@ def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
         document = _keep(artifacts, kept, apps, relays, play.address_of(agent))
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None:
+    """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
+    relays = [asdict(app) for app in apps if app.name in (params.get("publish") or ())]
+    if relays:
+        wanted = {"relays": relays, "owner": owner, "port_range": str(params["ports"])}
+        play.on_head("store.check_relays", wanted)
 
 
 def _identity(artifacts: Artifacts, session: str) -> Identity:

@@ -15,6 +15,7 @@ from .play import Play
 def prove_folders(play: Play, plan: Plan, work: Deployment) -> None:
     """Mark the folders on the agent of ``main1``, and look for the marks on the others. Raises StepError if one is not seen."""
     common = {"folders": list(work.shared_folders), "token": plan.session.launch}
+    common["permitted"] = list(plan.session.permitted_folders)
     user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
     others = [agent for agent in work.agents if agent != work.main_agent]
     with play.phase("folders"):

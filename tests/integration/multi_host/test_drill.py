@@ -6,14 +6,24 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from agents_lab import Agents
+from controller import ROOT, Done, run
+
+PROGRAM = str(ROOT / "extensions/drill/drill.py")
+
+
+def drill(agents: Agents, *words: str) -> Done:
+    """The program with the inventories and variables of a playbook's command line."""
+    options = agents.command("drill")[2:]
+    return run([sys.executable, PROGRAM, *options, *words], cwd=ROOT, env=agents.environment, timeout=600)
 
 
 def test_one_fault_is_repaired_and_reported(agents: Agents, tmp_path: Path) -> None:
     verdicts = tmp_path / "drill.json"
-    shown = agents.play("drill", drill_faults=["sub killed"], drill_file=str(verdicts)).check().text
+    shown = drill(agents, "--fault", "sub killed", "--file", str(verdicts)).check().text
     document = json.loads(verdicts.read_text())
     assert document["passed"] is True
     assert [(one["fault"], one["verdict"]) for one in document["outcomes"]] == [("sub killed", "ok")]
@@ -22,6 +32,6 @@ def test_one_fault_is_repaired_and_reported(agents: Agents, tmp_path: Path) -> N
 
 
 def test_an_unknown_fault_is_refused(agents: Agents) -> None:
-    refused = agents.play("drill", drill_faults=["sub killd"])
-    assert refused.code != 0
-    assert "sub killd" in refused.message
+    refused = drill(agents, "--fault", "sub killd")
+    assert refused.code == 2
+    assert "sub killd" in refused.text

@@ -16,8 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from agents_lab import NAMES, Agents
 from controller import ENDED, PATIENCE, ROOT
-
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption, run_watched
+from playbook_runs import Ended, Interruption, run_watched
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
 SEED = int(os.environ.get("SEED", "1"))

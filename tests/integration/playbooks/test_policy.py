@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import ROOT, Controller, Done, run
+from controller import ROOT, Controller, Done, Session, run
 
 LIMITS = {"containers": 2, "idle_timeout": 7200, "volumes": "own"}
 
@@ -91,6 +91,22 @@ def test_a_policy_with_a_mistake_changes_nothing_and_an_empty_one_lifts_all_limi
     assert (limited.state / "policy.json").read_bytes() == before
     store_policy(limited, {})
     limited.launched("free", session_cluster_size=3)
+
+
+def test_a_relay_of_a_running_session_keeps_the_rules_for_ports_and_public_apps(limited: Controller) -> None:
+    store_policy(limited, {"default": {"public_apps": False, "port_range": "20000-20010"}})
+    board = {"name": "board", "port": 8100, "command": "exec sleep 600"}
+    publish = {"session_name": "train", "session_apps_publish": True}
+    beyond = limited.play("session_apps", session_apps=[board], **publish)
+    assert "session_port_range: " in beyond.message
+    assert "must be within 20000-20010 (policy of this site)" in beyond.message
+    permitted = {**publish, "session_port_range": "20000-20010"}
+    public = limited.play("session_apps", session_apps=[{**board, "public": True}], **permitted)
+    assert "session_apps: 'board': must not be public (policy of this site)" in public.message
+    preferred = limited.play("session_apps", session_apps=[{**board, "preferred_port": 30005}], **permitted)
+    assert "must be a preferred port within 20000-20010 (policy of this site)" in preferred.message
+    assert "board" not in [app["name"] for app in Session(limited, "train").document["apps"]]
+    store_policy(limited, {})
 
 
 def test_a_link_below_a_permitted_folder_is_not_mounted(limited: Controller, tmp_path: Path) -> None:

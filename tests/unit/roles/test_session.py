@@ -30,7 +30,6 @@ RESULTS = {
     "session_ended",
     "session_scheduled",
     "session_listed",
-    "session_drilled",
     "session_executed",
     "session_policy",
     "session_usage",

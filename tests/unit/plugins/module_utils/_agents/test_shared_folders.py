@@ -58,7 +58,7 @@ def test_a_folder_that_root_may_not_list_is_recognized_by_its_inode(
     folder, opened = str(tmp_path), os.open
 
     def refuse(path: str, *arguments: Any, **options: Any) -> int:
-        if path == folder:
+        if path == ".":
             raise PermissionError(13, "Permission denied")
         return opened(path, *arguments, **options)
 
@@ -93,3 +93,27 @@ def test_a_folder_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ComputeError) as written:
         write_marks([folder], "1", "a1", seconds=0.1)
     assert written.value.message == SILENT % folder
+
+
+def test_no_mark_is_written_or_removed_through_a_link_below_a_permitted_folder(tmp_path: Path) -> None:
+    """Users who can write below a permitted folder can make a link to a directory of root."""
+    permitted, outside = tmp_path / "permitted", tmp_path / "outside"
+    permitted.mkdir()
+    outside.mkdir()
+    (permitted / "link").symlink_to(outside)
+    unchanged = outside.stat().st_mtime_ns
+    folders, rule = [str(permitted / "link")], "must have no symbolic link below .*permitted/link on a1 is one"
+    with pytest.raises(InputError, match=rule):
+        write_marks(folders, "1", "a1", permitted=[str(permitted)])
+    assert outside.stat().st_mtime_ns == unchanged
+    (outside / ".cluster-compute-1").touch()
+    assert remove_marks(folders, "1", "a1", permitted=[str(permitted)]) == []
+    assert os.listdir(outside) == [".cluster-compute-1"]
+
+
+def test_a_mark_is_written_below_a_permitted_folder_that_is_itself_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "data").mkdir(parents=True)
+    (tmp_path / "permitted").symlink_to(tmp_path / "real")
+    folder, permitted = str(tmp_path / "permitted" / "data"), [str(tmp_path / "permitted")]
+    assert write_marks([folder], "1", "a1", permitted=permitted) == ({folder: {"written": True}}, True)
+    assert remove_marks([folder], "1", "a1", permitted=permitted) == [folder]

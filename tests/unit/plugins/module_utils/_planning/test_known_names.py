@@ -25,7 +25,6 @@ KNOWN = known_names.DECLARED | known_names.of_other_roles()
         ("sessions_name", "session_name"),
         ("agent_resource_groups", "agent_resource_group"),
         ("check_formats", "check_format"),
-        ("drill_fault", "drill_faults"),
         ("usage_formt", "usage_format"),
         ("policy_fromat", "policy_format"),
         ("timer_minute", "timer_minutes"),

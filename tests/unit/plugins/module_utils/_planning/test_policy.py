@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy i
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     Use,
     check_policy,
+    check_relays,
     in_permitted_group,
     over_quota,
     permitted_folders,
@@ -313,3 +314,31 @@ def test_the_table_shows_what_is_used_of_what_is_permitted() -> None:
 )
 def test_the_only_permitted_group_is_chosen(policy: dict[str, Any], asked: dict[str, Any], group: str) -> None:
     assert in_permitted_group(parse_policy(policy), request(owner="alice", **asked)).group == group
+
+
+@pytest.mark.parametrize(
+    ("limits", "app", "ports", "message"),
+    [
+        ({"public_apps": False}, {"public": True}, "30000-31000", "session_apps: 'web': must not be public %s."),
+        ({"port_range": "2000-2010"}, {}, "2000-2011", "session_port_range: '2000-2011': must be within 2000-2010 %s."),
+        (
+            {"port_range": "2000-2010"},
+            {"preferred_port": 3000},
+            "2000-2010",
+            "session_apps: 3000: must be a preferred port within 2000-2010 %s.",
+        ),
+        (
+            {"sessions": 1},
+            {"preferred_port": 443},
+            "30000-31000",
+            "session_apps: 443: must be a preferred port within 1024-65535 %s.",
+        ),
+    ],
+)
+def test_relays_of_a_running_session_keep_the_policy(
+    limits: dict[str, Any], app: dict[str, Any], ports: str, message: str
+) -> None:
+    apps = request(apps=[{"name": "web", "port": 8000, **app}]).apps
+    with pytest.raises(InputError, match=exactly(message % MINE)):
+        check_relays(parse_policy({"default": limits}), "alice", apps, ports)
+    check_relays(parse_policy({"owners": {"bob": limits}}), "alice", apps, ports)

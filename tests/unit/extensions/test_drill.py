@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import doctest
 import json
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import drill as program
+import drill_actions
+import drill_commands
+import drill_faults as faults
+import drill_steps
 import pytest
-from samples import SESSION
+from drill_actions import Drill
+from drill_steps import Settings
+from playbook_runs import Ended, Interruption
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.plugin_utils import _drill_faults as faults
+from ansible_collections.cluster.compute.plugins.module_utils._core import constants
+from ansible_collections.cluster.compute.plugins.plugin_utils import _artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import PHASES, SILENT
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill import Drill, quoted
-from ansible_collections.cluster.compute.plugins.plugin_utils._drill_steps import Settings
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Ended, Interruption
 
-TASKS = Path(__file__).resolve().parents[4] / "roles/session/tasks"
 DISK, DOCKER = "disk of the head full", "docker"
 STRANGER = "id1 alice alice.train.main1 running"
 
@@ -33,11 +36,14 @@ class World:
 
     folder: Path
     broken: str = ""
+    agent: str = "agent1"
     others: list[str] = field(default_factory=lambda: [STRANGER])
     calls: list[str] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
 
-    def play(self, playbook: str, variables: dict[str, Any], interruption: Interruption | None = None) -> Ended:
+    def play(
+        self, playbook: str, variables: Mapping[str, Any], interruption: Interruption | None = None, cut_off: str = ""
+    ) -> Ended:
         name = str(variables.get("session_name", ""))
         self.calls.append(playbook)
         if interruption:
@@ -48,7 +54,7 @@ class World:
             return Ended(-2, text, 0.5, hit)
         return getattr(self, playbook)(name, variables) if playbook != "provision_agents" else Ended(0, "", 1.0)
 
-    def cluster_session(self, name: str, variables: dict[str, Any]) -> Ended:
+    def cluster_session(self, name: str, variables: Mapping[str, Any]) -> Ended:
         if variables.get("agent_schedulable") is False:
             return Ended(0, f"Session {name}: PENDING: no agent can hold it: agent1 is not schedulable", 1.0)
         wrong = {"session_bootstrap", "session_port_range"} & set(variables) or "no-such" in str(
@@ -58,17 +64,16 @@ class World:
             return Ended(2, "phase 1.0 s\nThat is refused.", 1.0)
         self.sessions.add(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
-        containers = [{"hostname": host, "agent": "agent1"} for host in ("main1", "sub1")]
-        session = {"id": SESSION, "name": name, "owner": "drill", "user": {"name": "work"}}
-        document = {"session": session, "containers": containers, "apps": [{"port": 30000}]}
+        containers = [{"hostname": host, "agent": self.agent} for host in ("main1", "sub1")]
+        document = {"containers": containers, "apps": [{"port": 30000}]}
         (self.folder / name / "session.json").write_text(json.dumps(document))
         return Ended(0, f"Session {name}: RUNNING (cluster session)", 2.0)
 
-    def session_exec(self, name: str, _variables: dict[str, Any]) -> Ended:
+    def session_exec(self, name: str, _variables: Mapping[str, Any]) -> Ended:
         is_lost = not (self.folder / name).exists()
         return Ended(1 if is_lost or self.broken == "no answer" else 0, "sub1 does not answer.", 1.0)
 
-    def terminate(self, name: str, _variables: dict[str, Any]) -> Ended:
+    def terminate(self, name: str, _variables: Mapping[str, Any]) -> Ended:
         if self.broken != "left on the controller" and (self.folder / name).exists():
             (self.folder / name / "session.json").unlink()
             (self.folder / name).rmdir()
@@ -88,12 +93,12 @@ class World:
         return ended.text.splitlines()[-1] if ended.text else ""
 
 
-def drill(world: World, *names: str, **more: Any) -> Any:
+def made(world: World, *names: str, **more: Any) -> Any:
     given = {
         "agents": ["agent1"],
         "head": "agent1",
         "owner": "drill-1",
-        "folder": str(world.folder),
+        "directory": str(world.folder),
         **more,
     }
     return Drill(world, Settings(faults=faults.chosen(names), **given))
@@ -105,7 +110,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_all_harmless_faults_pass_where_everything_works(world: World) -> None:
-    result = drill(world).run()
+    result = made(world).run()
     verdicts = {one["fault"]: one["verdict"] for one in result["outcomes"]}
     needy = {fault.name for fault in faults.FAULTS if fault.needs}
     assert {name for name, verdict in verdicts.items() if verdict == "not run"} == needy
@@ -113,7 +118,7 @@ def test_all_harmless_faults_pass_where_everything_works(world: World) -> None:
     assert (result["passed"], result["others"]) == (True, {"count": 1, "changed": []})
     assert result["times"]["repair"]["count"] > 10
     assert (
-        result["message"]
+        result["lines"][-1]
         == f"{len(verdicts) - len(needy)} of {len(verdicts) - len(needy)} faults passed, {len(needy)} not run."
     )
     assert not any(call.startswith("root agent1: kill") for call in world.calls)
@@ -133,7 +138,7 @@ def test_all_harmless_faults_pass_where_everything_works(world: World) -> None:
 )
 def test_what_a_fault_reveals_is_its_verdict(broken: str, fault: str, message: str, world: World) -> None:
     world.broken = broken
-    result = drill(world, fault).run()
+    result = made(world, fault).run()
     (outcome,) = result["outcomes"]
     assert (outcome["verdict"] == "failed", result["passed"]) == (bool(message), not message)
     assert message in outcome["message"]
@@ -141,17 +146,17 @@ def test_what_a_fault_reveals_is_its_verdict(broken: str, fault: str, message: s
 
 
 def test_a_container_of_others_that_changes_is_named(world: World) -> None:
-    made = drill(world, "no room")
-    before = made._others
-    made._others = lambda: {} if world.others.clear() else before()  # type: ignore[method-assign]
-    assert made.run()["passed"]
+    drill = made(world, "no room")
+    before = drill._others
+    drill._others = lambda: {} if world.others.clear() else before()  # type: ignore[method-assign]
+    assert drill.run()["passed"]
     world.others.append(STRANGER)
-    made._others = before
-    run = made._outcome
-    made._outcome = lambda fault: (world.others.clear(), run(fault))[1]
-    result = made.run()
+    drill._others = before
+    run = drill._outcome
+    drill._outcome = lambda fault: (world.others.clear(), run(fault))[1]
+    result = drill.run()
     assert (result["passed"], result["others"]) == (False, {"count": 1, "changed": ["alice.train.main1 on agent1"]})
-    assert result["message"].endswith("containers of others changed meanwhile: alice.train.main1 on agent1.")
+    assert result["lines"][-1].endswith("containers of others changed meanwhile: alice.train.main1 on agent1.")
 
 
 @pytest.mark.parametrize(
@@ -163,31 +168,43 @@ def test_a_container_of_others_that_changes_is_named(world: World) -> None:
         ("agent cut off from the controller", {"agents": ["agent1", "agent2"]}, False),
         ("agent cut off from the controller", {"agents": ["agent1", "agent2"], "remote": True}, True),
         (DISK, {"disruptive": True}, False),
-        (DISK, {"full_folder": "/small"}, True),
+        (DISK, {"full_directory": "/small"}, True),
     ],
 )
 def test_faults_that_need_more_run_only_with_it(fault: str, more: dict[str, Any], is_run: bool, world: World) -> None:
-    (outcome,) = drill(world, fault, **more).run()["outcomes"]
+    (outcome,) = made(world, fault, **more).run()["outcomes"]
     assert (outcome["verdict"] != "not run") == is_run
 
 
-@pytest.mark.parametrize(("given", "cpus"), [((), 0.1), (("session_cpus",), None)])
-def test_variables_of_the_command_line_replace_the_small_ones(
-    given: tuple[str, ...], cpus: float | None, world: World
-) -> None:
+def test_the_sessions_of_a_drill_have_an_owner_of_their_own(world: World) -> None:
     seen = []
     play = world.play
     world.play = lambda *arguments: (seen.append(arguments[1]), play(*arguments))[1]  # type: ignore[method-assign]
-    assert drill(world, "sub killed", given=given).run()["passed"]
-    assert {variables.get("session_cpus") for variables in seen} == {cpus}
+    assert made(world, "sub killed").run()["passed"]
     assert {variables["session_owner"] for variables in seen} == {"drill-1"}
+
+
+@pytest.mark.parametrize("agent", ["agent9", "-v", "all"])
+def test_no_command_runs_on_a_host_that_is_no_agent_of_the_inventory(agent: str, world: World) -> None:
+    world.agent = agent
+    (outcome,) = made(world, "sub killed").run()["outcomes"]
+    assert (outcome["verdict"], "that the drill does not know" in outcome["message"]) == ("failed", True)
+    assert not any(call.startswith("kill") for call in world.calls)
+
+
+def test_a_session_is_ended_when_its_user_stops_the_drill(world: World) -> None:
+    drill = made(world, "sub killed")
+    drill._must_answer = lambda _name: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        drill.run()
+    assert (world.sessions, world.calls[-1]) == (set(), "terminate")
 
 
 def test_every_fault_has_an_action_and_a_name_of_its_own() -> None:
     names = [fault.name for fault in faults.FAULTS]
     assert len(set(names)) == len(names) >= 25
     assert all(callable(getattr(Drill, fault.action)) for fault in faults.FAULTS)
-    with pytest.raises(InputError, match="drill_faults: 'earthquake': must be a fault of the drill: sub killed, "):
+    with pytest.raises(faults.DrillError, match="--fault: 'earthquake': must be a fault of the drill: sub killed, "):
         faults.chosen(["earthquake"])
 
 
@@ -215,10 +232,96 @@ def test_the_table() -> None:
     ]
 
 
-def test_scripts_are_quoted() -> None:
-    assert quoted("a 'b'") == "'a '\\''b'\\'''"
-    assert os.popen("sh -c " + quoted("echo 'x y'")).read() == "x y\n"
+def test_names_are_those_of_the_collection() -> None:
+    assert drill_steps.LABEL_SESSION == constants.LABEL_SESSION
+    assert drill_actions.IDENTITY == _artifacts.IDENTITY
 
 
-def test_examples() -> None:
-    assert doctest.testmod(faults).failed == 0
+RECORDS = """#!/bin/sh
+for word; do case $word in --extra-vars=@*) echo "${word##*/} $(cat "${word#--extra-vars=@}")";; *) echo "$word";; esac; done
+"""
+ANSWERS = {
+    "ansible-inventory": """#!/bin/sh
+echo '{"agents": {"children": ["gpus"]}, "gpus": {"hosts": ["n1", "n2"]}, "head": {"hosts": ["n2"]}, "_meta": {"hostvars": {}}}'
+""",
+    "ansible-config": """#!/bin/sh
+echo '[{"name": "DEFAULT_HOST_LIST", "value": ["/etc/hosts.ini"]}, {"SERVERS": {}}]'
+""",
+    "ansible-playbook": RECORDS,
+    "ansible": """#!/bin/sh
+printf 'n1 | CHANGED | rc=0 >>\\nabc\\nn2 | %s >>\\n\\n' "$STATE"
+""",
+}
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of Ansible that answer, and show what they get."""
+    for name, text in ANSWERS.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(drill_commands, "_program", lambda name: str(tmp_path / name))
+
+
+def commands(tmp_path: Path, *words: str) -> drill_commands.CommandLines:
+    asked, rest = program.parsed(list(words))
+    found = program.options(asked, program.OF_INVENTORY), program.options(asked, program.OF_CONNECTIONS)
+    return drill_commands.CommandLines(str(tmp_path), 60, *found, rest)
+
+
+@pytest.mark.usefixtures("programs")
+def test_options_are_passed_on_and_variables_of_a_fault_win(tmp_path: Path) -> None:
+    runs = commands(
+        tmp_path, "-i", "mine.ini", "--forks", "3", "-e", "session_cpus=2", "-u", "root", "--fault", "no room"
+    )
+    assert runs.hosts() == (["n1", "n2"], "n2", True)
+    runs.defaults = {"session_cpus": 0.1}
+    words = runs.play("terminate", {"session_name": "a"}).text.splitlines()
+    assert words[0].endswith("/playbooks/terminate.yml")
+    assert Path(words[0]).is_file()
+    assert words[1:] == [
+        *("--forks", "3", 'defaults.json {"session_cpus": 0.1}', "--inventory=mine.ini"),
+        *("--extra-vars=session_cpus=2", "--user=root", 'variables.json {"session_name": "a"}'),
+    ]
+
+
+@pytest.mark.usefixtures("programs")
+def test_an_agent_that_is_cut_off_is_in_the_configured_inventory(tmp_path: Path) -> None:
+    words = commands(tmp_path).play("terminate", {}, cut_off="n2").text.splitlines()
+    assert words[2:4] == ["--inventory=/etc/hosts.ini", f"--inventory={tmp_path}/cut_off.json"]
+    assert json.loads((tmp_path / "cut_off.json").read_text())["agents"]["hosts"] == {"n2": {"ansible_port": 9}}
+
+
+@pytest.mark.usefixtures("programs")
+def test_each_host_has_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATE", "CHANGED | rc=0")
+    assert commands(tmp_path).docker("agents", "ps") == {"n1": "abc", "n2": ""}
+    monkeypatch.setenv("STATE", "FAILED | rc=1")
+    with pytest.raises(faults.DrillError, match="n2: the command 'ps' failed: "):
+        commands(tmp_path).docker("agents", "ps")
+
+
+@pytest.mark.parametrize("words", [["-k"], ["--playbook-timeout", "0"], ["--fault"]])
+def test_wrong_options_are_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program.parsed(words)
+    assert ended.value.code == 2
+
+
+def test_the_exit_code_says_whether_all_passed(
+    tmp_path: Path, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "drill.json"
+    assert program.shown(made(world, "sub killed").run(), str(path)) == 0
+    assert json.loads(path.read_text())["passed"] is True
+    world.broken = "no answer"
+    assert program.shown(made(world, "sub killed").run(), "") == 2
+    assert program.main(["--fault", "earthquake"]) == 2
+    capsys.readouterr()
+    assert program.main(["--list", "--fault", "no room", "--fault", "image gone"]) == 0
+    assert capsys.readouterr().out == "no room\nimage gone\n"
+
+
+@pytest.mark.parametrize("module", [faults, drill_commands])
+def test_examples(module: Any) -> None:
+    assert doctest.testmod(module).failed == 0

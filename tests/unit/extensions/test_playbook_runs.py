@@ -10,9 +10,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from playbook_runs import Interruption, family, run_watched
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.plugin_utils._playbook_runs import Interruption, family, run_watched
 
 TRAPPED = ["sh", "-c", "trap 'echo left; exit 7' INT TERM; echo ready; while :; do sleep 0.05; done"]
 

@@ -3,25 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The faults of a drill, which of them run, and what a drill shows: verdicts, and times as percentiles. No I/O."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Dict, List, Sequence, Tuple
-
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._text.table import table
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 # What a fault needs beside the throw-away session.
-SEVERAL, DISRUPTIVE, FULL_FOLDER = "several agents", "disruptive", "full folder"
+SEVERAL, DISRUPTIVE, FULL_DIRECTORY = "several agents", "disruptive", "full directory"
 WHY_NOT = {
     SEVERAL: "it needs at least two agents that are reached by SSH",
-    DISRUPTIVE: "it stops other sessions on an agent: set drill_disruptive: true to run it",
-    FULL_FOLDER: "it fills a file system of the head: name a folder on a small one in drill_full_folder",
+    DISRUPTIVE: "it stops other sessions on an agent: --disruptive runs it",
+    FULL_DIRECTORY: "it fills a file system of the head: --full-directory names a directory on a small one",
 }
+
+
+class DrillError(Exception):
+    """What stops a fault, or the drill: one message for people."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Fault:
     name: str
     action: str
     detail: str = ""
-    needs: Tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
-def _kills(action: str, doing: str, phases: Dict[str, str], signal: str = "KILL") -> List[Fault]:
+def _kills(action: str, doing: str, phases: dict[str, str], signal: str = "KILL") -> list[Fault]:
     return [Fault(f"{doing} {moment}", action, f"{signal} {phase}") for moment, phase in phases.items()]
 
 
@@ -52,7 +52,7 @@ ENDING = {
     "after its record": "Ending the session",
     "after the removal": "Removing",
 }
-FAULTS: Tuple[Fault, ...] = (
+FAULTS: tuple[Fault, ...] = (
     Fault("sub killed", "break_container", "kill {sub}"),
     Fault("main1 killed", "break_container", "kill {main}"),
     Fault("sub removed", "break_container", "rm --force {sub}"),
@@ -68,10 +68,10 @@ FAULTS: Tuple[Fault, ...] = (
     Fault("bootstrap fails", "refused", "bootstrap"),
     Fault("no room", "pending"),
     Fault("files on the controller lost", "files_lost"),
-    Fault("folder on the controller lost", "folder_lost"),
+    Fault("directory on the controller lost", "directory_lost"),
     Fault("store lost", "store_lost"),
     Fault("agent cut off from the controller", "agent_cut_off", needs=(SEVERAL,)),
-    Fault("disk of the head full", "disk_full", needs=(FULL_FOLDER,)),
+    Fault("disk of the head full", "disk_full", needs=(FULL_DIRECTORY,)),
     Fault("engine killed during the launch", "engine_killed_in_launch", needs=(DISRUPTIVE,)),
     Fault("engine killed under a session", "engine_killed", needs=(DISRUPTIVE,)),
     Fault("host cut off during the launch", "host_cut_off", needs=(DISRUPTIVE, SEVERAL)),
@@ -87,25 +87,20 @@ class Outcome:
     message: str = ""
     seconds: float = 0.0
 
-    def to_json(self) -> Json:
-        return {
-            "fault": self.fault,
-            "verdict": self.verdict,
-            "message": self.message,
-            "seconds": round(self.seconds, 1),
-        }
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "seconds": round(self.seconds, 1)}
 
 
 @dataclass
 class Times:
     """The durations of launches, repairs and ends that succeeded, in seconds."""
 
-    samples: Dict[str, List[float]] = field(default_factory=lambda: {"launch": [], "repair": [], "end": []})
+    samples: dict[str, list[float]] = field(default_factory=lambda: {"launch": [], "repair": [], "end": []})
 
     def add(self, kind: str, seconds: float) -> None:
         self.samples[kind].append(seconds)
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Any]:
         return {
             kind: {"count": len(found), "p50": percentile(found, 50), "p95": percentile(found, 95)}
             for kind, found in self.samples.items()
@@ -124,12 +119,12 @@ def percentile(samples: Sequence[float], percent: int) -> float:
     return round(sorted(samples)[rank - 1], 2)
 
 
-def chosen(names: Sequence[str]) -> List[Fault]:
+def chosen(names: Sequence[str]) -> list[Fault]:
     """The faults with these names, or all."""
     known = {fault.name: fault for fault in FAULTS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise InputError("drill_faults", unknown[0], f"must be a fault of the drill: {', '.join(known)}")
+        raise DrillError(f"--fault: {unknown[0]!r}: must be a fault of the drill: {', '.join(known)}.")
     return [known[name] for name in names] if names else list(FAULTS)
 
 
@@ -138,13 +133,15 @@ def lacking(fault: Fault, available: Sequence[str]) -> str:
     return next((WHY_NOT[need] for need in fault.needs if need not in available), "")
 
 
-def report(outcomes: Sequence[Outcome], times: Json, others: Json) -> List[str]:
+def report(outcomes: Sequence[Outcome], times: dict[str, Any], others: dict[str, Any]) -> list[str]:
     """The table of a drill, and its summary."""
     rows = [
         (one.verdict, one.fault, f"{one.seconds:.1f}" if one.verdict != NOT_RUN else "-", one.message)
         for one in outcomes
     ]
-    lines = table(("verdict", "fault", "seconds", "what the user reads"), rows)
+    rows.insert(0, ("VERDICT", "FAULT", "SECONDS", "WHAT THE USER READS"))
+    verdict, fault, seconds, _message = (max(map(len, column)) for column in zip(*rows))
+    lines = [f"{a:{verdict}}  {b:{fault}}  {c:{seconds}}  {d}".rstrip() for a, b, c, d in rows]
     lines.append("")
     for kind, figures in times.items():
         lines.append(
@@ -160,7 +157,7 @@ def changed_words(changed: Sequence[str]) -> str:
 
 
 def summary(outcomes: Sequence[Outcome], changed: Sequence[str]) -> str:
-    """The drill in one sentence."""
+    """The drill in one line."""
     counts = {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in (OK, FAILED, NOT_RUN)}
     failed = [one.fault for one in outcomes if one.verdict == FAILED]
     text = "%d of %d faults passed, %d not run" % (counts[OK], counts[OK] + counts[FAILED], counts[NOT_RUN])

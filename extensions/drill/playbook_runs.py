@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Commands that are watched, timed, and interrupted at a chosen line of their output: for drills and fault tests."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
@@ -13,10 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any
 
 Matcher = Callable[[str], bool]
 # Runs the command that follows with the default action of SIGINT. A function of Popen would not be safe beside threads.
@@ -65,17 +65,21 @@ def run_watched(
     The command does not inherit that SIGINT is ignored, as it is in what a shell without job control runs in the background.
     """
     begun = time.monotonic()
-    streams: Dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(
         [*_INTERRUPTIBLE, *command], text=True, errors="replace", start_new_session=True, **streams, **options
     ) as process, _killed_after(timeout, process.pid):
-        lines, hit = _read(process, interruption)
+        try:
+            lines, hit = _read(process, interruption)
+        except BaseException:  # Ctrl-C does not reach the command, which has a session of its own
+            kill(family(process.pid))
+            raise
     return Ended(process.returncode, "".join(lines), time.monotonic() - begun, hit)
 
 
-def _read(process: subprocess.Popen[str], interruption: Interruption | None) -> Tuple[List[str], bool]:
+def _read(process: subprocess.Popen[str], interruption: Interruption | None) -> tuple[list[str], bool]:
     """The output, and whether the interruption was sent."""
-    lines: List[str] = []
+    lines: list[str] = []
     hit = False
     for line in process.stdout or ():
         lines.append(line)
@@ -105,9 +109,9 @@ def kill(pids: Sequence[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def family(pid: int) -> List[int]:
+def family(pid: int) -> list[int]:
     """A process and all its descendants, the process first."""
-    children: Dict[int, List[int]] = {}
+    children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             parent = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])

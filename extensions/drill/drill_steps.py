@@ -3,24 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The steps of a drill: launch, repair, interrupt and end throw-away sessions, and check that nothing of them is left."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Protocol, Sequence, Tuple
+from typing import Any, Protocol
 
-from ..module_utils._core import arrival
-from ..module_utils._core.constants import LABEL_SESSION
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
-from ._drill_faults import DISRUPTIVE, FULL_FOLDER, SEVERAL, Fault, Times
-from ._playbook_runs import Ended, Interruption
+from drill_faults import DISRUPTIVE, FULL_DIRECTORY, SEVERAL, DrillError, Fault, Times
+from playbook_runs import Ended, Interruption
 
-# Small, so that a drill fits beside the sessions of others. Variables of the command line replace them.
-SMALL = {"session_cpus": 0.1, "session_memory": "64m", "session_shm": "16m", "session_cluster_size": 2}
+# The label of everything that belongs to a session. With the names of its owner and of the session, it has more parts.
+LABEL_SESSION = "cluster.compute.session"
+# Names of containers, as the playbooks give them.
+HOSTNAME = re.compile(r"main1|sub[1-9][0-9]{0,2}")
 # In this order: a container that appears meanwhile has its network.
 LISTED = f"container ls --all --no-trunc --format '{{{{.ID}}}} {{{{.Label \"{LABEL_SESSION}.owner\"}}}} {{{{.Names}}}} {{{{.State}}}}'"
 HOLDS = f"%s ls %s --quiet --filter label={LABEL_SESSION}.owner=%s --filter label={LABEL_SESSION}.name=%s"
@@ -29,11 +29,13 @@ HOLDS = f"%s ls %s --quiet --filter label={LABEL_SESSION}.owner=%s --filter labe
 class Runs(Protocol):
     """How a drill runs playbooks on the controller, and commands on hosts."""
 
-    def play(self, playbook: str, variables: Json, interruption: Interruption | None = None) -> Ended:
-        """Run a playbook of the collection, and interrupt it if asked."""
+    def play(
+        self, playbook: str, variables: Mapping[str, Any], interruption: Interruption | None = None, cut_off: str = ""
+    ) -> Ended:
+        """Run a playbook of the collection, and interrupt it if asked. SSH does not reach the agent ``cut_off``."""
 
-    def docker(self, hosts: str, *commands: str) -> Dict[str, str]:
-        """The output of commands of ``docker`` by host; a ComputeError if any fails."""
+    def docker(self, hosts: str, *commands: str) -> dict[str, str]:
+        """The output of commands of ``docker`` by host; a DrillError if any fails."""
 
     def root(self, host: str, script: str) -> None:
         """Run a script as root, without waiting for what it starts in the background."""
@@ -44,27 +46,23 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a drill uses: the faults, hosts by name, the folder for artifacts, and the permissions of its user.
-
-    ``given`` are the variables of the command line, which the playbooks of the drill get, too.
-    """
+    """What a drill uses: the faults, hosts by name, the directory for artifacts, and the permissions of its user."""
 
     faults: Sequence[Fault]
     agents: Sequence[str]
     head: str
     owner: str
-    folder: str
-    given: Sequence[str] = ()
+    directory: str
     disruptive: bool = False
-    full_folder: str = ""
+    full_directory: str = ""
     remote: bool = False
 
     @property
-    def available(self) -> List[str]:
+    def available(self) -> list[str]:
         offered = {
             SEVERAL: len(self.agents) > 1 and self.remote,
             DISRUPTIVE: self.disruptive,
-            FULL_FOLDER: bool(self.full_folder),
+            FULL_DIRECTORY: bool(self.full_directory),
         }
         return [need for need, is_there in offered.items() if is_there]
 
@@ -83,31 +81,30 @@ class Steps:
         name: str,
         variables: Mapping[str, Any] | None = None,
         interruption: Interruption | None = None,
+        cut_off: str = "",
     ) -> Ended:
-        own = {"session_name": name, "session_owner": self.settings.owner, "session_artifacts": self.settings.folder}
-        size = {"session_cluster_mode": "multi-node" if len(self.settings.agents) > 1 else "single-node"}
-        defaults = {name: value for name, value in {**SMALL, **size}.items() if name not in self.settings.given}
-        return self.runs.play(playbook, {**defaults, **(variables or {}), **own}, interruption)
+        own = {"session_name": name, "session_owner": self.settings.owner, "session_artifacts": self.settings.directory}
+        return self.runs.play(playbook, {**(variables or {}), **own}, interruption, cut_off)
 
     def _launch(self, name: str, kind: str = "launch", variables: Mapping[str, Any] | None = None) -> str:
         """Launch or repair a session; returns what the user reads of its state."""
         ended = self._play("cluster_session", name, variables)
         state = next((line for line in ended.text.splitlines() if line.startswith(f"Session {name}: ")), "")
         if ended.code or "RUNNING" not in state:
-            raise ComputeError(f"The {kind} of {name} failed: {self.runs.message(ended) or state}")
+            raise DrillError(f"The {kind} of {name} failed: {self.runs.message(ended) or state}")
         self.times.add(kind, ended.seconds)
         return state
 
     def _end(self, name: str, variables: Mapping[str, Any] | None = None) -> None:
         ended = self._play("terminate", name, variables)
         if ended.code:
-            raise ComputeError(f"The end of {name} failed: {self.runs.message(ended)}")
+            raise DrillError(f"The end of {name} failed: {self.runs.message(ended)}")
         self.times.add("end", ended.seconds)
 
     def _refusal(self, name: str, variables: Mapping[str, Any]) -> str:
         ended = self._play("cluster_session", name, variables)
         if ended.code == 0:
-            raise ComputeError(f"The launch of {name} succeeded, although it should fail.")
+            raise DrillError(f"The launch of {name} succeeded, although it should fail.")
         return self.runs.message(ended)
 
     def _interrupt(self, playbook: str, name: str, detail: str) -> str:
@@ -116,19 +113,29 @@ class Steps:
         interruption = Interruption(lambda line: line.startswith(phase), getattr(signal, "SIG" + number))
         ended = self._play(playbook, name, None, interruption)
         if not ended.interrupted:
-            raise ComputeError(f"{playbook}.yml ended before its phase '{phase}': {self.runs.message(ended)}")
+            raise DrillError(f"{playbook}.yml ended before its phase '{phase}': {self.runs.message(ended)}")
         return self.runs.message(ended) if number != "KILL" else ""
 
-    def _document(self, name: str) -> Json:
-        path = os.path.join(self.settings.folder, name, "session.json")
-        with open(path, "rb") as file:
-            return arrival.session_document(file.read(), path)
+    def _document(self, name: str) -> dict[str, Any]:
+        """What the controller knows of a session."""
+        with open(os.path.join(self.settings.directory, name, "session.json"), "rb") as file:
+            document: dict[str, Any] = json.load(file)
+        return document
+
+    def _containers(self, name: str) -> dict[str, str]:
+        """The agents of the containers of a session, by hostname. Both become words of commands."""
+        found = {str(one["hostname"]): str(one["agent"]) for one in self._document(name)["containers"]}
+        if not all(HOSTNAME.fullmatch(host) and agent in self.settings.agents for host, agent in found.items()):
+            raise DrillError(
+                f"The file session.json of {name} names containers or agents that the drill does not know."
+            )
+        return found
 
     def _must_answer(self, name: str) -> None:
         """Every container runs a command by SSH."""
         ended = self._play("session_exec", name, {"session_exec_command": "hostname"})
         if ended.code:
-            raise ComputeError(f"Session {name} does not answer after the repair: {self.runs.message(ended)}")
+            raise DrillError(f"Session {name} does not answer after the repair: {self.runs.message(ended)}")
 
     def _must_be_gone(self, name: str, on_controller: bool = True) -> None:
         kinds = (("container", "--all"), ("network", ""), ("volume", ""))
@@ -136,12 +143,12 @@ class Steps:
             "agents", *(HOLDS % (kind, option, self.settings.owner, name) for kind, option in kinds)
         )
         left = [f"{' '.join(output.split())} on {host}" for host, output in held.items() if output.strip()]
-        if on_controller and os.path.exists(os.path.join(self.settings.folder, name)):
-            left.append(os.path.join(self.settings.folder, name))
+        if on_controller and os.path.exists(os.path.join(self.settings.directory, name)):
+            left.append(os.path.join(self.settings.directory, name))
         if left:
-            raise ComputeError(f"Something of {name} is left: {'; '.join(left)}.")
+            raise DrillError(f"Something of {name} is left: {'; '.join(left)}.")
 
-    def _others(self) -> Dict[str, Tuple[str, str]]:
+    def _others(self) -> dict[str, tuple[str, str]]:
         """The containers of sessions of other owners, by ID: name and state."""
         found = {}
         for host, output in self.runs.docker("agents", LISTED + " --filter label=" + LABEL_SESSION).items():
@@ -154,4 +161,4 @@ class Steps:
     def _start_engine(self, agent: str) -> None:
         ended = self.runs.play("provision_agents", {})
         if ended.code:
-            raise ComputeError(f"The engine of {agent} does not start again: {self.runs.message(ended)}")
+            raise DrillError(f"The engine of {agent} does not start again: {self.runs.message(ended)}")

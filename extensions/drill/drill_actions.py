@@ -6,22 +6,21 @@
 
 Every fault checks at its end that nothing of its session is left on any agent and on the controller.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from typing import Callable, Dict
+from collections.abc import Callable
+from shlex import quote
+from typing import Any
 
-from ..module_utils._core.constants import LABEL_SESSION
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
-from ._artifacts import IDENTITY
-from ._drill_faults import FAILED, NOT_RUN, OK, Fault, Outcome, lacking, report, summary
-from ._drill_steps import Steps
+from drill_faults import FAILED, NOT_RUN, OK, DrillError, Fault, Outcome, lacking, report
+from drill_steps import LABEL_SESSION, Steps
 
+# The file with the secret of a session, which cannot be written again.
+IDENTITY = "identity"
 CUT_SECONDS = 25
 KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
 
@@ -29,14 +28,13 @@ KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/nu
 class Drill(Steps):
     """Runs the faults, one after the other."""
 
-    def run(self, progress: Callable[[str], None] | None = None) -> Json:
+    def run(self, progress: Callable[[str], None] = print) -> dict[str, Any]:
         """All faults, and a comparison of the containers of others before and after them."""
         before = self._others()
         outcomes = []
         for fault in self.settings.faults:
             outcomes.append(self._outcome(fault))
-            if progress:
-                progress(f"{fault.name}: {outcomes[-1].verdict}")
+            progress(f"{fault.name}: {outcomes[-1].verdict}")
         after = self._others()
         changed = sorted(
             name for identity, (name, state) in before.items() if after.get(identity, (name, ""))[1] != state
@@ -48,7 +46,6 @@ class Drill(Steps):
             "times": self.times.to_json(),
             "others": others,
             "passed": not failed and not changed,
-            "message": summary(outcomes, changed),
             "lines": report(outcomes, self.times.to_json(), others),
         }
 
@@ -62,9 +59,12 @@ class Drill(Steps):
             message = str(getattr(self, fault.action)(name, fault.detail))
             self._must_be_gone(name)
             verdict = OK
-        except ComputeError as error:
-            verdict, message = FAILED, error.message
+        except (DrillError, OSError, ValueError) as error:
+            verdict, message = FAILED, str(error)
             self._play("terminate", name)
+        except KeyboardInterrupt:
+            self._end(name)
+            raise
         return Outcome(fault.name, verdict, message, time.monotonic() - begun)
 
     # Faults: each returns what the user reads.
@@ -72,10 +72,9 @@ class Drill(Steps):
     def break_container(self, name: str, command: str) -> str:
         """A container of a running session is lost: the next launch repairs the session."""
         self._launch(name)
-        containers = {one["hostname"]: one for one in self._document(name)["containers"]}
-        target = containers["sub1" if "{sub}" in command else "main1"]
+        agent = self._containers(name)["sub1" if "{sub}" in command else "main1"]
         prefix = f"{self.settings.owner}.{name}."
-        self.runs.docker(target["agent"], command.format(sub=prefix + "sub1", main=prefix + "main1"))
+        self.runs.docker(agent, command.format(sub=prefix + "sub1", main=prefix + "main1"))
         repaired = self._launch(name, "repair")
         self._must_answer(name)
         self._end(name)
@@ -84,8 +83,8 @@ class Drill(Steps):
     def all_killed(self, name: str, _detail: str) -> str:
         """Every container ends at once, as after a restart of their hosts: the next launch repairs the session."""
         self._launch(name)
-        for container in self._document(name)["containers"]:
-            self.runs.docker(container["agent"], f"kill {self.settings.owner}.{name}.{container['hostname']}")
+        for host, agent in self._containers(name).items():
+            self.runs.docker(agent, f"kill {self.settings.owner}.{name}.{host}")
         repaired = self._launch(name, "repair")
         self._must_answer(name)
         self._end(name)
@@ -103,7 +102,7 @@ class Drill(Steps):
         """The user stops a launch, reads what it leaves, and ends the session."""
         message = self._interrupt("cluster_session", name, detail)
         if f"terminate.yml -e session_name={name}" not in message:
-            raise ComputeError(f"The interrupted launch does not say how to end the session: {message}")
+            raise DrillError(f"The interrupted launch does not say how to end the session: {message}")
         self._end(name)
         return message
 
@@ -115,8 +114,8 @@ class Drill(Steps):
         return message or "Nothing; the next terminate.yml ends the session."
 
     def refused(self, name: str, detail: str) -> str:
-        """A launch that cannot succeed fails in one sentence."""
-        wrong: Dict[str, Json] = {
+        """A launch that cannot succeed fails with one message."""
+        wrong: dict[str, dict[str, Any]] = {
             "image": {"session_image": "cluster-compute-drill/no-such-image:1", "session_pull": "never"},
             "bootstrap": {"session_bootstrap": "echo the drill lets this fail; exit 3"},
         }
@@ -128,7 +127,7 @@ class Drill(Steps):
         port = self._document(name)["apps"][0]["port"]
         only = {
             "session_port_range": "%d-%d" % (port, port),
-            "session_agents": [self._document(name)["containers"][0]["agent"]],
+            "session_agents": [next(iter(self._containers(name).values()))],
         }
         message = self._refusal(name + "-too", {**only, "session_agents_policy": "strict"})
         self._must_answer(name)
@@ -141,27 +140,27 @@ class Drill(Steps):
         ended = self._play("cluster_session", name, {"agent_schedulable": False})
         line = next((line for line in ended.text.splitlines() if "PENDING" in line), "")
         if ended.code or not line:
-            raise ComputeError(f"A session that no agent takes is not PENDING: {self.runs.message(ended)}")
+            raise DrillError(f"A session that no agent takes is not PENDING: {self.runs.message(ended)}")
         self._end(name)
         return line
 
-    def folder_lost(self, name: str, _detail: str) -> str:
+    def directory_lost(self, name: str, _detail: str) -> str:
         """The controller loses the keys of a running session: its user can still end it."""
         self._launch(name)
-        shutil.rmtree(os.path.join(self.settings.folder, name))
+        shutil.rmtree(os.path.join(self.settings.directory, name))
         ended = self._play("session_exec", name, {"session_exec_command": "hostname"})
         if ended.code == 0:
-            raise ComputeError(f"A command ran in {name}, although its keys are lost.")
+            raise DrillError(f"A command ran in {name}, although its keys are lost.")
         self._end(name)
         return self.runs.message(ended)
 
     def files_lost(self, name: str, _detail: str) -> str:
         """The controller loses all files of a running session but the secret: the next launch writes them again."""
         self._launch(name)
-        folder = os.path.join(self.settings.folder, name)
-        for file in os.listdir(folder):
+        directory = os.path.join(self.settings.directory, name)
+        for file in os.listdir(directory):
             if file != IDENTITY:
-                os.unlink(os.path.join(folder, file))
+                os.unlink(os.path.join(directory, file))
         repaired = self._launch(name, "repair")
         self._must_answer(name)
         self._end(name)
@@ -183,17 +182,17 @@ class Drill(Steps):
     def agent_cut_off(self, name: str, _detail: str) -> str:
         """An agent cannot be reached while a session ends; the next end removes what it holds."""
         self._launch(name)
-        agent = self._document(name)["containers"][-1]["agent"]
-        ended = self._play("terminate", name, {"drill_unreachable": agent})
+        agent = list(self._containers(name).values())[-1]
+        ended = self._play("terminate", name, cut_off=agent)
         line = next((line for line in ended.text.splitlines() if agent in line), self.runs.message(ended))
         self._end(name)
         return line
 
     def disk_full(self, name: str, _detail: str) -> str:
         """The store's file system is full: the session can still be ended."""
-        folder = self.settings.full_folder
-        store = {"session_state_dir": folder + "/cluster-compute-drill"}
-        filler = folder + "/cluster-compute-drill-filler"
+        directory = self.settings.full_directory
+        store = {"session_state_dir": directory + "/cluster-compute-drill"}
+        filler = directory + "/cluster-compute-drill-filler"
         self._launch(name, "launch", store)
         self.runs.root(self.settings.head, f"cat /dev/zero > {filler} 2>/dev/null; true")
         try:
@@ -210,7 +209,7 @@ class Drill(Steps):
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
         kill = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done; {KILL_ENGINE}"
-        self.runs.root(agent, f"nohup sh -c {quoted(kill)} >/dev/null 2>&1 </dev/null &")
+        self.runs.root(agent, f"nohup sh -c {quote(kill)} >/dev/null 2>&1 </dev/null &")
         try:
             message = self._refusal(name, only)
         finally:
@@ -221,7 +220,7 @@ class Drill(Steps):
     def engine_killed(self, name: str, _detail: str) -> str:
         """An engine dies under a running session: when it is back, the next launch repairs the session."""
         self._launch(name)
-        agent = self._document(name)["containers"][-1]["agent"]
+        agent = list(self._containers(name).values())[-1]
         self.runs.root(agent, KILL_ENGINE)
         try:
             message = self._refusal(name, {})
@@ -239,12 +238,8 @@ class Drill(Steps):
         rule = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
         wait = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done"
         cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, rule, CUT_SECONDS, rule)
-        self.runs.root(agent, f"nohup sh -c {quoted(cut)} >/dev/null 2>&1 </dev/null &")
+        self.runs.root(agent, f"nohup sh -c {quote(cut)} >/dev/null 2>&1 </dev/null &")
         message = self._refusal(name, only)
         time.sleep(CUT_SECONDS)  # the rule is in force for exactly this long
         self._end(name)
         return message
-
-
-def quoted(script: str) -> str:
-    return "'{}'".format(script.replace("'", "'\\''"))
