@@ -19,7 +19,15 @@ _READ_ONLY = (
 _REFUSED = "The session's user (uid %d) cannot write to %s on %s: set session_user to the uid of its owner, or mount it with mode ro."
 
 
-def mark(agent: Agent, folders: Sequence[str], token: str, uid: int, gid: int, writable: Sequence[str] = ()) -> Json:
+def mark(
+    agent: Agent,
+    folders: Sequence[str],
+    token: str,
+    uid: int,
+    gid: int,
+    writable: Sequence[str] = (),
+    permitted: Sequence[str] = (),
+) -> Json:
     """Mark each directory with an empty file whose name contains the token; C(marks) describes them by directory.
 
     Below the directories of C(permitted), no symbolic link is followed.
