@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Sequence, Set, Tuple
 
 from ..module_utils._core.units import show_bytes
+from ._conduct.phases import PHASES
 
 COLLECTION = "cluster.compute."
 # Seconds without output after which a log gets a line.
@@ -37,13 +38,12 @@ class Terminal:
 # Set by the callback before Ansible forks the workers, which run the actions.
 TERMINAL = Terminal()
 
-# The phase that an action of the collection begins, by its state; an action that is not here belongs to the phase before it.
-PHASES: Dict[Tuple[str, str], str] = {
-    ("session_request", ""): "Checking the request",
-    ("agent_info", ""): "Collecting agent reports",
-    ("session_exec", ""): "Running the command",
-    ("session_copy", ""): "Copying files",
-    ("logs_info", ""): "Reading logs",
+# The phase that an action of the collection begins; an action that is not here belongs to the phase before it.
+BEGUN_BY: Dict[str, str] = {
+    "session_request": PHASES["check"].message,
+    "agent_info": PHASES["inform"].message,
+    "session_exec": PHASES["command"].message,
+    "session_copy": "Copying files",
 }
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
@@ -54,12 +54,12 @@ IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What is known of a task when it starts. ``state`` is the state or the step that it asks for."""
+    """What is known of a task when it starts. ``step`` is the step that it calls."""
 
     name: str
     action: str
     role: str = ""
-    state: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Progress:
     def start(self, task: TaskFacts, now: float) -> List[str]:
         """A task starts; returns the line of the phase that this ends, if it ends one."""
         self.task, self.running, self.hosts = task.name, set(), set()
-        if {task.action[len(COLLECTION) :], task.state} & ALONE:
+        if {task.action[len(COLLECTION) :], task.step} & ALONE:
             return self.end(now)
         phase = self._phase_of(task)
         if not phase or phase == self.phase:
@@ -107,7 +107,7 @@ class Progress:
         if kind == "session_request" and own:  # the request of a launch is checked already
             return own
         if kind:
-            return PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or ""
+            return BEGUN_BY.get(kind, "")
         return "" if task.action.rpartition(".")[2] in IDLE else own
 
     def end(self, now: float) -> List[str]:

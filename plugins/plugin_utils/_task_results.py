@@ -14,9 +14,8 @@ from ._progress import TaskFacts
 def task_facts(task: Any) -> TaskFacts:
     """What the output of a phase needs to know of a task."""
     role = task._role.get_name() if getattr(task, "_role", None) else ""
-    args = task.args if isinstance(task.args, dict) else {}
-    state = args.get("state") or args.get("call") or ""
-    return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), str(state))
+    step = str(task.args.get("call") or "") if isinstance(task.args, dict) else ""
+    return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), step)
 
 
 def document_of(result: Any) -> Dict[str, Any]:

@@ -102,6 +102,7 @@ def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Place
     folders = EndedFolders.of(play.artifacts, check=play.check)
     before = artifacts.session
     options = {**_options(asked, reports), "kept": before, **folders.option()}
+    play.session = asked.request.name
     with play.phase("place"):
         decision, reports = _until_placed(play, asked, options, reports, avoided)
     folders.remove(decision)
@@ -223,7 +224,6 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
     plan = arrival.plan(placed.decision["plan"], play.head)
     check_agreement(plan, request, [status.name for status in reports.statuses], play.head)
     plan = with_user_environment(plan, render_environment(request, plan))
-    play.session = plan.session.name
     work = deployment(
         plan,
         reports.statuses,

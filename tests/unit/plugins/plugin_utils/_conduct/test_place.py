@@ -125,6 +125,7 @@ def test_a_session_waits_for_its_turn_and_is_placed_by_new_reports(tmp_path: Pat
 def test_a_session_that_does_not_wait_is_pending_and_no_failure(tmp_path: Path) -> None:
     play = asking(answer("pending"), folder=tmp_path)
     assert (ask(play).outcome, len(play.asked)) == ("pending", 1)
+    assert play.session == ASKED.name  # an interruption names it from now on
 
 
 @pytest.mark.usefixtures("no_pause")
