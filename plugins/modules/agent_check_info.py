@@ -14,6 +14,8 @@ description:
   - An agent that cannot be reached is a finding, too, and the other agents are checked.
   - The containers and the overlay network of the check are removed at its end. If the controller or an agent is lost meanwhile, the
     containers end after at most eight minutes and their engine removes them. A later check removes the network.
+  - It reads C(agent_docker_host) and C(agent_swarm_address) of each agent from the inventory. All agents should be in the Swarm of the
+    head, which is C(session_head), else the first host of the group C(head), else the first agent.
   - It runs once for all hosts of the play, on the controller.
 options:
   seconds:

@@ -46,7 +46,7 @@ def findings(document: dict[str, Any], *checks: str) -> list[tuple[str, str, str
     return [(one["status"], one["check"], one["where"]) for one in document["findings"] if one["check"] in checks]
 
 
-def test_a_slow_agent_is_named_and_every_pair_is_measured(mended: Lab, agents: Agents) -> None:
+def test_a_slow_agent_is_named_and_every_link_of_the_ring_is_measured(mended: Lab, agents: Agents) -> None:
     mended.shell("agent3", SLOW).check()
     document = check(agents)
     assert document["fit"] is True
@@ -61,7 +61,9 @@ def test_a_slow_agent_is_named_and_every_pair_is_measured(mended: Lab, agents: A
     ]
     rates = {(one["from"], one["to"]): one["mbits"] for one in document["overlay"]}
     assert len(rates) == 6
-    assert max(rates["agent3", "agent1"], rates["agent3", "agent2"]) < 40
+    assert all(one["milliseconds"] for one in document["overlay"])
+    assert {pair for pair, rate in rates.items() if rate} <= {*zip(NAMES, NAMES[1:] + NAMES[:1], strict=True)}
+    assert 0 < rates["agent3", "agent1"] < 40
 
 
 def test_a_closed_port_and_packets_lost_after_it_are_told_apart(mended: Lab, agents: Agents) -> None:
