@@ -86,7 +86,7 @@ def test_a_failure_names_its_cause_and_leaves_no_container(
     done = built(engine_host, tmp_path, name, "COPY absent /absent")
     assert done["msg"].startswith(f"{AGENT}: {name} cannot be built: COPY failed: ")
     done = built(engine_host, tmp_path, name, path=str(tmp_path / "elsewhere"))
-    assert "must be a folder with a file Dockerfile" in done["msg"]
+    assert "must be a directory with a file Dockerfile" in done["msg"]
 
 
 def test_a_build_that_is_late_is_ended(client: docker.APIClient, engine_host: str, name: str, tmp_path: Path) -> None:

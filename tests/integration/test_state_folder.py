@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
 from controller import PLAYBOOK, ROOT, Done, run
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 
@@ -19,8 +22,12 @@ LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 def play(tmp_path: Path, tasks: str, folder: Path, *arguments: str) -> Done:
     role = {"name": "cluster.compute.agent", "tasks_from": tasks}
     task = {"ansible.builtin.include_role": role, "vars": {"agent_state_dir": str(folder)}}
+    return _run(tmp_path, {"tasks": [task]}, *arguments)
+
+
+def _run(tmp_path: Path, content: Json, *arguments: str) -> Done:
     book = tmp_path / "play.yml"
-    book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [task]}]))
+    book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, **content}]))
     variables = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "default"}
     return run([PLAYBOOK, str(book), *arguments], cwd=ROOT, env=variables).check()
 
@@ -50,6 +57,15 @@ def test_the_folder_is_shared_with_the_group_of_the_engine_and_one_with_other_ri
         assert (stat.S_IMODE(found.st_mode), found.st_gid) == (0o2770, gid)
         assert stat.S_IMODE((folder / "sessions.db").stat().st_mode) == 0o660
     assert play(tmp_path, "store.yml", folder).changed == 0
+
+
+def test_a_tag_provides_the_store_alone(engine_host: str, tmp_path: Path) -> None:
+    role = {"role": "cluster.compute.agent", "vars": {"agent_state_dir": str(tmp_path / "state")}}
+    done = _run(tmp_path, {"roles": [role]}, "--tags", "store")
+    assert (tmp_path / "state").is_dir()
+    named = re.findall(r"^TASK \[cluster.compute.agent : (.*?)\]", done.text, re.MULTILINE)
+    assert "Share the session store with the users of the engine" in named
+    assert not {"Add users to the group docker", "Install the SSH runtime", "Plan the reference image"} & {*named}
 
 
 def test_all_of_the_store_is_removed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,3 +185,19 @@ def test_the_ssh_runtime_gets_the_scripts_of_this_release() -> None:
 @pytest.mark.parametrize(("call", "counted"), [("image.build", True), ("image.fill", True), ("image.describe", False)])
 def test_a_step_that_counts_bytes_has_a_file_for_them(call: str, counted: bool) -> None:
     assert ("progress" in asked(call, params={})["params"]) is counted
+
+
+# Parameters from YAML
+
+
+def test_a_wait_has_a_deadline_of_at_least_a_second() -> None:
+    with pytest.raises(InputError, match=r"^deadline: 0: must be at least 1"):
+        agent_steps.call("image.fill", Agent("a1", ""), {"argv": ["true"], "folder": "/", "deadline": "0"})
+
+
+def test_a_program_that_fills_a_folder_does_not_run_in_check_mode(tmp_path: Path) -> None:
+    params = {"argv": ["touch", str(tmp_path / "made")], "folder": str(tmp_path)}
+    assert agent_steps.call("image.fill", Agent("a1", "", check=True), params) == {"changed": True}
+    assert not (tmp_path / "made").exists()
+    agent_steps.call("image.fill", Agent("a1", ""), params)
+    assert (tmp_path / "made").exists()
