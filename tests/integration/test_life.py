@@ -205,6 +205,7 @@ def test_an_idle_session_ends_in_all_containers_and_a_busy_one_does_not(lab: Lab
         ["sh", "program.sh"], user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True
     )
     sub = limited(lab, "idle 5\n", "main1,sub1", "sub1")
+    sub.update(cpu_period=100000, cpu_quota=20000)  # four times of what counts as use
     sub.exec_run(["sh", "-c", BURN], user="work", detach=True)
     # It asks the sub every few seconds; that is no use.
     until(lambda: int(read(main, QUIET) or 0) >= 6 * 5, "main1 is idle for longer than its limit")
