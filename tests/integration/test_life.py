@@ -19,7 +19,8 @@ import docker
 import pytest
 from docker.models.containers import Container
 from requests.exceptions import RequestException
-from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, until, wait_for_sshd
+from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, wait_for_sshd
+from servers import until
 
 # Longer than any test: a container that ends only when its grace is over fails the test by the limit of `stop`.
 LONG = 600
@@ -205,6 +206,7 @@ def test_an_idle_session_ends_in_all_containers_and_a_busy_one_does_not(lab: Lab
         ["sh", "program.sh"], user="work", workdir="/home/work", environment={"HOME": "/home/work"}, detach=True
     )
     sub = limited(lab, "idle 5\n", "main1,sub1", "sub1")
+    sub.update(cpu_period=100000, cpu_quota=20000)  # four times of what counts as use
     sub.exec_run(["sh", "-c", BURN], user="work", detach=True)
     # It asks the sub every few seconds; that is no use.
     until(lambda: int(read(main, QUIET) or 0) >= 6 * 5, "main1 is idle for longer than its limit")
