@@ -116,8 +116,8 @@ def _placed(member: Member, found: Mapping[str, Sequence[Json]]) -> Tuple[str, J
         if member.host in ("", host) and seen["name"] == member.name
     ]
     if not places:
-        where = member.host or "any host of the play"
-        raise InputError("containers", member.name, f"must be a running container, and {where} has none of that name")
+        where = member.host or "a host of the play"
+        raise InputError("containers", member.name, f"must be a running container of {where}; start it first")
     if len(places) > 1:
         hosts = " and ".join(host for host, _seen in places)
         raise InputError(

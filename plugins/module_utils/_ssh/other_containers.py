@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from .._core.constants import CONFIG_FOLDER, LABEL_SESSION, RUNTIME_PATH, SEARCH_PATH
+from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, LABEL_SESSION, RUNTIME_PATH, SEARCH_PATH
 from .._core.digests import digest
 from .._core.documents import Json
 from .._core.errors import EngineError, StateError
@@ -216,7 +216,7 @@ class SetInstaller:
         code, output = answer
         if not code:
             return
-        reason = output.splitlines()[-1] if output else "exit code %d" % code
+        reason = output.splitlines()[0].rstrip(". \r") if output else "exit code %d" % code
         advice = "set the option port to a free one" if "in use" in output else "correct that in the container"
         raise EngineError(
             f"{container.hostname}: {container.name} on {self.agent} could not {what}: {reason}; {advice}.", self.agent
@@ -224,7 +224,8 @@ class SetInstaller:
 
 
 def _target(container: Container, seen: Mapping[str, Any], server: config_files.Server) -> Target:
-    environment = config_files.login_environment((seen.get("Config") or {}).get("Env") or [], container)
+    entries = ["PATH=" + DEFAULT_PATH, *((seen.get("Config") or {}).get("Env") or [])]
+    environment = config_files.login_environment(entries, container)
     if server.is_of_runtime and RUNTIME_PATH not in environment["PATH"]:
         environment["PATH"] = SEARCH_PATH % environment["PATH"]
     devices = tuple((seen.get("HostConfig") or {}).get("Devices") or ())
