@@ -2,38 +2,105 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``ssh``: derives the keys, sends the agent its share, and writes the user's files."""
+"""The controller's part of ``ssh``: derives the keys, sends each agent its share, and writes the user's files."""
 
 from __future__ import annotations
 
+from typing import Any, Callable, List, Mapping, Sequence
+
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.model import Plan
+from ..module_utils._core.value_rules import check_whole
 from ..module_utils._module import read_part
 from ..module_utils._ssh import config_files
-from ..modules.ssh import ARGUMENT_SPEC, RULES
-from ..plugin_utils import _reports as reports
-from ..plugin_utils._action import TASK, ComputeAction
+from ..module_utils._ssh.container_set import members_of, plan_of, user_of
+from ..modules.ssh import ARGUMENT_SPEC
+from ..plugin_utils._action import TASK
 from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._joint_result import joint_result
 from ..plugin_utils._ssh_identity import SessionIdentity
 
 
-class ActionModule(ComputeAction):
-    """Carries out the step once, with all secrets in a single parameter that is never logged."""
+class ActionModule(ConductorAction):
+    """Carries out the step once on each agent, with all secrets in a single parameter that is never logged."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        options = self.checked(ARGUMENT_SPEC, RULES)
-        plan = arrival.outline(options["plan"], TASK)
-        agent = str(options["agent"] or task_vars.get("inventory_hostname"))
-        artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
-        address = options["address"] or config_files.default_address(plan)
-        own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
-        result: Json = {"changed": False, "installed": []}
-        if plan.on(agent):
-            wanted = {name: options[name] for name in ("containers", "docker_host", "timeout")}
-            own_part = {"plan": read_part(options["plan"], agent), "bundle": own.bundle(agent)}
-            result = self.step("ssh.install", {**wanted, **own_part}, task_vars, agent)
-        if result.get("failed"):
-            own.forget()
-            return result
-        route = reports.route_to(plan.main.agent, address, task_vars)
-        return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
+    SPEC = ARGUMENT_SPEC
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        if bool(options["plan"]) == bool(options["containers"]):
+            raise InputError("plan", None, "must be set, or containers, but not both")
+        if options["containers"] and not options["name"]:
+            raise InputError("name", None, "must be set with containers: it names their keys")
+        return _of_set(play, options) if options["containers"] else _of_plan(play, options)
+
+
+def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
+    """Install the files in the created containers of a session, and write the files that reach it from the controller."""
+    document, plan = options["plan"], arrival.outline(options["plan"], TASK)
+    address = options["address"] or config_files.default_address(plan)
+    artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
+    own = SessionIdentity.of(plan, artifacts, check=play.check)
+
+    def params(agent: str) -> Json:
+        part = read_part(document, agent)
+        hostnames = [one.hostname for one in plan.on(agent) if one.hostname in options["hostnames"]]
+        return {**_engine(options), "plan": part, "bundle": own.bundle(agent), "containers": hostnames}
+
+    agents = _agents(play, plan, options["hostnames"])
+    result = _installed(play, own, agents, "ssh.install", params)
+    return own.keep(result, play.route_to(plan.main.agent, address), check=play.check, diff=play.diff)
+
+
+def _agents(play: Play, plan: Plan, hostnames: Sequence[str]) -> List[str]:
+    """The hosts of the play that have the containers. Raises InputError for a hostname that the plan does not have there."""
+    here = [one for one in plan.containers if one.agent in play.names]
+    for hostname in hostnames:
+        if hostname not in [one.hostname for one in here]:
+            raise InputError("hostnames", hostname, "must name containers that the plan has on hosts of the play")
+    return list(dict.fromkeys(one.agent for one in here if not hostnames or one.hostname in hostnames))
+
+
+def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
+    """Bring SSH into running containers: find them on their hosts first, because each gets the names of all."""
+    members, user = members_of(options["containers"]), user_of(options["user"])
+    port = check_whole("port", options["port"], 1, 65535)
+    for member in members:
+        if member.host and member.host not in play.names:
+            raise InputError("containers", member.host, "must be a host of the play")
+
+    def wanted(host: str) -> Json:
+        names = [member.name for member in members if member.host in ("", host)]
+        return {**_engine(options), "names": names, "network": options["network"]}
+
+    hosts = [host for host in play.names if wanted(host)["names"]]
+    answers = play.on_each(hosts, "ssh.find", wanted)
+    found = {host: arrival.running_containers(answer, host) for host, answer in answers.items()}
+    plan = plan_of(options["name"], members, found, user)
+    own = SessionIdentity.of(plan, Artifacts(options["artifacts"] or "", plan.session.name), check=play.check)
+
+    def params(agent: str) -> Json:
+        return {**_engine(options), "plan": plan.part(agent), "bundle": own.bundle(agent, port), "port": port}
+
+    result = _installed(play, own, plan.agents, "ssh.install_set", params)
+    changed = bool(result["changed"] or own.is_new)
+    return {**result, "changed": changed, "addresses": dict(plan.addresses), "artifacts": own.artifacts.folder}
+
+
+def _installed(
+    play: Play, own: SessionIdentity, agents: Sequence[str], step: str, params: Callable[[str], Json]
+) -> Json:
+    """The joint result of the step on the agents. If it fails, keys that were made for it are removed."""
+    try:
+        return {"installed": [], **joint_result(play.on_each(agents, step, params))}
+    except ComputeError:
+        own.forget()
+        raise
+
+
+def _engine(options: Mapping[str, Any]) -> Json:
+    """The options of the engine that the task sets."""
+    return {name: options[name] for name in ("docker_host", "timeout") if options[name]}

@@ -31,7 +31,7 @@ options:
     required: true
   plan:
     description:
-      - The plan of a session, as C(docs/contracts.md) describes it. Required, unless O(sessions) is set for O(state=stopped) or
+      - The plan, as M(cluster.compute.session) returns it in check mode. Required, unless O(sessions) is set for O(state=stopped) or
         O(state=absent).
       - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
         C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
@@ -120,4 +120,5 @@ attributes:
     support: full
 seealso:
   - module: cluster.compute.network
+  - module: cluster.compute.session
 """

@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   plan:
     description:
-      - The plan of a session. C(docs/contracts.md) describes it completely.
+      - The plan, as M(cluster.compute.session) returns it in check mode. C(docs/contracts.md) describes it completely.
       - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
         C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
       - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and

@@ -25,17 +25,25 @@ author:
 """
 
 EXAMPLES = r"""
+- name: Plan a session, without recording or reserving anything
+  cluster.compute.session:
+  check_mode: true
+  vars:
+    session_name: train
+    session_cluster_size: 2
+  register: planned
+
 - name: Create the containers of this agent
   cluster.compute.containers:
     state: created
     agent: "{{ inventory_hostname }}"
-    plan: "{{ scheduled.plan }}"
+    plan: "{{ planned.plan }}"
 
 - name: Start the containers of this agent, with SSH
   cluster.compute.containers:
     state: started
     agent: "{{ inventory_hostname }}"
-    plan: "{{ scheduled.plan }}"
+    plan: "{{ planned.plan }}"
     install_ssh: true
 
 - name: Remove the containers of one launch

@@ -20,7 +20,7 @@ options:
     default: present
   plan:
     description:
-      - The plan of a session, as C(docs/contracts.md) describes it. Required for O(state=present).
+      - The plan, as M(cluster.compute.session) returns it in check mode. Required for O(state=present).
       - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
         C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
       - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
@@ -56,10 +56,24 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Create the session's network
-  cluster.compute.network:
-    state: present
-    plan: "{{ scheduled.plan }}"
+- name: Create the network of a plan on the agent of its first container
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Plan a session
+      cluster.compute.session:
+      check_mode: true
+      vars:
+        session_name: train
+        session_cluster_size: 2
+      register: planned
+
+    - name: Create its network
+      cluster.compute.network:
+        state: present
+        plan: "{{ planned.plan }}"
+      run_once: true
+      delegate_to: "{{ planned.plan.containers[0].agent }}"
 
 - name: Remove the networks of two sessions
   cluster.compute.network:

@@ -86,6 +86,12 @@ sessions:
   type: list
   elements: dict
   returned: success
+plan:
+  description:
+    - The plan of the session, which M(cluster.compute.network), M(cluster.compute.containers) and M(cluster.compute.ssh) carry out.
+    - It is neither recorded nor reserved. A session that runs has the plan that it was launched with.
+  type: dict
+  returned: in check mode, if there is one session and it does not wait
 unprepared:
   description: Whether something is to be prepared first.
   type: bool

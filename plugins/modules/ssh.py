@@ -7,33 +7,91 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ssh
-short_description: Install accounts, keys and SSH configuration in a session's created containers
+short_description: Install keys, names and SSH in containers
 description:
-  - Installs all files that SSH needs in the containers of one agent before they are started, through the archive API of the
-    engine. No program runs in the containers to configure them.
+  - With O(plan), installs all files that SSH needs in the created containers of a session before they are started, through the
+    archive API of the engine. No program runs in the containers to configure them.
+  - With O(containers), installs keys and SSH configuration in running containers that something else has started, such as Docker
+    Compose, writes the names and addresses of all of them into the C(/etc/hosts) of each, and starts an SSH server in each, so that
+    C(ssh NAME) works between them with strict host key checking and without a prompt.
   - All keys are derived from one secret, which is generated on the controller and never leaves it. It is stored in the file
     C(identity) below O(artifacts). A container that is created again gets the same host key.
-  - A certificate authority of the session signs each host key, so that strict host key checking works everywhere, and a
+  - A certificate authority of the session or set signs each host key, so that strict host key checking works everywhere, and a
     new container requires no change in the others.
-  - Entries are added to the image's accounts, known hosts and client configuration. Existing entries are kept.
+  - Entries are added to the image's accounts, known hosts, client configuration and C(/etc/hosts). Existing entries are kept.
   - Nothing is written to a folder that is mounted into a container.
-  - On the controller, C(ssh_config), C(id_container) and C(known_hosts) are stored below O(artifacts), so that
+  - With O(plan), C(ssh_config), C(id_container) and C(known_hosts) are stored below O(artifacts) on the controller, so that
     C(ssh -F ssh_config main1) works, and C(ssh -F ssh_config sub1) through C(main1).
+  - The task runs once, for all hosts of the play.
 options:
-  agent:
+  plan:
     description:
-      - The name of the agent in the plan, in whose containers the files are installed.
-      - If not set, the inventory name of the task's host.
-    type: str
-  containers:
+      - The plan of a session, as M(cluster.compute.session) returns it in check mode. C(docs/contracts.md) describes it completely.
+    type: dict
+  hostnames:
     description:
-      - Hostnames of the containers, in any state.
-      - If empty, the containers of O(agent) that have never been started.
+      - Hostnames of containers of O(plan), in any state.
+      - If empty, the containers of the hosts of the play that have never been started.
     type: list
     elements: str
     default: []
+  name:
+    description:
+      - The name of the set of O(containers). Its keys are in a directory of this name below O(artifacts).
+    type: str
+  containers:
+    description:
+      - The running containers that reach each other. Containers of sessions are refused.
+      - Each needs a shell and OpenSSH's server in its image, or the SSH runtime mounted read-only at C(/opt/cluster-compute). The
+        runtime is used if it is mounted. M(cluster.compute.agent_info) returns the name of its volume.
+      - The server and the lines of C(/etc/hosts) last until the container stops; run the task again then.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: The name of the container in the engine.
+        type: str
+        required: true
+      host:
+        description: The host of the play that has it. If not set, the one host that has a container of this name.
+        type: str
+      hostname:
+        description: Its name for C(ssh) and in C(/etc/hosts). If not set, its name in the engine.
+        type: str
+  network:
+    description:
+      - The network in which O(containers) reach each other, such as V(project_default) of a Compose project. Containers on several
+        hosts need an overlay network.
+      - Required only for containers that have several networks.
+    type: str
+    default: ''
+  user:
+    description:
+      - The account in O(containers) that C(ssh) logs in to. It is created if it does not exist.
+    type: dict
+    default: {}
+    suboptions:
+      name:
+        description: Its name. V(root) is refused.
+        type: str
+        default: work
+      uid:
+        description: Its user ID.
+        type: int
+        default: 1000
+      gid:
+        description: Its group ID.
+        type: int
+        default: 1000
+      home:
+        description: Its home. If not set, C(/home) and its name.
+        type: path
+  port:
+    description:
+      - The port of the SSH servers in O(containers). Choose another one if a container has an SSH server of its own on port 22.
+    type: int
+    default: 22
 extends_documentation_fragment:
-  - cluster.compute.plan
   - cluster.compute.plan.reach
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -43,48 +101,63 @@ attributes:
   check_mode:
     support: full
     details:
-      - A container that does not exist is treated as if it will be created.
+      - A container of O(plan) that does not exist is treated as if it will be created.
   diff_mode:
     support: full
     details:
-      - Names, modes and owners of the files in the containers, and the public files on the controller; never a key.
+      - Names, modes and owners of the files in the containers, C(/etc/hosts), and the public files on the controller; never a key.
   idempotent:
     support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.containers
+  - module: cluster.compute.session
 """
 
 EXAMPLES = r"""
-- name: Install the files in the containers that this agent has created
+- name: Let two containers of a Compose project reach each other as main1 and worker1
   cluster.compute.ssh:
-    plan: "{{ scheduled.plan }}"
-  register: installed
+    name: project
+    containers:
+      - name: project-main-1
+        hostname: main1
+      - name: project-worker-1
+        hostname: worker1
 
-- name: Install the files in one container that was created again, and reach main1 at another address
+- name: Plan a session
+  cluster.compute.session:
+  vars:
+    session_name: train
+  check_mode: true
+  register: planned
+
+- name: Install the files in the containers that have been created from the plan
   cluster.compute.ssh:
-    plan: "{{ scheduled.plan }}"
-    containers: [sub2]
-    address: agent1.example.com
+    plan: "{{ planned.plan }}"
 """
 
 RETURN = r"""
 installed:
-  description: Hostnames of the containers in which files were installed, in rank order.
+  description: Hostnames of the containers in which something was installed.
   type: list
   elements: str
   returned: success
   sample: [main1, sub1]
+addresses:
+  description: The address of each container of O(containers), by its hostname.
+  type: dict
+  returned: with O(containers)
+  sample: {"main1": "172.18.0.2", "worker1": "172.18.0.3"}
 artifacts:
-  description: The session's folder on the controller.
+  description: The directory of the session or set on the controller.
   type: str
   returned: success
   sample: /home/alice/.cluster-compute/train
 duration:
-  description: Seconds that the work on the agent took.
+  description: Seconds that the work on the slowest host took.
   type: float
-  returned: when the agent holds containers of the plan
+  returned: success, if a host of the play has one of the containers
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -92,9 +165,26 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._module import engine_options
 
 ARGUMENT_SPEC = {
-    "plan": {"type": "dict", "required": True},
-    "agent": {"type": "str"},
-    "containers": {"type": "list", "elements": "str", "default": []},
+    "plan": {"type": "dict"},
+    "hostnames": {"type": "list", "elements": "str", "default": []},
+    "name": {"type": "str"},
+    "containers": {
+        "type": "list",
+        "elements": "dict",
+        "options": {"name": {"type": "str", "required": True}, "host": {"type": "str"}, "hostname": {"type": "str"}},
+    },
+    "network": {"type": "str", "default": ""},
+    "user": {
+        "type": "dict",
+        "default": {},
+        "options": {
+            "name": {"type": "str", "default": "work"},
+            "uid": {"type": "int", "default": 1000},
+            "gid": {"type": "int", "default": 1000},
+            "home": {"type": "path"},
+        },
+    },
+    "port": {"type": "int", "default": 22},
     "artifacts": {"type": "path"},
     "address": {"type": "str"},
     **engine_options(),
@@ -106,7 +196,7 @@ RULES = {"supports_check_mode": True}
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.ssh starts on the controller: call it in a task, by its full name.")
+    module.fail_json(msg="cluster.compute.ssh runs on the controller: call it in a task, by its full name.")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from ..module_utils._core.constants import SSH_PORT
 from ..module_utils._core.model import Container, Plan
 from ..module_utils._ssh import config_files, host_lists
 from ..module_utils._ssh.app_files import running
@@ -16,8 +17,8 @@ from ..module_utils._ssh.container_files import Bundle, HostIdentity
 from ..module_utils._ssh.keys import Identity
 
 
-def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container]) -> Bundle:
-    """The keys and texts for these containers that only the controller can generate."""
+def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = SSH_PORT) -> Bundle:
+    """The keys and texts for these containers that only the controller can generate. Their servers listen on this port."""
     cluster = identity.cluster
     keys = (cluster.public, identity.user.public, *plan.session.authorized_keys)
     return Bundle(
@@ -29,7 +30,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container])
         authorized_keys="".join(f"{key}\n" for key in keys),
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
-        client_config=config_files.client_config(plan),
+        client_config=config_files.client_config(plan, port),
         hostfile=host_lists.hostfile(plan),
         hosts={item.hostname: _host_identity(identity, item) for item in containers},
         tokens={

@@ -11,6 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Dict
 
+from ..module_utils._core.constants import SSH_PORT
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
 from ..module_utils._ssh import config_files
@@ -45,9 +46,9 @@ class SessionIdentity:
         if self.is_new:
             self.artifacts.remove(self.plan.session.id)
 
-    def bundle(self, agent: str) -> str:
+    def bundle(self, agent: str, port: int = SSH_PORT) -> str:
         """The keys and texts for the containers of an agent, as an option that is never logged."""
-        return make_bundle(self.plan, self.identity, self.plan.on(agent)).to_text()
+        return make_bundle(self.plan, self.identity, self.plan.on(agent), port).to_text()
 
     def keep(self, result: Json, route: Route, *, check: bool, diff: bool) -> Json:
         """Write the user's files that differ, and return the result with what was changed.

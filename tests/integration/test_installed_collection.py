@@ -88,6 +88,22 @@ def test_a_session_is_launched_used_and_ended(installed: Installation) -> None:
     assert installed.controller.engine() == {}
 
 
+def test_a_play_of_a_few_lines_launches_and_ends_a_session(installed: Installation) -> None:
+    play = [
+        "- hosts: agents",
+        "  tasks:",
+        "    - cluster.compute.session:",
+        "        state: {{ state }}",
+        "      vars: {session_name: lines, session_cluster_size: 2}",
+    ]
+    playbook, amounts = installed.elsewhere / "play.yml", json.dumps(SMALL)
+    for state, containers in (("present", 2), ("absent", 0)):
+        playbook.write_text("\n".join(play).replace("{{ state }}", state))
+        assert installed.play(str(playbook), "-e", amounts).check().changed == 1
+        assert len(Session(installed.controller, "lines").containers()) == containers
+    assert installed.controller.engine() == {}
+
+
 def test_the_pattern_launches_lists_and_ends_a_session_of_the_user_who_starts_the_job(installed: Installation) -> None:
     pattern = installed.collection / PATTERN
     common = json.loads(installed.controller.common.read_text())

@@ -6,6 +6,9 @@
 
 Usage: matrix.py [--only 2.17] [--cache DIR]
 
+A session is also launched by a play of a few lines from the built archive, which is installed with its requirements by the commands of
+the README in a fresh environment.
+
 Each row has a virtual environment of its own below the cache folder. The first row has the oldest version of every
 requirement, the last one the newest pre-release of ansible-core. A row whose Python is not on this machine is an error.
 """
@@ -26,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OLDEST = ("cryptography==40.0.0", "distlib==0.3.0", "docker==7.1.0", "jinja2==3.1.0", "paramiko==2.11.0")
 TOOLS = ("hypothesis", "pytest", "PyYAML")
 SESSION = ("tests/integration/playbooks/test_session.py", "tests/integration/playbooks/test_views.py")
+INSTALLED = ("tests/integration/test_installed_collection.py",)
 
 
 @dataclass
@@ -83,7 +87,10 @@ def run_tests(row: Row, environment: Path, what: str, paths: tuple[str, ...], lo
         "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_STDOUT_CALLBACK": "default",
+        # A fresh environment gets the versions of the row.
+        "PIP_CONSTRAINT": str(environment / "constraints.txt"),
     }
+    (environment / "constraints.txt").write_text("\n".join((f"ansible-core=={row.core}", *row.pins)) + "\n")
     cache = ["-o", f"cache_dir={environment}/.pytest"]
     done = subprocess.run(
         [str(environment / "bin/pytest"), "-q", *cache, *paths],
@@ -108,7 +115,7 @@ def main() -> int:
     rows = [row for row in ROWS if row.core.startswith(options.only)]
     for row in rows:
         environment = prepare(row, options.cache)
-        for what, paths in (("unit", ("tests/unit",)), ("session", SESSION)):
+        for what, paths in (("unit", ("tests/unit",)), ("session", SESSION), ("installed", INSTALLED)):
             log = options.cache / f"{row.name}-{what}.log"
             run_tests(row, environment, what, paths, log)
             print(f"{row.name:24} {what:8} {row.results[what]}", flush=True)

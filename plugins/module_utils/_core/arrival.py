@@ -34,6 +34,7 @@ from .forms import (
     VARIABLE,
     WORD,
     Rule,
+    Whole,
     a_flag,
     a_line,
     a_number,
@@ -120,6 +121,13 @@ def logs(document: Json, agent: str) -> Sequence[Json]:
     """The logs in an agent's answer. Raises ComputeError if they are none."""
     found: Sequence[Json] = document.get("logs") or []
     _check(LOGS, found, "answer", agent)
+    return found
+
+
+def running_containers(document: Json, agent: str) -> Sequence[Json]:
+    """The containers that an agent has found by their names. Raises ComputeError if they are none."""
+    found: Sequence[Json] = document.get("found") or []
+    _check(_RUNNING, found, "answer", agent)
     return found
 
 
@@ -303,6 +311,16 @@ _PLAN = {
     "peers": lambda _value: False,
     "shared": {"environment": texts, "labels": texts},
 }
+_RUNNING = [
+    Whole(
+        name=WORD,
+        id=matching("[0-9a-f]{64}"),
+        network=matching("[0-9a-z]{12,64}"),
+        address=lambda value: an_address(value) and ":" not in value,
+        prefix=whole(32, 8),
+        resources=RESOURCES,
+    )
+]
 _SESSION_DOCUMENT = {
     "session": {
         "id": UUID,

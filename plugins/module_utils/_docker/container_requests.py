@@ -12,12 +12,13 @@ import socket
 import tarfile
 import time
 from contextlib import contextmanager, suppress
-from typing import Callable, Iterator, List, Sequence
+from typing import Callable, Iterator, List, Sequence, Tuple
 
 from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.text import visible
+from .._core.waiting import deadline_in
 from .connection import Connection, label_filter
 from .reports import is_ours
 from .streams import MIB, Pieces, last, unframed, until
@@ -135,6 +136,14 @@ class ContainerRequests(Connection):
         if code:
             message = "%s could not unpack files (exit code %d); check the log of that engine."
             raise EngineError(message % (self._speaker(subject), code), self.agent)
+
+    def execute(self, identity: str, command: Sequence[str], subject: str = "") -> Tuple[int, str]:
+        """Run a command of root in a running container. Returns its exit code, and the end of its output."""
+        with self._asking("run a command", subject) as client:
+            made = client.exec_create(identity, list(command), user="0:0")
+            pieces = until(client.exec_start(made["Id"], stream=True), deadline_in(self._timeout))
+            output = last(pieces, CHUNK).decode("utf-8", "replace")
+            return int(client.exec_inspect(made["Id"]).get("ExitCode") or 0), visible(output.strip())
 
     @contextmanager
     def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[..., None]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ipaddress
 import re
 import shlex
+from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence
 
-from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH
+from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH, SSH_PORT
 from .._core.errors import ComputeError
 from .._core.model import Container, Plan, Port
 
@@ -33,6 +34,22 @@ _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 # A line with one of them would be read as another line.
 _CONTROL = re.compile(r"[\0\r\n]")
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """The program that serves SSH in a container, and where it listens."""
+
+    program: str = RUNTIME_PATH + "/libexec/sshd"
+    port: int = SSH_PORT
+    pid_file: str = "none"
+
+    @property
+    def is_of_runtime(self) -> bool:
+        return self.program.startswith(RUNTIME_PATH + "/")
+
+
+OF_SESSION = Server()
 
 
 def login_environment(entries: Sequence[str], container: Container) -> Dict[str, str]:
@@ -71,10 +88,10 @@ def startups(size: int, memory: int) -> int:
     return max(_FEWEST_STARTUPS, min(max(_USUAL_STARTUPS, 2 * size), memory // 2 // _STARTUP_MEMORY))
 
 
-def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str:
+def sshd_config(environment: Mapping[str, str], user: str, startups: int, server: Server = OF_SESSION) -> str:
     """The configuration of sshd. It logs only errors, because its log is also the log of the user's programs."""
     return _lines(
-        "Port 22",
+        "Port %d" % server.port,
         "HostKey " + HOST_KEY,
         "HostCertificate " + HOST_CERTIFICATE,
         "AuthorizedKeysFile " + AUTHORIZED_KEYS,
@@ -84,7 +101,7 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str
         "KbdInteractiveAuthentication no",
         "UsePAM no",
         "UseDNS no",
-        "PidFile none",
+        "PidFile " + server.pid_file,
         "LogLevel ERROR",
         "PrintMotd no",
         "PrintLastLog no",
@@ -94,24 +111,26 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int) -> str
         # mpirun and parallel shells open many connections to a container at the same time. One address gets half of them, so that
         # silent connections from another one do not keep the owner out.
         "MaxStartups %d" % startups,
-        "PerSourceMaxStartups %d" % (startups // 2),
+        # The server of an image may be older than OpenSSH 8.5, which is the first that knows this.
+        *(["PerSourceMaxStartups %d" % (startups // 2)] if server.is_of_runtime else []),
         "LoginGraceTime 60",
         "MaxSessions 1000",
         # A client whose network is lost says no goodbye. Its login ends, and with it what `everywhere` runs.
         "ClientAliveInterval %d" % ALIVE_INTERVAL,
         "ClientAliveCountMax %d" % ALIVE_COUNT,
-        f"Subsystem sftp {RUNTIME_PATH}/libexec/sftp-server",
+        "Subsystem sftp " + (f"{RUNTIME_PATH}/libexec/sftp-server" if server.is_of_runtime else "internal-sftp"),
         # Only the first SetEnv directive takes effect, so a single line sets all variables.
         set_env(environment),
     )
 
 
-def client_config(plan: Plan) -> str:
+def client_config(plan: Plan, port: int = SSH_PORT) -> str:
     """The client configuration in a container: ``ssh sub1`` works. Applies only to names and addresses of this session."""
     hosts = [container.hostname for container in plan.containers] + [container.address for container in plan.containers]
     return _lines(
         "Host " + " ".join(hosts),
         "    User " + plan.session.user.name,
+        *(["    Port %d" % port] if port != SSH_PORT else []),
         "    IdentityFile " + CLUSTER_KEY,
         "    IdentitiesOnly yes",
         "    StrictHostKeyChecking yes",

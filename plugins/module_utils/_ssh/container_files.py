@@ -113,6 +113,31 @@ def container_entries(
     ]
 
 
+def login_entries(
+    bundle: Bundle,
+    container: Container,
+    session: Session,
+    environment: Mapping[str, str],
+    contents: ImageContents,
+    server: config_files.Server,
+    digest_text: str,
+) -> List[Entry]:
+    """The files of a container that something else has started: those that SSH needs, and the lists of hosts.
+
+    Nothing is written into an existing home, whose owner could replace a directory of it meanwhile.
+    """
+    user = session.user
+    is_new = contents.tree.mode(contents.tree.real(user.home)) is None
+    return [
+        *_server(bundle, container, session, environment, server),
+        *_client(bundle, user, contents),
+        *_accounts_of(user, contents),
+        *([Entry(user.home, None, 0o755, user.uid, user.gid, optional=True)] if is_new else []),
+        *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
+        Entry(DIGEST_FILE, _bytes(digest_text)),
+    ]
+
+
 def _apps(bundle: Bundle, container: Container, session: Session, contents: ImageContents) -> List[Entry]:
     """The apps of main1. A sub gets an empty list: its image may have been made from a main1."""
     if container.rank:
@@ -158,10 +183,16 @@ def _restarts(session: Session) -> str:
     return "%d\n" % session.restarts if session.command and session.on_failure == "restart" else ""
 
 
-def _server(bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str]) -> List[Entry]:
+def _server(
+    bundle: Bundle,
+    container: Container,
+    session: Session,
+    environment: Mapping[str, str],
+    server: config_files.Server = config_files.OF_SESSION,
+) -> List[Entry]:
     host = bundle.hosts[container.hostname]
     startups = config_files.startups(session.size, container.resources.memory)
-    config = config_files.sshd_config(environment, session.user.name, startups)
+    config = config_files.sshd_config(environment, session.user.name, startups, server)
     return [
         Entry(CONFIG_FOLDER, mode=0o755),
         Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config), 0o600),

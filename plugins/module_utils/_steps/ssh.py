@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The step that installs SSH in created containers."""
+"""The steps that install SSH: in created containers of a session, and in running containers that something else has started."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .._docker.client import Engine
 from .._module import read_plan
 from .._ssh.container_files import Bundle
 from .._ssh.installer import FileInstaller
+from .._ssh.other_containers import SetInstaller, found_containers
 from .place import Agent
 
 
@@ -24,4 +25,15 @@ def install(agent: Agent, plan: Json, bundle: str, containers: Sequence[str] = (
     return installer.install(list(containers), agent.check)
 
 
-STEPS = {"install": install}
+def find(agent: Agent, names: Sequence[str], network: str = "") -> Json:
+    """C(containers) are the running containers of the agent with these names, with their addresses in a network."""
+    return found_containers(Engine(agent.docker_host, agent.timeout, agent.name), names, network)
+
+
+def install_set(agent: Agent, plan: Json, bundle: str, port: int) -> Json:
+    """Install the files of C(bundle) in the running containers of a plan, and start SSH servers at the port."""
+    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    return SetInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle), port).install(check=agent.check)
+
+
+STEPS = {"find": find, "install": install, "install_set": install_set}

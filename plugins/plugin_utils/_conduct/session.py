@@ -49,6 +49,7 @@ def present(play: Play, *, prepares: bool, unfit: Mapping[str, str]) -> Json:
         **result,
         "changed": any(one.changed for one in launched),
         "sessions": sessions,
+        **_planned(play, launched),
         **_differences(play, launched),
     }
 
@@ -68,6 +69,12 @@ def _to_prepare(found: Json, request: Request) -> Json:
         "preflight": found["variables"]["session_preflight"],
         "last_check": found["last_check"],
     }
+
+
+def _planned(play: Play, launched: List[Launched]) -> Json:
+    """In check mode, the plan of a single session, for a playbook that carries it out itself."""
+    plans = [one.placed.plan for one in launched if one.placed.plan]
+    return {"plan": plans[0].to_json()} if play.check and len(plans) == len(launched) == 1 else {}
 
 
 def _differences(play: Play, launched: List[Launched]) -> Json:

@@ -153,3 +153,20 @@ def test_connections_without_a_login_are_bounded_by_size_and_memory(size: int, m
 def test_a_login_whose_client_is_lost_ends_within_three_minutes() -> None:
     """sshd asks by itself: it would otherwise wait for hours, and what the login runs with it."""
     assert "\nClientAliveInterval 30\nClientAliveCountMax 6\n" in config_files.sshd_config({}, "work", 1)
+
+
+def test_the_server_of_an_image_gets_nothing_that_it_may_not_know() -> None:
+    server = config_files.Server("/usr/sbin/sshd", 2222, "/etc/sshd.pid")
+    lines = config_files.sshd_config({}, "work", 10, server).splitlines()
+    own = config_files.sshd_config({}, "work", 10).splitlines()
+
+    assert set(lines) - set(own) == {"Port 2222", "PidFile /etc/sshd.pid", "Subsystem sftp internal-sftp"}
+    assert "PerSourceMaxStartups 5" in set(own) - set(lines)
+
+
+def test_logins_between_containers_take_the_port_of_their_servers(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(config_files.client_config(PLAN, 2222))
+
+    shown = subprocess.run(["ssh", "-G", "-F", str(config), "sub2"], capture_output=True, text=True, check=True).stdout
+    assert "\nport 2222\n" in shown
