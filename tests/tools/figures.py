@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print structural figures of the project: sizes of files and functions, nesting, and levels of imports.
+"""Print structural figures of the project, each with its goal: the public surface, sizes, nesting, and levels of imports.
 
 Usage: figures.py [--root DIR]
 """
@@ -12,16 +12,22 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
+import io
+import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = "ansible_collections.cluster.compute."
 LONGEST_FUNCTION = 40
 DEEPEST_NESTING = 3
 LONGEST_FILE = 400
+SMALL_FILE = 80
+_NO_CODE = frozenset(
+    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+)
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith, ast.Match)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -32,6 +38,19 @@ class Figure:
 
     value: int
     place: str
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure of the whole tree, and the highest value that is wanted."""
+
+    name: str
+    value: int
+    limit: int
+
+    @property
+    def is_reached(self) -> bool:
+        return self.value <= self.limit
 
 
 def plugins(root: Path) -> list[Path]:
@@ -75,7 +94,7 @@ def nestings(paths: list[Path], root: Path) -> list[Figure]:
 def import_levels(root: Path) -> dict[str, int]:
     """The level of each private module: 1 if it imports no other, else one more than the highest that it imports."""
     modules = {_module_name(path, root): path for path in plugins(root)}
-    imported = {name: _imported(path) & set(modules) for name, path in modules.items()}
+    imported = {name: _imported(path, root) & set(modules) for name, path in modules.items()}
 
     @functools.cache
     def level(name: str) -> int:
@@ -94,33 +113,68 @@ def above(figures: list[Figure], limit: int) -> list[str]:
     return [f"{figure.place}: {figure.value}" for figure in figures if figure.value > limit]
 
 
-def table(root: Path) -> list[tuple[str, int, str]]:
-    """Name, value and place of each figure."""
-    code, checks, levels = plugins(root), tests(root), import_levels(root)
-    deepest = max(levels, key=lambda name: levels[name], default="-")
-    rows = [
-        ("longest function in plugins", highest(function_lengths(code, root))),
-        ("longest function in tests", highest(function_lengths(checks, root))),
-        ("deepest nesting in plugins", highest(nestings(code, root))),
-        ("deepest nesting in tests", highest(nestings(checks, root))),
-        ("longest file in plugins", highest(lengths(code, root))),
-        ("longest file in tests", highest(lengths(checks, root))),
-        ("levels of imports", Figure(levels.get(deepest, 0), deepest)),
-        ("files in plugins", Figure(len(code), f"{sum(map(length, code))} lines")),
-        ("files in tests", Figure(len(checks), f"{sum(map(length, checks))} lines")),
-    ]
-    fullest = [Figure(len(list(folder.glob("*.py"))), str(folder.relative_to(root))) for folder in _folders(code)]
+def code_lines(path: Path) -> int:
+    """The lines of code of a file: without documentation strings, comments and blank lines."""
+    text = path.read_text(encoding="utf-8")
+    found = {
+        token.start[0] + offset
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in _NO_CODE
+        for offset in range(token.end[0] - token.start[0] + 1)
+    }
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr):
+            is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+            if (is_text and _lines(node) > 1) or (is_text and isinstance(node, ast.Expr)):
+                found -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(found)
+
+
+def public_modules(root: Path) -> list[str]:
+    """The modules that users type: all but the internal ones, whose description begins with a warning."""
+    paths = sorted((root / "plugins/modules").glob("*.py"))
+    return [path.stem for path in paths if "Do not use this module directly" not in path.read_text(encoding="utf-8")]
+
+
+def texts(root: Path, *patterns: str) -> str:
+    """The text of these files, one after the other."""
+    return "\n".join(path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(root.glob(pattern)))
+
+
+def goals(root: Path) -> list[Goal]:
+    """The figures of the structure, with their goals."""
+    code, levels = plugins(root), import_levels(root)
+    yaml = texts(root, "roles/*/tasks/*.yml", "playbooks/*.yml")
+    role = texts(root, "roles/session/tasks/*.yml")
+    filters = texts(root, "plugins/filter/*.yml").count("\nDOCUMENTATION:") or len(
+        list(root.glob("plugins/filter/*.yml"))
+    )
+    small = [path for path in code if "module_utils" in path.parts and length(path) < SMALL_FILE]
+    longest = max(function_lengths(code, root), key=lambda figure: figure.value)
+    deepest = max(nestings(code, root), key=lambda figure: figure.value)
     return [
-        (name, figure.value, figure.place) for name, figure in [*rows, ("most files in a folder", highest(fullest))]
+        Goal("public modules", len(public_modules(root)), 16),
+        Goal("action plugins", len(list(root.glob("plugins/action/*.py"))), 18),
+        Goal("filters", filters, 4),
+        Goal("lines of plugins", sum(map(length, code)), 26000),
+        Goal("lines of code of plugins", sum(map(code_lines, code)), 15500),
+        Goal("lines of the tasks of role session", role.count("\n"), 200),
+        Goal("run_once in roles and playbooks", yaml.count("run_once: true"), 30),
+        Goal("names __session_*", len(set(re.findall(r"__session_\w+", yaml))), 8),
+        Goal("levels of imports", max(levels.values(), default=0), 10),
+        Goal("mean level, in tenths", round(10 * sum(levels.values()) / max(1, len(levels))), 60),
+        Goal("files of module_utils below 80 lines", len(small), 25),
+        Goal("longest function", longest.value, LONGEST_FUNCTION),
+        Goal("deepest nesting", deepest.value, DEEPEST_NESTING),
     ]
 
 
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=Path, default=ROOT, help="the top folder of a checkout (default: this one)")
-    for name, value, place in table(parser.parse_args().root.resolve()):
-        print(f"{name:<28} {value:>6}  {place}")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the top directory of a checkout (default: this one)")
+    for goal in goals(parser.parse_args().root.resolve()):
+        print(f"{goal.name:<38} {goal.value:>6}  {'reached' if goal.is_reached else 'goal'}: {goal.limit}")
     return 0
 
 
@@ -154,13 +208,20 @@ def _module_name(path: Path, root: Path) -> str:
     return ".".join(path.relative_to(root).with_suffix("").parts)
 
 
-def _imported(path: Path) -> set[str]:
-    """The modules of the collection that a file imports, as ``plugins.…``."""
-    found = set()
-    for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-            name = (node.module or "").removeprefix(PACKAGE)
-            found |= {name, *(f"{name}.{alias.name}" for alias in node.names)}
+def _imported(path: Path, root: Path) -> set[str]:
+    """The modules of the collection that a file imports, as ``plugins.…``; those that only type checkers import do not count."""
+    tree, found = _parsed(path), set()
+    unread = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level and node not in unread:
+            parts = path.relative_to(root).parent.parts
+            package = [*parts[: len(parts) - node.level + 1], *((node.module or "").split(".") if node.module else ())]
+            found |= {".".join(package), *(".".join([*package, alias.name]) for alias in node.names)}
     return found
 
 

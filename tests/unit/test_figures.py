@@ -66,6 +66,26 @@ def test_the_figures_of_a_sample(tmp_path: Path) -> None:
 def test_the_level_of_a_module_is_above_what_it_imports(tmp_path: Path) -> None:
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins/low.py").write_text("import os\n", encoding="utf-8")
-    line = "from ansible_collections.cluster.compute.plugins import low\n"
-    (tmp_path / "plugins/high.py").write_text(line, encoding="utf-8")
-    assert figures.import_levels(tmp_path) == {"plugins.low": 1, "plugins.high": 2}
+    (tmp_path / "plugins/high.py").write_text("from . import low\n", encoding="utf-8")
+    (tmp_path / "plugins/inner").mkdir()
+    (tmp_path / "plugins/inner/top.py").write_text("from ..high import x\n", encoding="utf-8")
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import high\n"
+    (tmp_path / "plugins/typed.py").write_text(typed, encoding="utf-8")
+    levels = {"plugins.low": 1, "plugins.high": 2, "plugins.inner.top": 3, "plugins.typed": 1}
+    assert figures.import_levels(tmp_path) == levels
+
+
+# The goals of the structure that are reached: none of them may be lost again.
+REACHED = frozenset({"longest function", "deepest nesting"})
+
+
+def test_a_goal_that_is_reached_stays_reached(checkout: Path) -> None:
+    found = figures.goals(checkout)
+    assert {goal.name for goal in found} >= REACHED
+    assert [f"{goal.name}: {goal.value}" for goal in found if goal.name in REACHED and not goal.is_reached] == []
+
+
+def test_code_is_what_no_comment_docstring_or_blank_line_is(tmp_path: Path) -> None:
+    path = tmp_path / "sample.py"
+    path.write_text(SAMPLE, encoding="utf-8")
+    assert figures.code_lines(path) == 12

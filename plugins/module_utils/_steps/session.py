@@ -52,25 +52,28 @@ def place(
         takeover=takeover,
         kept=kept,
     )
-    wanted = Request.from_json(request)
     store = Store(head.directory, read_only=head.check)
     try:
         with store.transaction(keep=not head.check):
-            live = store.ids({PENDING, RUNNING})
-            queue_pass.keep(store, wanted.owner, holder, context.now + context.lease)
-            decision = launched(store, wanted, context)
-            # The transaction is undone: nothing of the session is recorded.
-            if decision.is_new and decision.verdict == "pending":
-                _check_possible(wanted, context)
-            ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
-            ended_folders = store.ended(folders)
+            return _placed(store, Request.from_json(request), context, folders)
     finally:
         store.close()
+
+
+def _placed(store: Store, request: Request, context: Context, folders: Sequence[str]) -> Json:
+    """The decision, with the sessions that have ended meanwhile."""
+    live = store.ids({PENDING, RUNNING})
+    queue_pass.keep(store, request.owner, context.holder, context.now + context.lease)
+    decision = launched(store, request, context)
+    # The transaction is undone: nothing of the session is recorded.
+    if decision.is_new and decision.verdict == "pending":
+        _check_possible(request, context)
+    ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
         **_shown(decision),
         "ended": [other.to_json() for other in ended if other and other.state != ERROR],
-        "ended_folders": ended_folders,
+        "ended_folders": store.ended(folders),
     }
 
 

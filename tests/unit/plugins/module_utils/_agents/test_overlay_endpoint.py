@@ -58,14 +58,8 @@ def network(tmp_path: Path) -> Callable[..., dict[str, Any]]:
             for name in ADDRESSES:
                 folder = tmp_path / name
                 folder.mkdir()
-                command = [
-                    sys.executable,
-                    "-c",
-                    CALL,
-                    str(SOURCE.parent),
-                    json.dumps(options(name, silent)),
-                    str(folder),
-                ]
+                arguments = [str(SOURCE.parent), json.dumps(options(name, silent)), str(folder)]
+                command = [sys.executable, "-c", CALL, *arguments]
                 process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
                 stack.callback(process.kill)
                 processes[name] = process
