@@ -72,13 +72,9 @@ options:
       - Seconds within which the apps must be ready.
     type: int
     default: 120
-  name:
-    description:
-      - The session's name. Required for V(state=present).
-    type: str
   tokens:
     description:
-      - The tokens of the apps. The action plugin sets this option.
+      - The tokens of the apps, for V(state=present).
     type: str
 extends_documentation_fragment:
   - cluster.compute.attributes
@@ -115,8 +111,6 @@ EXAMPLES = r"""
     session: "{{ document.session.id }}"
     agent: "{{ document.containers[0].agent }}"
     restart: [jupyterlab]
-    name: train
-    artifacts: ~/.cluster-compute
 """
 
 RETURN = r"""
@@ -161,11 +155,6 @@ relays:
       type: int
       returned: always
       sample: 30001
-lines:
-  description: A line for each app, with its state and the command that reaches it from the controller.
-  type: list
-  elements: str
-  returned: with O(state=present)
 duration:
   description: Seconds that the call took.
   type: float
@@ -199,7 +188,6 @@ ARGUMENT_SPEC = {
     "ports": {"type": "str", "default": "30000-31000"},
     "user": {"type": "dict", "default": {}},
     "deadline": {"type": "int", "default": 120},
-    "name": {"type": "str"},
     "tokens": {"type": "str", "no_log": True},
     **engine_options(),
 }
@@ -217,9 +205,7 @@ def work(params: Json, check_mode: bool) -> Json:
     if params["state"] == "ready":
         return {"changed": False, "apps": [one.to_json() for one in observed.wait(started, params["deadline"])]}
     if not params["tokens"]:
-        raise InputError(
-            "tokens", None, "is set by the action plugin; use the module as cluster.compute.apps in a task"
-        )
+        raise InputError("tokens", None, "is missing; use cluster.compute.session_apps, which sets it")
     installer = AppInstaller(observed, User.from_json(params["user"]), check_mode)
     changed = installer.change(apps, parse_tokens(params["tokens"]), params["restart"], params["remove"])
     if not check_mode:

@@ -21,6 +21,7 @@ RESULTS = frozenset(
     (
         "agent_checks",
         "session_apps_changed",
+        "session_copied",
         "session_drilled",
         "session_environments_listed",
         "session_executed",

@@ -48,7 +48,7 @@ PHASES: Dict[Tuple[str, str], str] = {
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
 # The output of these actions is all that people see while they run: some have phases of their own.
-ALONE = frozenset(("apps", "image_distribution", "session", "session_logs_info", "session_queue"))
+ALONE = frozenset(("image_distribution", "session", "session_apps", "session_logs_info", "session_queue"))
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 

@@ -17,7 +17,10 @@ from .play import Play
 
 
 class ConductorAction(ComputeAction):
-    """An action for all hosts of the play. Subclasses implement ``conduct``, and ``SPEC`` has their options."""
+    """An action for all hosts of the play. Subclasses implement ``conduct``.
+
+    ``SPEC`` has the options of an action whose options are no variables of the role.
+    """
 
     BYPASS_HOST_LOOP = True
     _requires_connection = False
@@ -25,12 +28,15 @@ class ConductorAction(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         self.is_noted_by_host = True
-        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        if self.OPTIONS:
+            options = self.OPTIONS.own_values(self.given)
+        else:
+            _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
         play = Play(self, task_vars)
         try:
             result = self.conduct(play, options)
         except ComputeError as error:
-            result = failure_of(error)
+            result = self.failure(error)
         finally:
             play.close()
         play.forget_phase()
@@ -38,9 +44,4 @@ class ConductorAction(ComputeAction):
 
     @abstractmethod
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        """Do the work, and return the result. Raises ComputeError."""
-
-
-def failure_of(error: ComputeError) -> Json:
-    """An error as the result of an action."""
-    return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}
+        """Do the work, and return the result. ``options`` are those that replace no variable. Raises ComputeError."""

@@ -97,8 +97,8 @@ class Play:
     # Variables
 
     def value(self, name: str) -> Any:
-        """A variable of the task, templated; None if it is not set."""
-        return self.action._templar.template(self.task_vars.get(name))
+        """An option or a variable of the task, templated; None if neither is set."""
+        return self.action.value(name, self.task_vars)
 
     def of_host(self, host: str, name: str) -> Any:
         """A variable of a host, templated; None if it is not set."""

@@ -39,7 +39,7 @@ from .._user_templates import check_environment
 
 
 def checked(action: ComputeAction, task_vars: Json, entry_point: str, name: str = "", environments: Any = None) -> Json:
-    """What an entry point of the role reads from its variables, in its normal form: the result of M(cluster.compute.session_request).
+    """What an entry point of the role reads from the options and variables of its task, in its normal form.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
@@ -91,9 +91,10 @@ def _groups(task_vars: Json) -> List[str]:
 
 
 def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[str, Any]:
-    """The variables as the task sees them, by full name; those that are not set are left out."""
+    """The options and the variables of the task, by full name; those that are not set are left out."""
     names = [variable.full_name for variable in read_by(entry_point)]
-    values = {name: from_text(name, action._templar.template(task_vars[name])) for name in names if name in task_vars}
+    found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
+    values = {name: from_text(name, value) for name, value in found.items()}
     return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from expressions import evaluated
-from variables import TARGET, specification
+from variables import FRAGMENT, TARGET, fragments, specification
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agent_variables import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
@@ -31,6 +31,7 @@ RESULTS = {
     "session_scheduled",
     "session_listed",
     "session_drilled",
+    "session_copied",
     "session_executed",
     "session_policy",
     "session_usage",
@@ -45,6 +46,7 @@ NAMES = {
     "session_info",
     "session_request",
     "session_train",
+    "session_apps",
     "session_exec",
     "session_copy",
     "session_logs_info",
@@ -58,6 +60,7 @@ NAMES = {
 def test_the_argument_specification_is_the_generated_one() -> None:
     """``make variables`` writes it."""
     assert TARGET.read_text() == specification()
+    assert FRAGMENT.read_text() == fragments()
 
 
 def test_defaults_of_the_role_are_the_declared_ones() -> None:

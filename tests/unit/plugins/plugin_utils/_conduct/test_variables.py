@@ -12,7 +12,7 @@ import pytest
 from played import played
 from samples import exactly, request
 
-from ansible_collections.cluster.compute.plugins.action import session_request
+from ansible_collections.cluster.compute.plugins.action import session, session_request
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
@@ -49,6 +49,14 @@ def test_a_checked_request_is_in_its_normal_form() -> None:
     assert result["requests"] == [request(cluster_size=3, mounts=mounts, image="cluster-compute/reference:1").to_json()]
     assert result["paths"] == ["/data"]
     assert result["changed"] is False
+
+
+def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
+    action = played(session.ActionModule)
+    action.given = {"session_cpus": 3, "session_memory": "2g"}
+    task_vars = {"session_name": "train", "session_cpus": 2, "session_preset": "small", "session_cluster_size": 2}
+    (found,) = variables.checked(action, {**task_vars, "hostvars": {}}, "main")["requests"]
+    assert (found["millicpus"], found["memory"], found["size"]) == (3000, 2 << 30, 2)
 
 
 def test_an_empty_value_means_the_default() -> None:
