@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
+from typing import List
+
 from ..module_utils._agents.diagnosis import diagnose, summarize
 from ..module_utils._agents.findings import Requirements
 from ..module_utils._agents.overlay_checks import matrix
 from ..module_utils._core.documents import Json
+from ..module_utils._planning.variable import CHECK
+from ..module_utils._text.table import findings_table, overlay_matrix
 from ..plugin_utils import _last_check as last_check
 from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._conduct.variables import checked
+from ..plugin_utils._report_file import nice, write
 from ..plugin_utils._reports import addresses
 
 SPEC = {
@@ -42,12 +48,22 @@ class ActionModule(ComputeAction):
         required = Requirements(options["pools"], options["encrypted"], options["head"])
         findings = diagnose(reports, probes, required, options["overlay"])
         result = {"changed": False, **summarize(findings, hosts), "overlay": matrix(probes)}
+        result["lines"] = self._report(result, checked(self, task_vars, CHECK)["variables"])
         if not self._task.check_mode:
             warning = last_check.write(
                 options["artifacts"] or "", addresses(task_vars), result["unfit"], result["unguarded"]
             )
             result["warnings"] = [warning] if warning else []
         return result
+
+    def _report(self, result: Json, settings: Json) -> List[str]:
+        """The findings as lines, in the format of C(check_format), and in the file of C(check_file)."""
+        document = nice({name: result[name] for name in ("fit", "counts", "findings", "overlay")})
+        if settings["check_file"]:
+            write(settings["check_file"], document + "\n", 0o644, check=self._task.check_mode)
+        if settings["check_format"] == "json":
+            return document.splitlines()
+        return [*findings_table(result["findings"]), *(overlay_matrix(result["overlay"]) if result["overlay"] else [])]
 
 
 def _lost(host: str) -> Json:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from ..module_utils._agents.provisioning import role_settings
 from ..module_utils._core.documents import Json
 from ..module_utils._module import at_least
+from ..module_utils._planning.variable import CHECK
 from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._conduct.variables import checked
 
 SPEC = {
     "become": {"type": "bool"},
@@ -28,6 +30,8 @@ class ActionModule(ComputeAction):
     _requires_connection = False
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
+        # The first step of a check of the agents, too.
+        checked(self, task_vars, CHECK)
         _valid, options = self.validate_argument_spec(argument_spec=SPEC)
         at_least({"agent_engine_timeout": options["engine_timeout"]}, agent_engine_timeout=1)
         host = str(task_vars["inventory_hostname"])

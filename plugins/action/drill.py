@@ -19,21 +19,21 @@ from ansible import context
 from ansible.utils.vars import load_extra_vars
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.text import visible
+from ..module_utils._planning.options import OPTIONS
+from ..module_utils._planning.variable import DRILL
 from ..plugin_utils import _drill_faults as faults
 from ..plugin_utils._action import ComputeAction
+from ..plugin_utils._conduct.variables import checked
 from ..plugin_utils._drill import Drill, quoted
 from ..plugin_utils._drill_steps import Settings
 from ..plugin_utils._playbook_runs import Ended, Interruption, run_watched
 from ..plugin_utils._progress import TERMINAL
+from ..plugin_utils._report_file import nice, write
 
-SPEC = {
-    "faults": {"type": "list", "elements": "str", "default": []},
-    "disruptive": {"type": "bool", "default": False},
-    "full_folder": {"type": "path", "default": ""},
-    "timeout": {"type": "int", "default": 600},
-}
+# The parts of the result that the file has.
+_WRITTEN = ("outcomes", "times", "others", "passed")
 # What a command line may say about how hosts are reached.
 _PASSED_ON = {
     "remote_user": "--user",
@@ -53,27 +53,29 @@ class ActionModule(ComputeAction):
     """Connects to no host itself."""
 
     _requires_connection = False
+    OPTIONS = OPTIONS["drill"]
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
-        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
-        chosen = faults.chosen(checked["faults"])
-        if checked["timeout"] < 1:
-            raise InputError("timeout", checked["timeout"], "must be at least 1")
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)
+        wanted = checked(self, task_vars, DRILL)["variables"]
+        seconds = int(OPTIONS["drill"].own_values(self.given)["timeout"])
+        chosen = faults.chosen(wanted["drill_faults"])
         agents = [str(host) for host in task_vars.get("ansible_play_hosts_all") or []]
         if self._task.check_mode:
             lines = [f"{fault.name} would run." for fault in chosen]
             return {"changed": False, "outcomes": [], "passed": True, "message": "", "lines": lines}
         folder = tempfile.mkdtemp(prefix="cluster-compute-drill-")
         try:
-            runs = CommandLines(folder, checked["timeout"])
-            settings = self._settings(chosen, agents, folder, checked, task_vars)
+            runs = CommandLines(folder, seconds)
+            settings = self._settings(chosen, agents, folder, wanted, task_vars)
             result = Drill(runs, settings).run(self._show)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+        if wanted["drill_file"]:
+            write(wanted["drill_file"], nice({name: result[name] for name in _WRITTEN}) + "\n", 0o644, check=False)
         return {"changed": False, **result}
 
     def _settings(
-        self, chosen: List[faults.Fault], agents: List[str], folder: str, checked: Json, task_vars: Json
+        self, chosen: List[faults.Fault], agents: List[str], folder: str, wanted: Json, task_vars: Json
     ) -> Settings:
         head = ((task_vars.get("groups") or {}).get("head") or agents)[0]
         hostvars = task_vars.get("hostvars") or {}
@@ -85,8 +87,8 @@ class ActionModule(ComputeAction):
             owner="drill-" + secrets.token_hex(3),
             folder=os.path.join(folder, "artifacts"),
             given=[str(name) for name in load_extra_vars(self._loader)],
-            disruptive=bool(checked["disruptive"]),
-            full_folder=str(checked["full_folder"] or ""),
+            disruptive=bool(wanted["drill_disruptive"]),
+            full_folder=str(wanted["drill_full_folder"] or ""),
             remote="local" not in connections,
         )
 

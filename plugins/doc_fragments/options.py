@@ -733,6 +733,48 @@ options:
       - Names of apps to end.
 """
 
+    SESSION_LOGS_INFO = r"""
+options:
+  name:
+    type: str
+    required: true
+    description:
+      - 'Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or
+        digit; unique among the live sessions of an owner.'
+      - The newest session of this name is shown.
+  owner:
+    type: str
+    description:
+      - 'Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit.
+        If empty, the controller''s user.'
+      - V(all) means every owner.
+  containers:
+    type: list
+    elements: str
+    description:
+      - Hostnames of the containers to show, which must belong to the session. If empty, all.
+  tail:
+    type: int
+    default: 200
+    description:
+      - Number of the last lines to show of each container.
+  follow:
+    type: bool
+    default: false
+    description:
+      - Show new lines as they are written, until the session ends, for at most a day. Ctrl-C ends it earlier.
+  head:
+    type: str
+    description:
+      - Host that keeps the session store.
+  state_dir:
+    type: str
+    description:
+      - Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares
+        with the users of the engine. C(agent_state_dir) must be the same. Any other folder is created with mode
+        0700; an existing folder must be private, shared by root, or hold a store.
+"""
+
     SESSION_QUEUE = r"""
 options:
   owner:
@@ -844,4 +886,48 @@ options:
       - Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares
         with the users of the engine. C(agent_state_dir) must be the same. Any other folder is created with mode
         0700; an existing folder must be private, shared by root, or hold a store.
+"""
+
+    DRILL = r"""
+options:
+  timeout:
+    type: int
+    default: 600
+    description:
+      - Seconds after which a single playbook of the drill is killed.
+  faults:
+    type: list
+    elements: str
+    description:
+      - Names of the faults to cause; if empty, all.
+  disruptive:
+    type: bool
+    default: false
+    description:
+      - Also cause the faults that kill the engine of an agent or disconnect a host. They stop all sessions on that
+        agent. The user must be root on the agents, or become root with C(sudo) without a password.
+  full_folder:
+    type: str
+    description:
+      - Directory on a small file system of the head, which the drill fills and empties again, for the fault of
+        a full disk.
+  file:
+    type: str
+    description:
+      - File on the controller that also gets the verdicts as JSON. Empty for none.
+"""
+
+    ENVIRONMENTS_INFO = r"""
+options:
+  build:
+    type: raw
+    description:
+      - Names of environments of the collection. RV(build) has what is to be built for them, and no host is asked.
+  environments:
+    type: dict
+    description:
+      - 'Environments by name, in addition to those of the collection or in place of them. Each is a dictionary:
+        C(versions) has the image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps);
+        C(command) and C(environment) are the defaults of C(session_command) and C(session_environment); C(description)
+        is shown in lists.'
 """

@@ -84,6 +84,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+lines:
+  description: The findings for people; as JSON if the variable C(check_format) is V(json).
+  type: list
+  elements: str
+  returned: success
 findings:
   description: The findings, failures first.
   returned: success

@@ -37,7 +37,7 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
-  - module: cluster.compute.session_request
+  - module: cluster.compute.session
 """
 
 EXAMPLES = r"""

@@ -14,33 +14,11 @@ description:
   - Compares the containers of sessions of other owners before and after the drill.
   - A fault that stops sessions of others is not run unless O(disruptive) is true.
   - Variables of the command line whose names begin with C(session_) apply to the sessions of the drill.
-options:
-  faults:
-    description:
-      - The names of the faults. If empty, all of them.
-    type: list
-    elements: str
-    default: []
-  disruptive:
-    description:
-      - Whether to run the faults that kill the engine of an agent or cut a host off. They stop all sessions on that agent.
-      - The user must be root on the agents, or may become root with C(sudo) without a password.
-    type: bool
-    default: false
-  full_folder:
-    description:
-      - A folder on a small file system of the head, which the drill fills and empties again, for the fault C(disk of the head full).
-    type: path
-    default: ""
-  timeout:
-    description:
-      - Seconds after which a single playbook of the drill is killed.
-    type: int
-    default: 600
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.drill
 attributes:
   check_mode:
     support: full
@@ -103,7 +81,7 @@ passed:
   returned: success
   type: bool
 message:
-  description: The drill in one sentence.
+  description: The drill in one message.
   returned: success
   type: str
 lines:
@@ -115,16 +93,13 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._planning.options import OPTIONS
+
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
-        argument_spec={
-            "faults": {"type": "list", "elements": "str", "default": []},
-            "disruptive": {"type": "bool", "default": False},
-            "full_folder": {"type": "path", "default": ""},
-            "timeout": {"type": "int", "default": 600},
-        },
+        argument_spec=OPTIONS["drill"].argument_spec(),
         supports_check_mode=True,
     )
     module.fail_json(msg="cluster.compute.drill starts on the controller: call it in a task, by its full name.")

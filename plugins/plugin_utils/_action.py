@@ -101,9 +101,7 @@ class ComputeAction(ActionBase):
         result: Json = super().run(tmp, task_vars)
         try:
             args = dict(self._task.args)
-            given = self.OPTIONS.given(args) if self.OPTIONS else {}
-            # An option that repeats its variable gives nothing: an error names the variable.
-            self.given = {name: value for name, value in given.items() if value != (task_vars or {}).get(name)}
+            self.given = self.OPTIONS.given(args, task_vars or {}) if self.OPTIONS else {}
             result.update(self.act(args, task_vars or {}))
         except ComputeError as error:
             result.update(self.failure(error))

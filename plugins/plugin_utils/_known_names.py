@@ -28,6 +28,7 @@ RESULTS = frozenset(
         "session_ended",
         "session_launched",
         "session_listed",
+        "session_logs_read",
         "session_scheduled",
         "session_policy",
         "session_usage",

@@ -39,7 +39,6 @@ TERMINAL = Terminal()
 
 # The phase that an action of the collection begins, by its state; an action that is not here belongs to the phase before it.
 PHASES: Dict[Tuple[str, str], str] = {
-    ("session_request", ""): "Checking the request",
     ("agent_info", ""): "Collecting agent reports",
     ("session_exec", ""): "Running the command",
     ("session_copy", ""): "Copying files",
@@ -48,7 +47,18 @@ PHASES: Dict[Tuple[str, str], str] = {
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
 # The output of these actions is all that people see while they run: some have phases of their own.
-ALONE = frozenset(("image_distribution", "session", "session_apps", "session_logs_info", "session_queue"))
+ALONE = frozenset(
+    (
+        "image_distribution",
+        "policy_info",
+        "session",
+        "session_apps",
+        "session_info",
+        "session_logs_info",
+        "session_queue",
+        "usage_info",
+    )
+)
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
@@ -104,7 +114,7 @@ class Progress:
     def _phase_of(self, task: TaskFacts) -> str:
         kind = task.action[len(COLLECTION) :] if task.action.startswith(COLLECTION) else ""
         own = ROLES.get(task.role, "")
-        if kind == "session_request" and own:  # the request of a launch is checked already
+        if kind == "environments_info" and own:  # it chooses what the role builds
             return own
         if kind:
             return PHASES.get((kind, task.state)) or PHASES.get((kind, "")) or ""

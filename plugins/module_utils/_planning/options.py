@@ -19,7 +19,7 @@ from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
 from .settings import read_by
-from .variable import APPS, COPY, EXEC, LAUNCH, PREFIX, SCHEDULE, TERMINATE, Variable, choice
+from .variable import APPS, COPY, DRILL, ENVIRONMENTS, EXEC, LAUNCH, LOGS, PREFIX, SCHEDULE, TERMINATE, Variable, choice
 
 _KEYS = ("type", "elements", "choices", "default", "required", "no_log", "options")
 # About the command line, and about what the role does before the action.
@@ -30,18 +30,22 @@ _NO_SECRETS = ("authorized_keys", "secrets")
 
 @dataclass(frozen=True)
 class Options:
-    """The options of an action: variables of entry points, without ``prefix`` as well, and options that are no variables."""
+    """The options of an action: variables of entry points, without ``prefix`` as well, and options that are no variables.
+
+    ``family`` is the prefix of the variables.
+    """
 
     entry_points: Tuple[str, ...]
     prefix: str = ""
     own: Tuple[Variable, ...] = ()
+    family: str = PREFIX
 
     def variables(self) -> Dict[str, Variable]:
         """The variable of each option."""
         found = {option.name: option for option in self.own}
         for entry_point in self.entry_points:
             for variable in read_by(entry_point):
-                if variable.prefix == PREFIX and variable.name not in _ROLE_ONLY and not self._is_kept(variable):
+                if variable.prefix == self.family and variable.name not in _ROLE_ONLY and not self._is_kept(variable):
                     found.setdefault(self._name(variable), variable)
         return found
 
@@ -70,14 +74,22 @@ class Options:
             "options": variable.options,
         }
 
-    def given(self, args: Mapping[str, Any]) -> Json:
-        """The options of a task that have a value, by full name of the variable. Raises InputError for an unknown option."""
+    def given(self, args: Mapping[str, Any], variables: Mapping[str, Any]) -> Json:
+        """The options of a task that have a value, by full name of the variable. Raises InputError for an unknown option.
+
+        An option that repeats its variable is left out: an error names the variable then.
+        """
         known = self.variables()
         for name in args:
             if name not in known:
                 close = difflib.get_close_matches(name, known, 1)
                 raise InputError(name, args[name], f"is not an option{f', but {close[0]} is' if close else ''}")
-        return {known[name].full_name: value for name, value in args.items() if value not in (None, "")}
+        values = [(known[name], value) for name, value in args.items() if value not in (None, "")]
+        return {
+            option.full_name: value
+            for option, value in values
+            if option in self.own or value != variables.get(option.full_name)
+        }
 
     def own_values(self, given: Mapping[str, Any]) -> Json:
         """The options that are no variables, in their normal form."""
@@ -137,10 +149,29 @@ _AVOID = Variable(
     _check_reasons,
     prefix="",
 )
+_BUILD = Variable(
+    "build",
+    "raw",
+    None,
+    "Names of environments of the collection. RV(build) has what is to be built for them, and no host is asked.",
+    lambda _variable, value: value,
+    prefix="",
+)
+_TIMEOUT = Variable(
+    "timeout",
+    "int",
+    600,
+    "Seconds after which a single playbook of the drill is killed.",
+    value_rules.within(1, 86400),
+    prefix="",
+)
 OPTIONS: Mapping[str, Options] = {
     "session": Options((LAUNCH, TERMINATE), own=(_STATE, _PREPARED, _AVOID)),
     "session_exec": Options((EXEC,), "exec_"),
     "session_copy": Options((COPY,), "copy_"),
     "session_apps": Options((APPS,), "apps_"),
+    "session_logs_info": Options((LOGS,), "logs_"),
     "session_queue": Options((SCHEDULE,)),
+    "drill": Options((DRILL,), own=(_TIMEOUT,), family="drill_"),
+    "environments_info": Options((ENVIRONMENTS,), own=(_BUILD,)),
 }

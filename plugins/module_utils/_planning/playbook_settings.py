@@ -144,12 +144,18 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         prefix="drill_",
         read_by=(DRILL,),
     ),
-    flag("disruptive", "Also cause the faults that end engines.", prefix="drill_", read_by=(DRILL,)),
+    flag(
+        "disruptive",
+        "Also cause the faults that kill the engine of an agent or disconnect a host. They stop all sessions on that agent. The user "
+        "must be root on the agents, or become root with C(sudo) without a password.",
+        prefix="drill_",
+        read_by=(DRILL,),
+    ),
     Variable(
         "full_folder",
         "str",
         "",
-        "Directory on a small file system, for the fault of a full disk.",
+        "Directory on a small file system of the head, which the drill fills and empties again, for the fault of a full disk.",
         rules.check_path,
         prefix="drill_",
         read_by=(DRILL,),

@@ -124,3 +124,25 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def findings_table(findings: Sequence[Json]) -> List[str]:
+    """A line for every finding."""
+    columns = ("status", "check", "where", "found", "remedy")
+    return table(columns, [[finding[column] for column in columns] for finding in findings])
+
+
+def overlay_matrix(pairs: Sequence[Json]) -> List[str]:
+    """A row for each agent that sends, and a column for each agent that receives."""
+    names = sorted({name for pair in pairs for name in (pair["from"], pair["to"])})
+    cells = {(pair["from"], pair["to"]): pair for pair in pairs}
+    rows = [[name] + [_link(cells.get((name, other))) for other in names] for name in names]
+    return table(["Mbit/s, ms", *names], rows)
+
+
+def _link(pair: Json | None) -> str:
+    """Throughput and latency, with a dash for what was not measured."""
+    if pair is None:
+        return "-"
+    shown = (("%.0f", pair["mbits"]), ("%.2f", pair["milliseconds"]))
+    return ", ".join("-" if value is None else text % value for text, value in shown)

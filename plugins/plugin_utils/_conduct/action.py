@@ -33,6 +33,7 @@ class ConductorAction(ComputeAction):
         else:
             _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
         play = Play(self, task_vars)
+        play.state_dir = str(options.get("state_dir") or play.state_dir)
         try:
             result = self.conduct(play, options)
         except ComputeError as error:

@@ -84,6 +84,11 @@ class Play:
         groups = self.task_vars.get("groups") or {}
         return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
 
+    @property
+    def others(self) -> OtherHosts:
+        """The hosts, for work that shows no phase."""
+        return self._hosts
+
     def close(self) -> None:
         """Close the connections."""
         self._hosts.close()
