@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, List, Mapping
 
 from ..module_utils._agents.findings import Requirements
 from ..module_utils._core.documents import Json
 from ..module_utils._planning.rules import check_network_pool, seconds_up_to
+from ..module_utils._planning.variable import CHECK
 from ..modules.agent_check_info import ARGUMENT_SPEC
 from ..plugin_utils import _last_check as last_check
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.check import check_agents
 from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._conduct.variables import checked
+from ..plugin_utils._report_file import nice, write
 
 _LONGEST = 60
 
@@ -28,9 +31,17 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
         pools = check_network_pool("pools", options["pools"])
+        settings = checked(self, play.task_vars, CHECK)["variables"]
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
             warning = last_check.write(options["artifacts"] or "", addresses, result["unfit"], result["unguarded"])
             play.warn(*([warning] if warning else ()))
-        return result
+        return {**result, "lines": self._lines(result, settings)}
+
+    def _lines(self, result: Json, settings: Json) -> List[str]:
+        """The findings in the format of the variable C(check_format), and in the file of C(check_file)."""
+        document = nice({name: result[name] for name in ("fit", "counts", "findings", "overlay")})
+        if settings["check_file"]:
+            write(settings["check_file"], document + "\n", 0o644, check=self._task.check_mode)
+        return document.splitlines() if settings["check_format"] == "json" else list(result["lines"])

@@ -6,41 +6,38 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from ansible.errors import AnsibleError
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
-from ..module_utils._planning.catalogue import check_environments, listed
+from ..module_utils._planning.catalogue import listed, to_build
+from ..module_utils._planning.options import OPTIONS
+from ..module_utils._planning.variable import ENVIRONMENTS
 from ..module_utils._text.table import environments_table
-from ..plugin_utils._action import ComputeAction, failure_reason
+from ..plugin_utils._action import failure_reason
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._conduct.variables import checked
 from ..plugin_utils._other_hosts import OtherHosts
 
-SPEC = {"environments": {"type": "dict", "default": {}}}
 
-
-class ActionModule(ComputeAction):
+class ActionModule(ConductorAction):
     """One task for all agents."""
 
-    _requires_connection = False
+    OPTIONS = OPTIONS["environments_info"]
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
-        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
-        environments = listed(check_environments("environments", checked["environments"]))
-        hosts = OtherHosts(self, task_vars)
-        try:
-            found, warnings = images_of(hosts, task_vars["ansible_play_hosts_all"], environments)
-        finally:
-            hosts.close()
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        settings = checked(self, play.task_vars, ENVIRONMENTS)["variables"]
+        if options["build"] is not None:
+            return {"changed": False, "build": to_build(options["build"])}
+        environments = listed(settings["session_environments"])
+        found, warnings = images_of(play.others, play.names, environments)
+        play.warn(*warnings)
         entries = [with_images(entry, found) for entry in environments]
-        return {
-            "changed": False,
-            "environments": entries,
-            "lines": environments_table(entries),
-            "warnings": warnings,
-        }
+        return {"changed": False, "environments": entries, "lines": environments_table(entries)}
 
 
 def images_of(hosts: OtherHosts, agents: Sequence[str], environments: Sequence[Json]) -> tuple[List[Json], List[str]]:

@@ -2,18 +2,23 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The controller's part of ``policy_info``: adds the agents' reports, which know the sessions that the store has from labels alone."""
+"""All of ``policy_info``: it shows the policy of the site, and who has how much of what it permits."""
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from ..module_utils._core.documents import Json
-from ..plugin_utils import _reports as reports
-from ..plugin_utils._action import ComputeAction
+from ..modules.policy_info import ARGUMENT_SPEC
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.listing import policy
+from ..plugin_utils._conduct.play import Play
 
 
-class ActionModule(ComputeAction):
-    """The module reads the store on the head."""
+class ActionModule(ConductorAction):
+    """The module reads the store on the head; the steps are in _conduct.listing."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
-        args["agents"] = reports.agent_reports(self, args.get("agents"), task_vars)
-        return self.step("store.policy", args, task_vars)
+    SPEC = ARGUMENT_SPEC
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        return policy(play, {name: options[name] for name in self._task.args if name in options})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._core.documents import Json
-from ..modules.session import ARGUMENT_SPEC
+from ..module_utils._planning.options import OPTIONS
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.session import absent, present
@@ -18,7 +18,7 @@ from ..plugin_utils._conduct.session import absent, present
 class ActionModule(ConductorAction):
     """The steps are in _conduct: session, place and launch, or terminate."""
 
-    SPEC = ARGUMENT_SPEC
+    OPTIONS = OPTIONS["session"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         if options["state"] == "absent":

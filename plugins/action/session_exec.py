@@ -6,49 +6,35 @@
 
 from __future__ import annotations
 
-import time
+from typing import Any, Mapping, Sequence
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import InputError
 from ..module_utils._planning import answers
-from ..plugin_utils._action import ComputeAction
+from ..module_utils._planning.options import OPTIONS
+from ..module_utils._planning.variable import EXEC
+from ..plugin_utils._access import AccessAction
 from ..plugin_utils._session_shell import Shell
 
-SPEC = {
-    "name": {"type": "str", "required": True},
-    "command": {"type": "str", "required": True},
-    "containers": {"type": "list", "elements": "str", "default": []},
-    "output": {"type": "str", "choices": ["prefixed", "grouped"], "default": "prefixed"},
-    "timeout": {"type": "int", "default": 600},
-    "artifacts": {"type": "path"},
-}
 
-
-class ActionModule(ComputeAction):
+class ActionModule(AccessAction):
     """The command runs in all containers at once, as programs that wait for each other need it."""
 
-    _requires_connection = False
+    OPTIONS = OPTIONS["session_exec"]
+    ENTRY_POINT = EXEC
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
-        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
-        if not checked["command"].strip():
-            raise InputError(
-                "session_exec_command", "", """must be given, as in -e '{"session_exec_command": "nvidia-smi -L"}'"""
-            )
-        if checked["timeout"] < 1:
-            raise InputError("timeout", checked["timeout"], "must be at least 1")
-        shell = Shell(checked["artifacts"] or "", checked["name"])
-        hosts = answers.chosen(shell.document, checked["containers"], "session_exec_containers")
+    def work(self, shell: Shell, hosts: Sequence[str], options: Mapping[str, Any]) -> Json:
+        if not options["command"].strip():
+            rule = """must be given, as in -e '{"session_exec_command": "nvidia-smi -L"}'"""
+            raise InputError("session_exec_command", "", rule)
         if self._task.check_mode:
             line = f"The command would run in {answers.counted(hosts)}."
             return {"changed": True, "exit_code": 0, "containers": [], "lines": [line], "message": ""}
-        begun = time.monotonic()
-        given = shell.run(hosts, checked["command"], checked["timeout"])
+        given = shell.run(hosts, options["command"], options["timeout"])
         return {
             "changed": True,
             "exit_code": answers.worst(given),
             "containers": [answer.to_json() for answer in given],
-            "lines": answers.report(given, checked["output"]),
+            "lines": answers.report(given, options["output"]),
             "message": answers.failure(given, "The command"),
-            "duration": round(time.monotonic() - begun, 3),
         }

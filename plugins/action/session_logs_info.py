@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Dict, List
+from typing import Any, Dict, List, Mapping
 
 from ansible.errors import AnsibleError
 
@@ -16,47 +16,48 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.exits import describe_container_exit
 from ..module_utils._planning.growing_log import FollowedLogs
+from ..module_utils._planning.options import OPTIONS
 from ..module_utils._text.views import logs_view
-from ..plugin_utils._action import ComputeAction, failure_reason
+from ..plugin_utils._action import failure_reason
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.listing import newest
+from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._other_hosts import OtherHosts
-from ..plugin_utils._progress import TERMINAL
 
-SPEC = {
-    "session": {"type": "dict", "required": True},
-    "containers": {"type": "list", "elements": "str", "default": []},
-    "tail": {"type": "int", "default": 200},
-    "follow": {"type": "bool", "default": False},
-}
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0
 
 
-class ActionModule(ComputeAction):
+class ActionModule(ConductorAction):
     """One task for all agents and the whole time."""
 
-    _requires_connection = False
+    OPTIONS = OPTIONS["session_logs_info"]
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the check reads the task itself)
-        _valid, checked = self.validate_argument_spec(argument_spec=SPEC)
-        hosts = OtherHosts(self, task_vars)
-        try:
-            return self._follow(hosts, checked) if checked["follow"] else read(hosts, checked)
-        finally:
-            hosts.close()
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
+        found = newest(play)
+        settings = found["settings"]
+        asked = {name: settings["session_logs_" + name] for name in ("containers", "tail")}
+        wanted = {"session": found["session"], **asked}
+        if settings["session_logs_follow"]:
+            follow(play, wanted)
+            return {"changed": False}
+        return read(play.others, wanted)
 
-    def _follow(self, hosts: OtherHosts, checked: Json) -> Json:
-        session, wanted, begun = checked["session"], checked["containers"], time.monotonic()
-        rounds = _Rounds(hosts, FollowedLogs(session["id"], wanted, checked["tail"]), agents_of(session, wanted))
-        if not rounds.answering:
-            self._show(logs_view(session["logs"], wanted, checked["tail"]))
-        while rounds.answering and time.monotonic() - begun < LONGEST:
-            self._show(rounds.news())
-            time.sleep(PAUSE if rounds.answering else 0.0)
-        return {"changed": False}
 
-    def _show(self, lines: List[str]) -> None:
-        for line in lines:
-            self._display.display(TERMINAL.clear + line)
+def follow(play: Play, asked: Json) -> None:
+    """Show new lines until the session ends. Of a session that has ended, show the logs that the head has kept."""
+    session, wanted, begun = asked["session"], asked["containers"], time.monotonic()
+    rounds = _Rounds(play.others, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
+    if not rounds.answering:
+        _show(play, logs_view(session["logs"], wanted, asked["tail"]))
+    while rounds.answering and time.monotonic() - begun < LONGEST:
+        _show(play, rounds.news())
+        time.sleep(PAUSE if rounds.answering else 0.0)
+
+
+def _show(play: Play, lines: List[str]) -> None:
+    for line in lines:
+        play.say(line)
 
 
 def agents_of(session: Json, wanted: List[str]) -> List[str]:

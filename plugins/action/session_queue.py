@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._core.documents import Json
+from ..module_utils._planning.options import OPTIONS
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.queue import make_pass
@@ -16,6 +17,8 @@ from ..plugin_utils._conduct.queue import make_pass
 
 class ActionModule(ConductorAction):
     """The steps are in _conduct.queue."""
+
+    OPTIONS = OPTIONS["session_queue"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (it has none)
         return {"changed": make_pass(play)}

@@ -2,17 +2,23 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The action of ``usage_info``: reads the ledger of the session store on the head."""
+"""All of ``usage_info``: it shows what owners have used."""
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from ..module_utils._core.documents import Json
-from ..modules.usage_info import ARGUMENT_SPEC, RULES
-from ..plugin_utils._action import ComputeAction
+from ..modules.usage_info import ARGUMENT_SPEC
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.listing import usage
+from ..plugin_utils._conduct.play import Play
 
 
-class ActionModule(ComputeAction):
-    """The task runs on the head."""
+class ActionModule(ConductorAction):
+    """The module reads the ledger on the head; the steps are in _conduct.listing."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        return self.step("store.usage", self.checked(ARGUMENT_SPEC, RULES), task_vars)
+    SPEC = ARGUMENT_SPEC
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        return usage(play, {name: options[name] for name in self._task.args if name in options})

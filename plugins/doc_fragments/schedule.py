@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   request:
     description:
-      - The request in its normal form, as M(cluster.compute.session_request) returns it.
+      - The request in its normal form, as the options of M(cluster.compute.session) describe it.
     type: dict
     required: true
   agents:

@@ -11,16 +11,11 @@ short_description: List the environments that sessions can have
 description:
   - Lists the environments of the collection and of O(environments), and the agents that have their images.
   - It runs on the controller, over connections of its own to all hosts of the play. A host that does not answer is a warning.
-options:
-  environments:
-    description:
-      - Other environments, as in the variable C(session_environments).
-    type: dict
-    default: {}
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.environments_info
 attributes:
   check_mode:
     support: full
@@ -36,7 +31,6 @@ seealso:
 EXAMPLES = r"""
 - name: List the environments
   cluster.compute.environments_info:
-  run_once: true
   register: found  # found.lines
 """
 
@@ -45,7 +39,7 @@ environments:
   description: Every version of every environment.
   type: list
   elements: dict
-  returned: success
+  returned: without O(build)
   contains:
     name:
       description: The name of the environment.
@@ -70,20 +64,27 @@ environments:
     size:
       description: The size of the image in bytes; 0 if no agent has it.
       type: int
+build:
+  description: What is to be built, in this order, each with C(name), C(version), C(image) and the image C(base) that it extends.
+  type: list
+  elements: dict
+  returned: with O(build)
 lines:
   description: The same as a table.
   type: list
   elements: str
-  returned: success
+  returned: without O(build)
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._planning.options import OPTIONS
 
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
     module = AnsibleModule(
-        argument_spec={"environments": {"type": "dict", "default": {}}},
+        argument_spec=OPTIONS["environments_info"].argument_spec(),
         supports_check_mode=True,
     )
     module.fail_json(

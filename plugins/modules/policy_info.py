@@ -10,11 +10,13 @@ module: policy_info
 short_description: Show the policy of the site, and who has how much of what it permits
 description:
   - Reads the policy and the session store on the head.
+  - It runs once for all hosts of the play, on the controller.
 options:
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents. Sessions that the store knows from their labels alone count
         with what these show.
+      - If not set, the reports of all hosts of the play.
     type: list
     elements: dict
     default: []
@@ -39,8 +41,6 @@ seealso:
 EXAMPLES = r"""
 - name: Show the policy
   cluster.compute.policy_info:
-  delegate_to: "{{ groups['agents'] | first }}"
-  run_once: true
   register: found
 """
 
@@ -68,7 +68,7 @@ owners:
       description: What is permitted at a time, in the same units; V(null) without a limit.
       type: dict
 lines:
-  description: The same for people.
+  description: The same for people; as JSON if the variable C(policy_format) is V(json).
   type: list
   elements: str
   returned: success

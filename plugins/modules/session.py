@@ -8,35 +8,20 @@ DOCUMENTATION = r"""
 module: session
 short_description: Launch, repair or end cluster sessions
 description:
-  - Launches the sessions that the variables of the role P(cluster.compute.session#role) describe, on the hosts of the play. A session
-    that runs is compared with the request, and what it lacks is brought back.
+  - Launches a session on the hosts of the play. A session that runs is compared with the options, and what it lacks is brought back.
   - Every container of a launch runs and answers by SSH, or nothing of the launch is left.
-  - With O(state=absent), ends the session of the variable C(session_name), or all sessions that match it as a pattern.
-  - It takes the variables of the role from the task, so they are not listed as options. It runs once for all hosts of the play, on
-    the controller.
-options:
-  state:
-    description:
-      - V(present) launches or repairs sessions. A session that does not fit waits in the queue.
-      - V(absent) ends sessions. What waits is then launched if it fits.
-    type: str
-    choices: [present, absent]
-    default: present
-  prepared:
-    description:
-      - With V(false), nothing is launched if agents must be provisioned or checked, or an image must be built first. RV(unprepared) is
-        V(true) then.
-    type: bool
-    default: true
-  avoid:
-    description:
-      - The agents that get no container of a new session, each with the reason.
-    type: dict
-    default: {}
+  - With O(state=absent), ends the session O(name), or with O(many) all sessions whose names match it.
+  - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play.
+  - Each option has a variable, whose name is that of the option after C(session_), such as C(session_cluster_size). An option of
+    the task has precedence over its variable. A variable has precedence over O(preset) and over what an environment as O(image)
+    sets, and these over the default.
+  - Every value is checked before any host is contacted. An error names the option or the variable, the value and the rule.
+  - The hosts must be agents already. The role P(cluster.compute.session#role) can provision them, with C(session_provision).
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session
 attributes:
   check_mode:
     support: full
@@ -48,20 +33,69 @@ attributes:
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
+  - module: cluster.compute.session_exec
+  - module: cluster.compute.session_copy
+  - module: cluster.compute.session_apps
   - module: cluster.compute.session_queue
   - module: cluster.compute.session_info
 """
 
 EXAMPLES = r"""
-- name: Launch a session with four containers
+- name: Launch a session, and show where its containers run
+  hosts: agents
+  gather_facts: false
+  any_errors_fatal: true
+  tasks:
+    - name: Launch three containers
+      cluster.compute.session:
+        name: train
+        cluster_size: 3
+        image: debian:12
+        cpus: 4
+        memory: 16g
+        environment:
+          DATASET: /data/images
+        mounts:
+          - source: /srv/images
+            target: /data/images
+            mode: ro
+      register: train
+
+    - name: Show the containers
+      ansible.builtin.debug:
+        msg: "{{ item.hostname }} runs on {{ item.agent }}"
+      loop: "{{ train.session.containers }}"
+      run_once: true
+
+- name: Run a program as a job, wait for its result, and end the session
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Run it
+      cluster.compute.session:
+        name: sweep-1
+        command: python3 /data/sweep.py
+        wait_result: true
+        terminate_when_done: true
+
+- name: Launch a notebook
   hosts: agents
   gather_facts: false
   tasks:
     - name: Launch it
       cluster.compute.session:
-      vars:
-        session_name: train
-        session_cluster_size: 4
+        name: notebook
+        image: lab
+        apps: [jupyterlab]
+
+- name: End a session
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: End it
+      cluster.compute.session:
+        name: train
+        state: absent
 
 - name: End all sessions of a sweep
   hosts: agents
@@ -69,29 +103,196 @@ EXAMPLES = r"""
   tasks:
     - name: End them
       cluster.compute.session:
+        name: sweep-*
+        many: true
         state: absent
-      vars:
-        session_name: sweep-*
-        session_many: true
 """
 
 RETURN = r"""
+session:
+  description: The session, as C(session.json) on the controller describes it. With O(count), the first of the sessions.
+  type: dict
+  returned: with O(state=present), when the session runs, but not in check mode
+  contains:
+    schema:
+      description: The version of this document. Fields may be added to it, but none is removed or renamed.
+      type: int
+      returned: always
+      sample: 1
+    session:
+      description: What the session is.
+      type: dict
+      returned: always
+      contains:
+        id:
+          description: The UUID of the session.
+          type: str
+          returned: always
+          sample: 4b1ff98e-9a57-4d5d-9c5c-1d7c1d8f3f0a
+        name:
+          description: The name.
+          type: str
+          returned: always
+          sample: train
+        owner:
+          description: The owner.
+          type: str
+          returned: always
+          sample: alice
+        group:
+          description: The resource group.
+          type: str
+          returned: always
+          sample: default
+        state:
+          description: The state.
+          type: str
+          returned: always
+          sample: RUNNING
+        mode:
+          description: Whether the containers are on several agents.
+          type: str
+          returned: always
+          sample: multi-node
+        size:
+          description: The number of containers.
+          type: int
+          returned: always
+          sample: 3
+        image:
+          description: The image, as it was requested.
+          type: str
+          returned: always
+          sample: debian:12
+        user:
+          description: The user in each container, with C(name), C(uid) and C(gid).
+          type: dict
+          returned: always
+          sample: {name: work, uid: 1000, gid: 1000}
+        created:
+          description: When the session was requested, in seconds since the epoch.
+          type: float
+          returned: always
+          sample: 1795280000.0
+        running:
+          description: When its state last changed, in seconds since the epoch.
+          type: float
+          returned: always
+          sample: 1795280002.4
+    network:
+      description: The private network, with C(name), C(driver) and C(subnet).
+      type: dict
+      returned: always
+      sample: {name: cluster-compute-4b1ff98e, driver: overlay, subnet: 10.201.0.0/28}
+    resources:
+      description: The resources of each container, with C(cpus), C(memory) and C(shm) in bytes, and C(gpus).
+      type: dict
+      returned: always
+      sample: {cpus: 4.0, memory: 17179869184, shm: 67108864, gpus: 0}
+    containers:
+      description: The containers in the order of their ranks.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        id:
+          description: The UUID of the container.
+          type: str
+          returned: always
+        hostname:
+          description: V(main1), V(sub1) and so on.
+          type: str
+          returned: always
+          sample: main1
+        agent:
+          description: The agent, by its name in the inventory.
+          type: str
+          returned: always
+          sample: node1
+        rank:
+          description: The rank in the session.
+          type: int
+          returned: always
+          sample: 0
+        local_rank:
+          description: The rank among the containers of its agent.
+          type: int
+          returned: always
+          sample: 0
+        address:
+          description: The address in the private network.
+          type: str
+          returned: always
+          sample: 10.201.0.2
+        gpus:
+          description: The IDs of its GPUs.
+          type: list
+          elements: str
+          returned: always
+    apps:
+      description: The ports of C(main1) that are published; the first is that of SSH. Apps that are reached by SSH have port 0.
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        name:
+          description: The name of the app.
+          type: str
+          returned: always
+          sample: ssh
+        address:
+          description: The address that the port is published at.
+          type: str
+          returned: always
+          sample: 192.0.2.7
+        port:
+          description: The port.
+          type: int
+          returned: always
+          sample: 30000
+        tunnel:
+          description: The command that connects a port of the controller to the app.
+          type: str
+          returned: for an app on the loopback address of its agent
+        relay:
+          description: Whether a relay publishes the port.
+          type: bool
+          returned: for an app that M(cluster.compute.session_apps) has published
+    command:
+      description:
+        - The end of the batch command, with C(result), which is V(SUCCESS), V(FAILURE) or empty while it runs, and C(reason); null
+          without O(command).
+      type: dict
+      returned: always
+      sample: {result: SUCCESS, reason: ""}
+    timings:
+      description: Seconds of each phase of the launch.
+      type: dict
+      returned: always
+      sample: {inform: 0.2, schedule: 0.1, network: 0.3, create: 0.4, start: 0.6, verify: 0.5}
 names:
   description: The names of the sessions.
   type: list
   elements: str
   returned: with O(state=present)
+  sample: [train]
 sessions:
-  description: The sessions in the store, each with C(id), C(name), C(owner), C(state) and C(reason).
+  description: The sessions as the store has them, each with C(id), C(name), C(owner), C(state) and C(reason), also those that wait.
   type: list
   elements: dict
   returned: success
+  sample: [{name: train, owner: alice, state: PENDING, reason: no agent has enough memory}]
 plan:
   description:
     - The plan of the session, which M(cluster.compute.network), M(cluster.compute.containers) and M(cluster.compute.ssh) carry out.
     - It is neither recorded nor reserved. A session that runs has the plan that it was launched with.
   type: dict
   returned: in check mode, if there is one session and it does not wait
+lines:
+  description: The report for people. The callback P(cluster.compute.progress#callback) has shown it already.
+  type: list
+  elements: str
+  returned: always
 unprepared:
   description: Whether something is to be prepared first.
   type: bool
@@ -120,20 +321,13 @@ last_check:
       networks of other sessions, and C(age) is how long ago it was made, such as C(12 min).
   type: dict
   returned: when RV(unprepared)
-lines:
-  description: The report for people, as lines. The callback P(cluster.compute.progress#callback) has shown them already.
-  type: list
-  elements: str
-  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "prepared": {"type": "bool", "default": True},
-    "avoid": {"type": "dict", "default": {}},
-}
+from ..module_utils._planning.options import OPTIONS
+
+ARGUMENT_SPEC = OPTIONS["session"].argument_spec()
 
 
 def main() -> None:

@@ -13,51 +13,14 @@ description:
   - Connects from the controller with the C(ssh_config) that the launch has left there. Host keys are checked strictly.
   - To a container, it uses C(rsync) if the controller and the image have it, else a tar stream, for which the image needs nothing.
   - From a container, it reads a tar stream. Links and devices are left out, and no symlink of the controller is followed.
-  - Does not fail if a copy fails. RV(message) says so.
+  - Fails if the copy fails in a container, after it has ended in all. With O(fail=false), RV(message) says so instead.
+  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_copy_timeout). An option has precedence.
   - Runs on the controller alone, whatever host the task is for.
-options:
-  name:
-    description:
-      - The name of the session.
-    type: str
-    required: true
-  direction:
-    description:
-      - V(to) copies from the controller to the containers, V(from) copies from the containers to the controller.
-    type: str
-    choices: [to, from]
-    default: to
-  source:
-    description:
-      - The file or folder. Relative to the working directory on the controller, and to the user's home in a container.
-    type: str
-    required: true
-  target:
-    description:
-      - The folder that receives it, under its own name. With O(direction=from), the folder receives a folder for each container.
-      - It is created if it does not exist.
-    type: str
-    default: .
-  containers:
-    description:
-      - Hostnames of the containers. If empty, all.
-    type: list
-    elements: str
-    default: []
-  timeout:
-    description:
-      - Seconds after which the copy is ended.
-    type: int
-    default: 3600
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-      - If not set, C(~/.cluster-compute).
-    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session_copy
 attributes:
   check_mode:
     support: partial
@@ -95,7 +58,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 message:
-  description: One sentence with the containers for which the copy failed; empty if it succeeded.
+  description: A message with the containers for which the copy failed; empty if it succeeded.
   type: str
   returned: success
 lines:
@@ -142,21 +105,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._planning.options import OPTIONS
+
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "direction": {"type": "str", "choices": ["to", "from"], "default": "to"},
-            "source": {"type": "str", "required": True},
-            "target": {"type": "str", "default": "."},
-            "containers": {"type": "list", "elements": "str", "default": []},
-            "timeout": {"type": "int", "default": 3600},
-            "artifacts": {"type": "path"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=OPTIONS["session_copy"].argument_spec(), supports_check_mode=True)
     module.fail_json(msg="cluster.compute.session_copy runs on the controller: call it in a task, by its full name.")
 
 

@@ -12,46 +12,16 @@ description:
   - Runs a command in all containers of a session, or in some of them, at the same time, as the session's user. The command goes to the
     user's shell, with the environment of a login.
   - Connects from the controller with the C(ssh_config) that the launch has left there. Host keys are checked strictly.
-  - Does not fail if the command fails. RV(exit_code) and RV(message) say so.
+  - Fails if the command fails in a container, after it has ended in all. With O(fail=false), RV(exit_code) and RV(message)
+    say so instead.
+  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_exec_timeout). An option has precedence.
   - When the time is over, or the connection is lost, what the command has started is ended.
   - Runs on the controller alone, whatever host the task is for.
-options:
-  name:
-    description:
-      - The name of the session.
-    type: str
-    required: true
-  command:
-    description:
-      - The command, at most 60,000 bytes. Its standard input is empty.
-    type: str
-    required: true
-  containers:
-    description:
-      - Hostnames of the containers. If empty, all.
-    type: list
-    elements: str
-    default: []
-  output:
-    description:
-      - Whether RV(lines) has each line after the name of its container, or a block for each container.
-    type: str
-    choices: [prefixed, grouped]
-    default: prefixed
-  timeout:
-    description:
-      - Seconds after which the command is ended.
-    type: int
-    default: 600
-  artifacts:
-    description:
-      - The folder on the controller that holds a folder for each session.
-      - If not set, C(~/.cluster-compute).
-    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session_exec
 attributes:
   check_mode:
     support: partial
@@ -94,7 +64,7 @@ exit_code:
   returned: success
   sample: 0
 message:
-  description: One sentence with the containers in which the command failed; empty if it succeeded.
+  description: A message with the containers in which the command failed; empty if it succeeded.
   type: str
   returned: success
 lines:
@@ -143,20 +113,12 @@ duration:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._planning.options import OPTIONS
+
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "command": {"type": "str", "required": True},
-            "containers": {"type": "list", "elements": "str", "default": []},
-            "output": {"type": "str", "choices": ["prefixed", "grouped"], "default": "prefixed"},
-            "timeout": {"type": "int", "default": 600},
-            "artifacts": {"type": "path"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=OPTIONS["session_exec"].argument_spec(), supports_check_mode=True)
     module.fail_json(msg="cluster.compute.session_exec runs on the controller: call it in a task, by its full name.")
 
 

@@ -10,6 +10,7 @@ module: session_info
 short_description: List sessions and the resources that they use
 description:
   - Lists sessions from the store on the head, with the state of their containers from the agents' reports.
+  - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play.
   - A running session is degraded if a container does not run, or its agent cannot be reached.
 options:
   name:
@@ -48,31 +49,10 @@ options:
       - Whether to return the logs of the newest session's containers, if the session has ended.
     type: bool
     default: false
-  newest:
-    description:
-      - Whether to return the newest of the sessions as RV(session), and to fail if there is none.
-    type: bool
-    default: false
-  columns:
-    description:
-      - Return RV(lines) with these columns in the table of sessions; an empty list for the usual columns, V([all]) for all.
-    type: list
-    elements: str
-  page:
-    description:
-      - Whether to return RV(page), with RV(samples) of 30 days.
-    type: bool
-    default: false
-  containers:
-    description:
-      - Hostnames that the session must have, with O(newest=true).
-    type: list
-    elements: str
-    default: []
   agents:
     description:
       - The results of M(cluster.compute.agent_info) on all agents, or the reports in them.
-      - If not set, the results that the hosts of the play registered as C(__session_report).
+      - If not set, the reports of all hosts of the play.
     type: list
     elements: dict
     default: []
@@ -88,12 +68,20 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: List the sessions
-  cluster.compute.session_info:
-    agents: "{{ ansible_play_hosts_all | map('extract', hostvars, ['report', 'agent']) | list }}"
-  delegate_to: "{{ groups['agents'] | first }}"
-  run_once: true
-  register: listed
+- name: Show the sessions of all owners
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: List them
+      cluster.compute.session_info:
+        owner: all
+      register: listed
+
+    - name: Show their names and states
+      ansible.builtin.debug:
+        msg: "{{ item.name }} of {{ item.owner }}: {{ item.state }}"
+      loop: "{{ listed.sessions }}"
+      run_once: true
 """
 
 RETURN = r"""
@@ -114,10 +102,6 @@ sessions:
       apps: [{name: jupyterlab, address: 192.0.2.7, port: 30001}]
       folders: []
       degraded: []
-session:
-  description: The newest of the sessions.
-  type: dict
-  returned: with O(newest=true)
 agents:
   description:
     - The capacity of each agent, and what running sessions and launches use of it, in all and by owner. Waiting sessions use nothing.
@@ -155,14 +139,10 @@ owners:
       allowed: {}
       available: {millicpus: 11000, memory: 63350767616, gpus: 0}
 lines:
-  description: The list as tables, for people.
+  description: The list as tables for people, or in the format of the variable C(sessions_format).
   type: list
   elements: str
-  returned: with O(columns)
-page:
-  description: The list as a page for browsers, in HTML without outside resources.
-  type: str
-  returned: with O(page=true)
+  returned: success
 samples:
   description: Capacity, allocation and measured use over time, oldest first, as each pass over the queue has recorded them.
   type: list
@@ -186,10 +166,6 @@ ARGUMENT_SPEC = {
     "limit": {"type": "int", "default": 0},
     "samples": {"type": "int", "default": 0},
     "logs": {"type": "bool", "default": False},
-    "newest": {"type": "bool", "default": False},
-    "columns": {"type": "list", "elements": "str"},
-    "page": {"type": "bool", "default": False},
-    "containers": {"type": "list", "elements": "str", "default": []},
     "agents": {"type": "list", "elements": "dict", "default": []},
     **store_options(),
 }

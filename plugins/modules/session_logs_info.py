@@ -12,33 +12,14 @@ description:
   - Reads the logs of all containers of a session from its agents, and adds those that the head has kept.
   - With O(follow=true), it writes the last lines of each container to the output, and then new lines every two seconds.
     It ends when no container runs any more, or after a day. An agent that does not answer for ten minutes is no longer asked.
-  - It runs on the controller, over connections of its own to the agents.
-options:
-  session:
-    description:
-      - The session as M(cluster.compute.session_info) returns it.
-    type: dict
-    required: true
-  containers:
-    description:
-      - Hostnames of the containers. If empty, all.
-    type: list
-    elements: str
-    default: []
-  tail:
-    description:
-      - The number of lines from the end of each log; with O(follow=true), at most 500.
-    type: int
-    default: 200
-  follow:
-    description:
-      - Whether to show new lines until the session ends.
-    type: bool
-    default: false
+  - It runs once for all hosts of the play, on the controller, over connections of its own. All agents of the inventory must be hosts
+    of the play.
+  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_logs_tail). An option has precedence.
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session_logs_info
 attributes:
   check_mode:
     support: full
@@ -53,28 +34,28 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Find the session
-  cluster.compute.session_info:
-    name: train
-    newest: true
-  delegate_to: "{{ groups['agents'] | first }}"
-  run_once: true
-  register: found
+- name: Show what each container of a session has written
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Read the last lines of each log
+      cluster.compute.session_logs_info:
+        name: train
+        tail: 20
+      register: logs
 
-- name: Read the last lines of each log
-  cluster.compute.session_logs_info:
-    session: "{{ found.session }}"
-    tail: 20
-  run_once: true
-  register: logs  # logs.lines
+    - name: Show them
+      ansible.builtin.debug:
+        msg: "{{ logs.lines }}"
+      run_once: true
 """
 
 RETURN = r"""
 lines:
-  description: The same for people, each line after the name of its container, in rank order.
+  description: The logs for people, each line after the name of its container, in rank order; empty with O(follow=true).
   type: list
   elements: str
-  returned: without O(follow)
+  returned: success
 logs:
   description: The logs of the containers, the kept ones first.
   type: list
@@ -94,17 +75,12 @@ logs:
 
 from ansible.module_utils.basic import AnsibleModule
 
-ARGUMENT_SPEC = {
-    "session": {"type": "dict", "required": True},
-    "containers": {"type": "list", "elements": "str", "default": []},
-    "tail": {"type": "int", "default": 200},
-    "follow": {"type": "bool", "default": False},
-}
+from ..module_utils._planning.options import OPTIONS
 
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OPTIONS["session_logs_info"].argument_spec(), supports_check_mode=True)
     module.fail_json(
         msg="cluster.compute.session_logs_info runs on the controller: call it in a task, by its full name."
     )

@@ -10,12 +10,13 @@ short_description: Go through the queue of an owner
 description:
   - Ends the sessions that have finished, repairs those that ask for it, and launches the waiting sessions that fit, in their order.
   - An owner has one pass at a time. Another pass that begins meanwhile makes the first one look again before it ends.
-  - It takes the variables of the role P(cluster.compute.session#role) from the task. It runs once for all hosts of the play, on the
-    controller.
+  - Each option has a variable, such as C(session_queue_policy). An option of the task has precedence.
+  - It runs once for all hosts of the play, on the controller.
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session_queue
 attributes:
   check_mode:
     support: full
@@ -48,10 +49,12 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils._planning.options import OPTIONS
+
 
 def main() -> None:
     """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OPTIONS["session_queue"].argument_spec(), supports_check_mode=True)
     module.fail_json(msg="cluster.compute.session_queue runs on the controller: call it in a task, by its full name.")
 
 

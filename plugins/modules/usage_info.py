@@ -11,6 +11,7 @@ short_description: Show what owners have used, by month
 description:
   - Reads the ledger of the session store on the head. A session counts with the resources of all of its containers, from its
     placement to its end, whether it uses them or not.
+  - It runs once for all hosts of the play, on the controller.
 options:
   owner:
     description:
@@ -37,8 +38,6 @@ seealso:
 EXAMPLES = r"""
 - name: Show what owners have used
   cluster.compute.usage_info:
-  delegate_to: "{{ groups['agents'] | first }}"
-  run_once: true
   register: used
 """
 
@@ -72,7 +71,7 @@ usage:
       description: GPUs times hours. A part of a GPU counts as this part.
       type: float
 lines:
-  description: The same as a table.
+  description: The same as a table, or in the format of the variable C(usage_format); empty if the variable C(usage_file) names a file.
   type: list
   elements: str
   returned: success

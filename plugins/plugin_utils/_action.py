@@ -25,6 +25,7 @@ from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.names import owner_from_login
 from ..module_utils._core.text import visible
 from ..module_utils._module import CALLS
+from ..module_utils._planning.options import Options
 from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
@@ -52,6 +53,8 @@ class ComputeAction(ActionBase):
     """An action that returns an error as one sentence, like a module. Subclasses implement ``act``."""
 
     _supports_async = False
+    # Its options, if they are the variables of the role.
+    OPTIONS: ClassVar[Options | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -59,6 +62,14 @@ class ComputeAction(ActionBase):
         self._modules: List[Json] = []
         self._begun = time.time()
         self.is_noted_by_host = False
+        # The options of the task, by the variable whose value they replace.
+        self.given: Json = {}
+
+    def value(self, variable: str, task_vars: Json) -> Any:
+        """An option of the task, or else the variable of the task, templated; None if neither is set."""
+        if variable in self.given:
+            return self.given[variable]
+        return self._templar.template(task_vars.get(variable))
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:
@@ -71,14 +82,21 @@ class ComputeAction(ActionBase):
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
         result: Json = super().run(tmp, task_vars)
         try:
-            result.update(self.act(dict(self._task.args), task_vars or {}))
+            args = dict(self._task.args)
+            self.given = self.OPTIONS.given(args, task_vars or {}) if self.OPTIONS else {}
+            result.update(self.act(args, task_vars or {}))
         except ComputeError as error:
-            failure = {"code": error.code, "message": error.message, "where": error.where}
-            result.update(failed=True, msg=error.message, failure=failure)
+            result.update(self.failure(error))
         except AnsibleConnectionFailure as error:
             where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", "the host"))
             result.update(unreachable(where, str(error)))
         return result
+
+    def failure(self, error: ComputeError) -> Json:
+        """An error as the result. It names an option if that gave the value."""
+        if self.OPTIONS:
+            error = self.OPTIONS.by_option(self.given, error)
+        return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}
 
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:

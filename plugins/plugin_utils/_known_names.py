@@ -27,11 +27,13 @@ RESULTS = frozenset(
     (
         "agent_checks",
         "session_apps_changed",
+        "session_copied",
         "session_environments_listed",
         "session_executed",
         "session_ended",
         "session_launched",
         "session_listed",
+        "session_logs_read",
         "session_scheduled",
         "session_policy",
         "session_usage",

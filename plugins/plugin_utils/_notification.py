@@ -55,7 +55,7 @@ def event_of(changed: bool, session: Json, result: str = "") -> str:
 def notify(action: ComputeAction, events: Iterable[Event], task_vars: Json) -> None:
     """Send a notification of each event, if the user wants any. Check mode changes nothing, so it sends nothing."""
     listed = [(event, session) for event, session in events if event]
-    target = str(action._templar.template(task_vars.get("session_notify") or "")) if listed else ""
+    target = str(action.value("session_notify", task_vars) or "") if listed else ""
     if target and not action._task.check_mode:
         send(target, [document(event, session) for event, session in listed])
 

@@ -40,7 +40,6 @@ TERMINAL = Terminal()
 
 # The phase that an action of the collection begins; an action that is not here belongs to the phase before it.
 BEGUN_BY: Dict[str, str] = {
-    "session_request": PHASES["check"].message,
     "agent_info": PHASES["inform"].message,
     "session_exec": PHASES["command"].message,
     "session_copy": "Copying files",
@@ -48,7 +47,19 @@ BEGUN_BY: Dict[str, str] = {
 # The phase of a task of these roles, if its action belongs to Ansible and does some work.
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
 # The output of these actions and steps is all that people see while they run: some have phases of their own.
-ALONE = frozenset(("agent_check_info", "apps", "image.distribute", "session", "session_logs_info", "session_queue"))
+ALONE = frozenset(
+    {
+        "agent_check_info",
+        "image.distribute",
+        "policy_info",
+        "session",
+        "session_apps",
+        "session_info",
+        "session_logs_info",
+        "session_queue",
+        "usage_info",
+    }
+)
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 
@@ -104,7 +115,7 @@ class Progress:
     def _phase_of(self, task: TaskFacts) -> str:
         kind = task.action[len(COLLECTION) :] if task.action.startswith(COLLECTION) else ""
         own = ROLES.get(task.role, "")
-        if kind == "session_request" and own:  # the request of a launch is checked already
+        if kind == "environments_info" and own:  # it chooses what the role builds
             return own
         if kind:
             return BEGUN_BY.get(kind, "")

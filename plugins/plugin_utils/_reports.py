@@ -2,27 +2,17 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Results that the hosts of a play registered under the names of the role ``session``."""
+"""The addresses of the hosts of a play, as the controller reaches them."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
 
 from ..module_utils._core.documents import Json
 from ..module_utils._planning.deployment import controller_address
 from . import _ssh_route
-from ._action import ComputeAction
 from ._ssh_route import Route
-
-# The variable in which the hosts register their results of C(agent_info).
-REPORT = "__session_report"
-
-
-def agent_reports(action: ComputeAction, given: List[Json] | None, task_vars: Json) -> List[Json]:
-    """The agents' reports, from the given results or else from the results that the hosts registered."""
-    results = given or list(action.results_of_hosts(REPORT, task_vars).values())
-    return [dict(result.get("agent") or result) for result in results if result.get("agent") or result.get("name")]
 
 
 def route_to(host: str, address: str, task_vars: Json) -> Route:

@@ -90,6 +90,8 @@ def conducted(
     action = SimpleNamespace(
         _task=SimpleNamespace(check_mode=check, diff=diff, delegate_to=None),
         _templar=SimpleNamespace(template=lambda value: value),
+        given={},
+        value=lambda name, task_vars: task_vars.get(name),
         _loader=DataLoader(),
         _display=SimpleNamespace(display=display, v=lambda _line: None, verbosity=0),
     )

@@ -14,32 +14,49 @@ from .variable import COPY, EXEC, Variable, choice
 
 _WEEK = 7 * 86400
 
+
+def _target(entry_point: str, what: str, seconds: int) -> Tuple[Variable, ...]:
+    """Where a command or a copy goes, for how long, and what follows a failure."""
+    return (
+        Variable(
+            f"{entry_point}_containers",
+            "list",
+            [],
+            "Hostnames of the containers, which must belong to the session. If empty, all.",
+            rules.check_names,
+            elements="str",
+            read_by=(entry_point,),
+        ),
+        Variable(
+            f"{entry_point}_timeout",
+            "int",
+            seconds,
+            f"Seconds after which the {what} is ended in all containers, from 1 to 604800, which is a week.",
+            value_rules.within(1, _WEEK),
+            read_by=(entry_point,),
+        ),
+        Variable(
+            f"{entry_point}_fail",
+            "bool",
+            True,
+            f"Fail if the {what} fails in a container.",
+            value_rules.check_boolean,
+            read_by=(entry_point,),
+        ),
+    )
+
+
 ACCESS_SETTINGS: Tuple[Variable, ...] = (
     Variable(
         "exec_command",
         "str",
         "",
-        "Command for the user's shell in the containers. Required.",
+        "Command for the user's shell in the containers, at most 60,000 bytes. Its standard input is empty.",
         value_rules.check_text,
         read_by=(EXEC,),
+        required_by=(EXEC,),
     ),
-    Variable(
-        "exec_containers",
-        "list",
-        [],
-        "Hostnames of the containers to run it in, which must belong to the session. If empty, all.",
-        rules.check_names,
-        elements="str",
-        read_by=(EXEC,),
-    ),
-    Variable(
-        "exec_timeout",
-        "int",
-        600,
-        "Seconds after which the command is ended in all containers, from 1 to 604800, which is a week.",
-        value_rules.within(1, _WEEK),
-        read_by=(EXEC,),
-    ),
+    *_target(EXEC, "command", 600),
     choice(
         "exec_output",
         ("prefixed", "grouped"),
@@ -56,10 +73,10 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "copy_source",
         "str",
         "",
-        "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container. "
-        "Required.",
+        "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container.",
         rules.check_path,
         read_by=(COPY,),
+        required_by=(COPY,),
     ),
     Variable(
         "copy_target",
@@ -70,21 +87,5 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         rules.check_path,
         read_by=(COPY,),
     ),
-    Variable(
-        "copy_containers",
-        "list",
-        [],
-        "Hostnames of the containers, which must belong to the session. If empty, all.",
-        rules.check_names,
-        elements="str",
-        read_by=(COPY,),
-    ),
-    Variable(
-        "copy_timeout",
-        "int",
-        3600,
-        "Seconds after which the copy is ended, from 1 to 604800, which is a week.",
-        value_rules.within(1, _WEEK),
-        read_by=(COPY,),
-    ),
+    *_target(COPY, "copy", 3600),
 )

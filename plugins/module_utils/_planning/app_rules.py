@@ -14,18 +14,13 @@ from .._core.apps import TOKEN, App
 from .._core.errors import InputError
 from .._core.value_rules import check_boolean, check_text, check_whole
 from .rules import check_entry, check_environment, check_list
+from .variable import APP
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 DESCRIPTION = (
     "Interactive apps of C(main1), whose ports are published on its agent. An entry is the name of an app of the "
-    "environment, such as V(jupyterlab), or a dictionary. C(name) and C(port) are required; a dictionary with the name of "
-    "such an app changes parts of it. C(command) is a script for the user's shell, or V(image) for ENTRYPOINT and CMD of "
-    "the image; without it, only the port is published. C(ready) is a path that answers, or a TCP port, once the app is "
-    "ready; by default its port. C(environment) has further variables, C(path) is that of the URL, with C({token}) for the "
-    "token. C(preferred_port) is the port of the agent to try first, and C(public) publishes it beyond the agent's "
-    "loopback interface."
+    "environment, such as V(jupyterlab), or a dictionary; one with the name of such an app changes parts of it."
 )
-_KNOWN = ("name", "port", "preferred_port", "public", "command", "ready", "environment", "path")
 _PATH = re.compile(r"/[A-Za-z0-9._~/?=&%+,@{}-]{0,500}")
 _HIGHEST = 65535
 # Of the script that PID 1 runs.
@@ -38,7 +33,7 @@ def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
 
 
 def _app(variable: str, item: Any) -> App:
-    entry = check_entry(variable, item, _KNOWN, ("name", "port"))
+    entry = check_entry(variable, item, tuple(APP), ("name", "port"))
     name = check_text(variable, entry["name"])
     if not NAME.fullmatch(name) or name == "ssh":
         raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")

@@ -27,13 +27,11 @@ class NamedRequest:
         read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
-            TERMINATE: "Required. May be a pattern, such as V(sweep-*), with O(session_many).",
-            LOGS: "Required. The newest session of this name is shown.",
+            TERMINATE: "May be a pattern, such as V(sweep-*), with O(session_many).",
+            LOGS: "The newest session of this name is shown.",
             LIST: "If empty, all sessions are listed.",
-            EXEC: "Required.",
-            COPY: "Required.",
-            APPS: "Required.",
         },
+        required_by=(TERMINATE, LOGS, EXEC, COPY, APPS),
         required=True,
     )
     owner: str = declared(

@@ -30,7 +30,7 @@ from . import app_rules, mount_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
 from .named_request import NamedRequest
 from .placement import Demand
-from .variable import APPS, LAUNCH, MOUNT, SCHEDULE, SECRET, USER, declared_variables
+from .variable import APP, APPS, LAUNCH, MOUNT, SCHEDULE, SECRET, USER, declared_variables
 
 _DAYS = 86400
 _SECONDS = value_rules.within(1, 30 * _DAYS)
@@ -162,6 +162,7 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         app_rules.DESCRIPTION,
         app_rules.check_apps,
         elements="raw",
+        options=APP,
         read_by=(LAUNCH, APPS),
         notes={APPS: "Apps to start in the running session. Their ports are reached by SSH."},
     )

@@ -40,6 +40,7 @@ class Variable:
         notes: further sentences of single entry points.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.
+        required_by: the entry points that need a value.
         prefix: of its name: another one for variables of playbooks.
     """
 
@@ -56,6 +57,7 @@ class Variable:
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     kept: bool = False
     secret: bool = False
+    required_by: Tuple[str, ...] = ()
     prefix: str = PREFIX
 
     def __post_init__(self) -> None:
@@ -119,6 +121,35 @@ SECRET: Dict[str, Documentation] = {
         "description": "A file of the controller that has the value, in place of O(session_secrets[].value).",
     },
     "environment": {"type": "str", "description": "Name of an environment variable that has the value, too."},
+}
+APP: Dict[str, Documentation] = {
+    "name": {"type": "str", "required": True, "description": "Name of the app: lower-case letters, digits and C(-)."},
+    "port": {
+        "type": "int",
+        "description": "Port that the app listens at in C(main1). Required, unless O(session_apps[].name) is an app of the "
+        "environment.",
+    },
+    "preferred_port": {"type": "int", "description": "Port of the agent to try first."},
+    "public": {
+        "type": "bool",
+        "default": False,
+        "description": "Publish the port beyond the loopback interface of the agent.",
+    },
+    "command": {
+        "type": "str",
+        "description": "Script for the user's shell, or V(image) for ENTRYPOINT and CMD of the image. Without it, only the port is "
+        "published.",
+    },
+    "ready": {
+        "type": "str",
+        "description": "Path that answers, or TCP port that accepts connections, when the app is ready. By default the port of the "
+        "app.",
+    },
+    "environment": {"type": "dict", "description": "More environment variables for the app."},
+    "path": {
+        "type": "str",
+        "description": "Path of the URL, with C({token}) for the token. By default C(/?token={token}); without a command C(/).",
+    },
 }
 USER: Dict[str, Documentation] = {
     "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},

@@ -17,19 +17,30 @@ from .play import Play
 
 
 class ConductorAction(ComputeAction):
-    """An action for all hosts of the play. Subclasses implement ``conduct``, and ``SPEC`` has their options."""
+    """An action for all hosts of the play. Subclasses implement ``conduct``.
+
+    ``SPEC`` has the options of an action whose options are no variables of the role.
+    """
 
     BYPASS_HOST_LOOP = True
     _requires_connection = False
     SPEC: ClassVar[Mapping[str, Json]] = {}
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
-        return conducted(self, task_vars, lambda play: self.conduct(play, options))
+        if self.OPTIONS:
+            options = self.OPTIONS.own_values(self.given)
+        else:
+            _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+
+        def conduct(play: Play) -> Json:
+            play.state_dir = str(options.get("state_dir") or play.state_dir)
+            return self.conduct(play, options)
+
+        return conducted(self, task_vars, conduct)
 
     @abstractmethod
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        """Do the work, and return the result. Raises ComputeError."""
+        """Do the work, and return the result. ``options`` are those that replace no variable. Raises ComputeError."""
 
 
 def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], Json]) -> Json:
@@ -39,13 +50,8 @@ def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], 
     try:
         result = conduct(play)
     except ComputeError as error:
-        result = failure_of(error)
+        result = action.failure(error)
     finally:
         play.close()
     play.forget_phase()
     return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}
-
-
-def failure_of(error: ComputeError) -> Json:
-    """An error as the result of an action."""
-    return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}

@@ -84,6 +84,11 @@ class Play:
         groups = self.task_vars.get("groups") or {}
         return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
 
+    @property
+    def others(self) -> OtherHosts:
+        """The hosts, for work that shows no phase."""
+        return self._hosts
+
     def close(self) -> None:
         """Close the connections."""
         self._hosts.close()
@@ -97,8 +102,8 @@ class Play:
     # Variables
 
     def value(self, name: str) -> Any:
-        """A variable of the task, templated; None if it is not set."""
-        return self.action._templar.template(self.task_vars.get(name))
+        """An option or a variable of the task, templated; None if neither is set."""
+        return self.action.value(name, self.task_vars)
 
     def of_host(self, host: str, name: str) -> Any:
         """A variable of a host, templated; None if it is not set."""

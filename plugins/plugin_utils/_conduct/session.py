@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
+from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
+from .._artifacts import Artifacts
 from .launch import Launched, launch
 from .place import Asked
 from .play import Play
 from .queue import follow_up
+from .record import DOCUMENT
 from .reports import Reports, collect_reports
 from .terminate import Ended, terminate, terminate_matching
 from .variables import checked
@@ -44,14 +47,23 @@ def present(play: Play, *, prepares: bool, unfit: Mapping[str, str]) -> Json:
     finally:
         if play.waiting and not play.check:
             follow_up(play)
-    sessions = [one.placed.session for one in launched]
     return {
         **result,
         "changed": any(one.changed for one in launched),
-        "sessions": sessions,
+        "sessions": [one.placed.session for one in launched],
+        **_document(play, launched[0]),
         **_planned(play, launched),
         **_differences(play, launched),
     }
+
+
+def _document(play: Play, launched: Launched) -> Json:
+    """The document of the first session, if it runs."""
+    if launched.placed.plan is None or play.check:
+        return {}
+    artifacts = Artifacts(play.artifacts, launched.placed.plan.session.name)
+    content = artifacts.read(DOCUMENT)
+    return {"session": arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
 
 
 def _lacks_something(play: Play, settings: Json, reports: Reports) -> bool:

@@ -38,8 +38,8 @@ from .._session_shell import Shell
 from .._user_templates import check_environment
 
 
-def checked(action: ComputeAction, task_vars: Json, entry_point: str, name: str = "", environments: Any = None) -> Json:
-    """What an entry point of the role reads from its variables, in its normal form: the result of M(cluster.compute.session_request).
+def checked(action: ComputeAction, task_vars: Json, entry_point: str) -> Json:
+    """What an entry point of the role reads from the options and variables of its task, in its normal form.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
@@ -50,14 +50,12 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, name: str 
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         values = catalogue.with_environment(values, table)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point == ENVIRONMENTS and environments is not None:
-        result["build"] = catalogue.to_build(environments)
-    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not (name or values.get("session_name")):
+    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
         result["variables"] = resolved(result["variables"])
     if entry_point == TERMINATE:
-        result["is_pattern"] = is_name_pattern(name or values.get("session_name"))
+        result["is_pattern"] = is_name_pattern(values.get("session_name"))
     if entry_point == APPS:
         result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
     if entry_point == LAUNCH:
@@ -91,9 +89,10 @@ def _groups(task_vars: Json) -> List[str]:
 
 
 def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[str, Any]:
-    """The variables as the task sees them, by full name; those that are not set are left out."""
+    """The options and the variables of the task, by full name; those that are not set are left out."""
     names = [variable.full_name for variable in read_by(entry_point)]
-    values = {name: from_text(name, action._templar.template(task_vars[name])) for name in names if name in task_vars}
+    found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
+    values = {name: from_text(name, value) for name, value in found.items()}
     return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
 
 

@@ -146,12 +146,12 @@ def test_the_bytes_of_a_program_that_fills_a_folder(controller: Controller, tmp_
     write = f"for second in $(seq 15); do head -c 3000000 /dev/zero >> {folder}/zeros; sleep 1; done"
     fill = {"call": "image.fill", "params": {"argv": ["sh", "-c", write], "folder": str(folder)}}
     task = {"name": "Install", "cluster.compute.agent_step": fill}
-    checked = {"cluster.compute.session_request": {"entry_point": "environments"}}
+    examined = {"cluster.compute.agent_info": {"name": "a"}}
     (tmp_path / "fill.yml").write_text(
-        json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [checked, task]}])
+        json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": [examined, task]}])
     )
     done = play(controller, os.path.relpath(tmp_path / "fill", ROOT / "playbooks")).check()
-    assert re.search(r"^  … Checking the request, \d\S*m, \d+ s$", done.text, re.MULTILINE), done.text
+    assert re.search(r"^  … Collecting agent reports, \d\S*m, \d+ s$", done.text, re.MULTILINE), done.text
 
 
 def test_details_are_ansibles_own_output(controller: Controller) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from expressions import evaluated
-from variables import TARGET, specification
+from variables import FRAGMENT, TARGET, fragments, specification
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agent_variables import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
@@ -30,7 +30,9 @@ RESULTS = {
     "session_ended",
     "session_scheduled",
     "session_listed",
+    "session_copied",
     "session_executed",
+    "session_logs_read",
     "session_policy",
     "session_usage",
     "session_apps_changed",
@@ -42,8 +44,8 @@ NAMES = {
     "session_mount",  # a misspelled name
     "session_json",
     "session_info",
-    "session_request",
     "session_train",
+    "session_apps",
     "session_exec",
     "session_copy",
     "session_logs_info",
@@ -54,6 +56,7 @@ NAMES = {
 def test_the_argument_specification_is_the_generated_one() -> None:
     """``make variables`` writes it."""
     assert TARGET.read_text() == specification()
+    assert FRAGMENT.read_text() == fragments()
 
 
 def test_defaults_of_the_role_are_the_declared_ones() -> None:
@@ -77,8 +80,8 @@ def test_a_pass_over_the_queue_reads_what_waiting_sessions_keep() -> None:
 
 def test_tasks_read_declared_variables_alone() -> None:
     """Others of the role begin with ``__session_``, and have a default where a task reads them."""
-    text = "".join(path.read_text() for path in [*ROLE.glob("tasks/*.yml"), *ROLE.glob("vars/*.yml")])
-    text = re.sub(r"image_variable: \w+|session_logs\.yml|cluster\.compute\.\w+|__session_settings\.\w+", "", text)
+    text = "".join(path.read_text() for path in [*ROLE.glob("tasks/*.yml")])
+    text = re.sub(r"image_variable: \w+|session_logs\.yml|cluster\.compute\.\w+", "", text)
     read = set(re.findall(r"(?<![\w.])session_[a-z_]+", text)) - RESULTS
     assert read <= set(yaml.safe_load((ROLE / "defaults" / "main.yml").read_text()))
 

@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from played import Answer, played
-from samples import agent, context, exactly, request
+from samples import agent, context, request
 
-from ansible_collections.cluster.compute.plugins.action import agent_info, session_info
+from ansible_collections.cluster.compute.plugins.action import agent_info
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 
 # agent_info
 
@@ -48,50 +47,6 @@ def test_wrong_options_are_the_users_to_mend() -> None:
     answer = {"failed": True, "msg": "cpus: …", "failure": {"code": "input"}}
     with pytest.raises(ComputeError, match="cpus: …"):
         played(agent_info.ActionModule, answer).act({"name": "a"}, {})
-
-
-# session_info
-
-
-@pytest.mark.parametrize(("owner", "asked"), [("", {"owner": login()}), ("bob", {"owner": "bob"}), ("all", {})])
-def test_lists_are_of_the_controllers_user_unless_somebody_is_named(owner: str, asked: Json) -> None:
-    action = played(session_info.ActionModule, {"sessions": []})
-    action.act({"owner": owner}, {})
-    assert action.asked == [{"agents": [], "viewer": login(), **asked}]
-
-
-SHOWN = {
-    "name": "train",
-    "state": "RUNNING",
-    "requested_here": True,
-    "terminate_when_done": False,
-    "on_failure": "keep",
-    "containers": [{"hostname": "main1", "state": "running"}],
-    "logs": [{"hostname": "sub1"}],
-}
-
-
-def test_the_newest_session_of_a_name() -> None:
-    action = played(session_info.ActionModule, {"sessions": [{**SHOWN, "logs": []}, SHOWN]})
-    assert action.act({"name": "train", "newest": True, "containers": ["main1", "sub1"]}, {})["session"] == SHOWN
-
-
-@pytest.mark.parametrize(
-    ("sessions", "args", "message"),
-    [
-        ([], {}, "session_name: 'train': no session of yours has this name; sessions.yml lists them."),
-        ([], {"owner": "bob"}, "session_name: 'train': no session has this name; sessions.yml lists them."),
-        (
-            [SHOWN],
-            {"containers": ["sub1", "sub7"]},
-            "session_logs_containers: 'sub7': session train has no such container, only main1, sub1.",
-        ),
-    ],
-)
-def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Json], args: Json, message: str) -> None:
-    action = played(session_info.ActionModule, {"sessions": sessions})
-    with pytest.raises(InputError, match=exactly(message)):
-        action.act({"name": "train", "newest": True, **args}, {})
 
 
 # All of them

@@ -31,7 +31,7 @@ def test_tasks_without_a_phase_of_their_own_belong_to_the_one_before() -> None:
 def test_the_choice_of_an_environment_is_part_of_its_build() -> None:
     progress = Progress()
     progress.start(REPORT, 0.0)
-    choose = TaskFacts("Choose the environments", "cluster.compute.session_request", role="cluster.compute.image")
+    choose = TaskFacts("Choose the environments", "cluster.compute.environments_info", role="cluster.compute.image")
     progress.start(choose, 1.0)
     assert progress.phase == "Preparing the image"
 

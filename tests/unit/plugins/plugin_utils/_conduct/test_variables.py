@@ -12,7 +12,7 @@ import pytest
 from played import played
 from samples import exactly, request
 
-from ansible_collections.cluster.compute.plugins.action import session_request
+from ansible_collections.cluster.compute.plugins.action import session
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
@@ -30,13 +30,10 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
 
 def check(entry_point: str = "main", **given: Any) -> Json:
     """The result for variables of a task, named without their prefix."""
-    action = played(session_request.ActionModule)
-    checked = {"entry_point": entry_point, "name": given.pop("named", ""), "environments": None}
     hostvars = given.pop("hostvars", {})
-    action.validate_argument_spec = lambda **_options: (None, checked)
     task_vars = {"session_" + name: value for name, value in given.items()}
-    result: Json = action.act({}, {**task_vars, "hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]})
-    return result
+    known = {"hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]}
+    return variables.checked(played(session.ActionModule), {**task_vars, **known}, entry_point)
 
 
 def launch(**variables: Any) -> Json:
@@ -49,6 +46,14 @@ def test_a_checked_request_is_in_its_normal_form() -> None:
     assert result["requests"] == [request(cluster_size=3, mounts=mounts, image="cluster-compute/reference:1").to_json()]
     assert result["paths"] == ["/data"]
     assert result["changed"] is False
+
+
+def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
+    action = played(session.ActionModule)
+    action.given = {"session_cpus": 3, "session_memory": "2g"}
+    task_vars = {"session_name": "train", "session_cpus": 2, "session_preset": "small", "session_cluster_size": 2}
+    (found,) = variables.checked(action, {**task_vars, "hostvars": {}}, "main")["requests"]
+    assert (found["millicpus"], found["memory"], found["size"]) == (3000, 2 << 30, 2)
 
 
 def test_an_empty_value_means_the_default() -> None:
@@ -159,7 +164,6 @@ def test_a_name_is_required(entry_point: str) -> None:
     with pytest.raises(InputError, match=r"^session_name: '': must be given"):
         check(entry_point)
     assert check(entry_point, name="train")["changed"] is False
-    assert check(entry_point, named="train")["changed"] is False
 
 
 def test_only_lists_and_logs_are_of_every_owner() -> None:

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All of ``session_apps``: it changes the apps of a running session, and keeps their URLs up to date."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import InputError
+from ..module_utils._planning.options import OPTIONS
+from ..module_utils._planning.variable import APPS
+from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.apps import change_apps
+from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._conduct.variables import checked
+
+
+class ActionModule(ConductorAction):
+    """The steps are in _conduct.apps."""
+
+    OPTIONS = OPTIONS["session_apps"]
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
+        with play.phase("check"):
+            found = checked(self, play.task_vars, APPS)
+        name, agent = str(play.value("session_name")), found["agent"]
+        if agent not in play.names:
+            raise InputError("session_name", name, f"main1 is on {agent}, which this inventory does not have")
+        wanted = {key: found[key] for key in ("session", "apps", "publish", "ports")}
+        change = {key: found["variables"]["session_apps_" + key] for key in ("restart", "remove")}
+        return change_apps(play, name, agent, {**wanted, **change, "deadline": found["apps_timeout"]})

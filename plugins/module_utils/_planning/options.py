@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options of the actions for sessions: the variables of the role without their prefix.
+
+The declaration of a variable is also the declaration of its option. tests/tools/variables.py writes the documentation from it.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any, Collection, Dict, Mapping, Tuple
+
+from .._core import value_rules
+from .._core.documents import Json
+from .._core.errors import ComputeError, InputError
+from .settings import read_by
+from .variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LOGS, PREFIX, SCHEDULE, TERMINATE, Variable, choice
+
+_KEYS = ("type", "elements", "choices", "default", "required", "no_log", "options")
+# About the command line, and about what the role does before the action.
+_ROLE_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age")
+# Their names look like those of secrets; the values of secrets are suboptions.
+_NO_SECRETS = ("authorized_keys", "secrets")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of an action: variables of entry points, without ``prefix`` as well, and options that are no variables."""
+
+    entry_points: Tuple[str, ...]
+    prefix: str = ""
+    own: Tuple[Variable, ...] = ()
+
+    def variables(self) -> Dict[str, Variable]:
+        """The variable of each option."""
+        found = {option.name: option for option in self.own}
+        for entry_point in self.entry_points:
+            for variable in read_by(entry_point):
+                if variable.prefix == PREFIX and variable.name not in _ROLE_ONLY and not self._is_kept(variable):
+                    found.setdefault(self._name(variable), variable)
+        return found
+
+    def _is_kept(self, variable: Variable) -> bool:
+        """Whether it belongs to the waiting sessions of a pass."""
+        return self.entry_points == (SCHEDULE,) and variable.kept
+
+    def _name(self, variable: Variable) -> str:
+        return variable.name[len(self.prefix) :] if variable.name.startswith(self.prefix) else variable.name
+
+    def argument_spec(self) -> Dict[str, Json]:
+        """As a module declares it."""
+        return {name: _described(self.documentation(variable)) for name, variable in self.variables().items()}
+
+    def documentation(self, variable: Variable) -> Json:
+        """The attributes of an option. A variable may give the value that is required in all entry points, or a template."""
+        is_required = set(self.entry_points) <= set(variable.required_by)
+        has_default = not is_required and variable.default not in (None, "", [], {}) and variable.name != "head"
+        return {
+            "type": variable.type,
+            "elements": variable.elements,
+            "choices": list(variable.choices),
+            "default": variable.default if has_default else None,
+            "required": is_required,
+            "no_log": variable.secret or (None if variable.name not in _NO_SECRETS else False),
+            "options": variable.options,
+        }
+
+    def given(self, args: Mapping[str, Any], variables: Mapping[str, Any]) -> Json:
+        """The options of a task that have a value, by full name of the variable. Raises InputError for an unknown option.
+
+        An option that repeats its variable is left out: an error names the variable then.
+        """
+        known = self.variables()
+        for name in args:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                raise InputError(name, args[name], f"is not an option{f', but {close[0]} is' if close else ''}")
+        values = [(known[name], value) for name, value in args.items() if value not in (None, "")]
+        return {
+            option.full_name: value
+            for option, value in values
+            if option in self.own or value != variables.get(option.full_name)
+        }
+
+    def own_values(self, given: Mapping[str, Any]) -> Json:
+        """The options that are no variables, in their normal form."""
+        return {option.name: option.normal_form(given.get(option.name)) for option in self.own}
+
+    def by_option(self, given: Collection[str], error: ComputeError) -> ComputeError:
+        """An error that names the option if the variable that it is about was given as an option."""
+        variable = re.split(r"\W", error.where, maxsplit=1)[0]
+        if variable not in given or not isinstance(error, InputError):
+            return error
+        names = {known.full_name: name for name, known in self.variables().items()}
+        where = error.where.replace(variable, names[variable], 1)
+        renamed = ComputeError(error.message.replace(error.where, where, 1), where)
+        renamed.code = error.code
+        return renamed
+
+
+def _described(attributes: Mapping[str, Any]) -> Json:
+    """Attributes without those that are not set, and without descriptions."""
+    found = {
+        key: attributes[key] for key in _KEYS if attributes.get(key) not in (None, "", [], {}) and key != "options"
+    }
+    if not attributes.get("required"):
+        found.pop("required", None)
+    if attributes.get("options"):
+        found["options"] = {name: _described(option) for name, option in attributes["options"].items()}
+    return found
+
+
+def _check_reasons(variable: str, value: Any) -> Dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InputError(variable, value, "must be a dictionary with the reason for each agent")
+    return {str(agent): str(reason) for agent, reason in value.items()}
+
+
+_STATE = choice(
+    "state",
+    ("present", "absent"),
+    "V(present) launches sessions, or repairs them. A session that does not fit waits in the queue. V(absent) ends sessions. What "
+    "waits is then launched if it fits.",
+    prefix="",
+)
+_PREPARED = Variable(
+    "prepared",
+    "bool",
+    True,
+    "With V(false), nothing is launched if agents must be provisioned or checked, or an image must be built first. RV(unprepared) is "
+    "V(true) then. The role uses it.",
+    value_rules.check_boolean,
+    prefix="",
+)
+_AVOID = Variable(
+    "avoid",
+    "dict",
+    {},
+    "Agents that get no container of a new session, each with the reason.",
+    _check_reasons,
+    prefix="",
+)
+_BUILD = Variable(
+    "build",
+    "raw",
+    None,
+    "Names of environments of the collection. RV(build) has what is to be built for them, and no host is asked.",
+    lambda _variable, value: value,
+    prefix="",
+)
+OPTIONS: Mapping[str, Options] = {
+    "session": Options((LAUNCH, TERMINATE), own=(_STATE, _PREPARED, _AVOID)),
+    "session_exec": Options((EXEC,), "exec_"),
+    "session_copy": Options((COPY,), "copy_"),
+    "session_apps": Options((APPS,), "apps_"),
+    "session_logs_info": Options((LOGS,), "logs_"),
+    "session_queue": Options((SCHEDULE,)),
+    "environments_info": Options((ENVIRONMENTS,), own=(_BUILD,)),
+}

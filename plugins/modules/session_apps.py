@@ -1,0 +1,132 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: session_apps
+short_description: Start, restart and end apps in a running session
+description:
+  - PID 1 of C(main1) runs the apps of a session as the session's user, starts them again when they end, and keeps a log of each.
+    This action changes its list of apps, and waits until the apps that it has started are ready.
+  - Each app has a token. It is in a file of C(main1) that only the session's user reads, and, as a part of the app's URL, in the file
+    C(apps) of the session's directory on the controller.
+  - It runs once for all hosts of the play, on the controller that launched the session. All agents of the inventory must be hosts of
+    the play.
+  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_apps_restart). An option has precedence.
+extends_documentation_fragment:
+  - cluster.compute.attributes
+  - cluster.compute.attributes.action
+  - cluster.compute.attributes.actiongroup_compute
+  - cluster.compute.options.session_apps
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: partial
+    details:
+      - O(restart) starts apps again each time.
+author:
+  - The cluster.compute authors (@cluster-compute)
+seealso:
+  - module: cluster.compute.session
+"""
+
+EXAMPLES = r"""
+- name: Start an app in a running session, and publish its port
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Start TensorBoard
+      cluster.compute.session_apps:
+        name: train
+        apps:
+          - name: tensorboard
+            port: 6006
+            command: exec tensorboard --logdir /data/runs --host 0.0.0.0 --port 6006
+        publish: true
+      register: started
+
+    - name: Show how it is reached
+      ansible.builtin.debug:
+        msg: "{{ started.lines }}"
+      run_once: true
+
+- name: Start an app again, and end another one
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Change the apps
+      cluster.compute.session_apps:
+        name: train
+        restart: [jupyterlab]
+        remove: [tensorboard]
+"""
+
+RETURN = r"""
+apps:
+  description: All apps that PID 1 runs.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: The app's name.
+      type: str
+      returned: always
+      sample: jupyterlab
+    state:
+      description: V(starting), V(ready), V(restarting), V(failed), V(ended), or V(unknown) before its first start.
+      type: str
+      returned: always
+      sample: ready
+    exit_code:
+      description: The exit code of its last run; null before its end.
+      type: int
+      returned: always
+relays:
+  description: The relays that run.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: The app's name.
+      type: str
+      returned: always
+      sample: tensorboard
+    host_ip:
+      description: The address of the agent that the relay listens at.
+      type: str
+      returned: always
+      sample: 127.0.0.1
+    port:
+      description: The port of the agent.
+      type: int
+      returned: always
+      sample: 30001
+lines:
+  description: A line for each app, with its state and the command that reaches it from the controller.
+  type: list
+  elements: str
+  returned: success
+  sample: ["App tensorboard: ready"]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils._planning.options import OPTIONS
+
+
+def main() -> None:
+    """The action plugin does the work; this file documents it."""
+    module = AnsibleModule(argument_spec=OPTIONS["session_apps"].argument_spec(), supports_check_mode=True)
+    module.fail_json(msg="cluster.compute.session_apps runs on the controller: call it in a task, by its full name.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists and documents for people and programs: sessions, the policy and the use of resources, as the head has them."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+from typing import List
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import InputError
+from ...module_utils._core.names import ALL_OWNERS
+from ...module_utils._planning.variable import LIST, LOGS, POLICY, USAGE
+from ...module_utils._text.lists import WIDTH, list_lines
+from ...module_utils._text.page import MONTH
+from .._action import login
+from .._page import sessions_page
+from .._report_file import location, nice, write
+from .play import Play
+from .reports import collect_reports
+from .variables import checked
+
+_LISTED = ("sessions", "agents", "owners", "groups", "time")
+
+
+def sessions(play: Play, given: Json) -> Json:
+    """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
+    with play.phase("check"):
+        settings = checked(play.action, play.task_vars, LIST)["variables"]
+    is_page = settings["sessions_format"] == "html"
+    wanted = {
+        "name": play.value("session_name") or None,
+        "ended": settings["session_ended_too"],
+        "state": settings["sessions_state"] or None,
+        "limit": settings["sessions_limit"],
+        "samples": MONTH if is_page else 0,
+    }
+    agents = given.get("agents") or collect_reports(play, measure=True).agents
+    wanted = {**wanted, **given}
+    result = _read(play, agents, wanted, str(given.get("owner") or play.owner))
+    document = nice({name: result[name] for name in _LISTED if name in result})
+    has_changed = bool(settings["sessions_file"]) and write(
+        settings["sessions_file"], document + "\n", 0o600, check=play.check
+    )
+    if is_page:
+        page = location(settings["sessions_page"])
+        has_changed = write(page, sessions_page(result), 0o644, check=play.check) or has_changed
+        lines = [] if play.check else [f"The page is in {page}."]
+    elif settings["sessions_format"] == "json":
+        lines = document.splitlines()
+    else:
+        lines = list_lines(result, str(wanted["name"] or ""), settings["sessions_columns"], _width())
+    return {**result, "changed": has_changed, "lines": lines}
+
+
+def newest(play: Play) -> Json:
+    """The newest session of the name that the variables of C(logs) have, with those variables as C(settings)."""
+    with play.phase("check"):
+        settings = checked(play.action, play.task_vars, LOGS)["variables"]
+    name = str(play.value("session_name"))
+    agents = collect_reports(play).agents
+    result = _read(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
+    session = newest_session(result["sessions"], name, play.owner)
+    check_containers(session, settings["session_logs_containers"])
+    return {"session": session, "settings": settings}
+
+
+def policy(play: Play, given: Json) -> Json:
+    """The policy of the site, as lines in the format of C(policy_format)."""
+    with play.phase("check"):
+        settings = checked(play.action, play.task_vars, POLICY)["variables"]
+    result = play.on_head("store.policy", {"agents": given.get("agents") or collect_reports(play).agents})
+    if settings["policy_format"] == "json":
+        result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
+    return result
+
+
+def usage(play: Play, given: Json) -> Json:
+    """What owners have used, as lines in the format of C(usage_format), or in the file of C(usage_file)."""
+    with play.phase("check"):
+        settings = checked(play.action, play.task_vars, USAGE)["variables"]
+    result = play.on_head("store.usage", {"owner": given.get("owner") or play.owner or None})
+    csv = str(result["csv"])
+    texts = {"table": "\n".join(result["lines"]), "csv": csv, "json": nice(result["usage"])}
+    text = texts[settings["usage_format"]]
+    if settings["usage_file"]:
+        return {**result, "changed": write(settings["usage_file"], text, 0o600, check=play.check), "lines": []}
+    return {**result, "lines": text.splitlines()}
+
+
+def _read(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+    own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
+    named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
+    asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
+    return play.on_head("sessions.list", {**asked, **own, **named})
+
+
+def newest_session(found: List[Json], name: str, owner: object) -> Json:
+    """The newest session; an InputError if there is none."""
+    if not name or not found:
+        whose = "" if owner else " of yours"
+        raise InputError("session_name", name, f"no session{whose} has this name; sessions.yml lists them")
+    return found[-1]
+
+
+def check_containers(session: Json, hostnames: List[str]) -> None:
+    """Raise an InputError if the session lacks any of these containers."""
+    known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
+    unknown = [hostname for hostname in hostnames if hostname not in known]
+    if unknown:
+        rule = f"session {session['name']} has no such container, only {', '.join(known) or 'none yet'}"
+        raise InputError("session_logs_containers", ", ".join(unknown), rule)
+
+
+def _width() -> int:
+    """The columns of the terminal if the environment names them."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) else WIDTH
