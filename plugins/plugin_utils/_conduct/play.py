@@ -24,6 +24,7 @@ from .. import _notification as notification
 from .. import _ssh_route
 from .. import _trace as trace
 from .._action import ComputeAction, failure_reason, unreachable
+from .._artifacts import DEFAULT
 from .._joint_result import joint_result
 from .._other_hosts import OtherHosts
 from .._progress import TERMINAL, phase_line
@@ -67,7 +68,7 @@ class Play:
         self.names = [str(host) for host in task_vars.get("ansible_play_hosts_all") or ()]
         self.check, self.diff = bool(action._task.check_mode), bool(action._task.diff)
         self.head = str(self.value("session_head") or self._default_head())
-        self.artifacts = str(self.value("session_artifacts") or "")
+        self.artifacts = str(self.value("session_artifacts") or DEFAULT)
         self.owner = str(self.value("session_owner") or "")
         self.state_dir = str(self.value("session_state_dir") or "")
         # The session that an interrupted run may leave.
