@@ -91,7 +91,9 @@ class Lab:
 
         With ``has_swarm``, the first host has a Swarm already, with another data path port.
         """
-        self.make_images()
+        self.write_inventory()
+        if not os.environ.get("IMAGES_READY"):
+            self.make_images()
         self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
@@ -134,8 +136,8 @@ class Lab:
     def kill_engine(self, agent: str, when: str = "true") -> subprocess.Popen[str]:
         """Kill a host's engine, with its containers' shims, as soon as a condition holds there."""
         script = (
-            f"until {when}; do :; done; pid=$(cat /var/run/docker.pid); kill -9 $pid; pkill -9 containerd; "
-            "while kill -0 $pid 2>/dev/null; do :; done"
+            f"until {when}; do sleep 0.1; done; pid=$(cat /var/run/docker.pid); kill -9 $pid; pkill -9 containerd; "
+            "while kill -0 $pid 2>/dev/null; do sleep 0.1; done"
         )
         command = ["docker", "exec", self.container(agent), "sh", "-c", script]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

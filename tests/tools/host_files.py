@@ -13,7 +13,8 @@ from ansible.module_utils.basic import _PY_MIN
 from controller import PATIENCE, ROOT, run
 from locks import lock
 
-NOT_IN_STDLIB = ("test", "site-packages", "config-*", "__pycache__")
+# Compiled files stay: a module's user could not write them, and each module would compile what it imports.
+NOT_IN_STDLIB = ("test", "site-packages", "config-*", "*.opt-?.pyc")
 # Agents may have Python 3.8, or the oldest that this ansible-core supports there.
 MINORS = range(max(8, _PY_MIN[1]), 15)
 

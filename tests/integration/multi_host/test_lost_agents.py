@@ -60,7 +60,7 @@ def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, lost: str,
 
 def test_a_host_that_is_lost_during_the_launch_undoes_it(agents: Agents, whole: Lab) -> None:
     """Its SSH port rejects connections as soon as it holds a container; its engine keeps running."""
-    cut = f"until {MOMENTS['created']}; do :; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
+    cut = f"until {MOMENTS['created']}; do sleep 0.1; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
     command = ["docker", "exec", "--detach", whole.container("agent3"), "sh", "-c", cut]
     run(command).check()
     try:

@@ -30,7 +30,7 @@ TRACES = (
 
 
 # One program on each host, because each `docker exec` takes as much processor time as a part of a launch.
-WATCH = f"until [ -e /tmp/watched ]; do {RESOURCES}; echo --; sleep 0.3; done; rm /tmp/watched"
+WATCH = f"until [ -e /tmp/watched ]; do {RESOURCES}; echo --; sleep 1; done; rm /tmp/watched"
 
 
 @contextmanager

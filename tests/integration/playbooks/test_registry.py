@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from controller import Controller, Session
+from process_watch import watched
 from registry_lab import Registry, registry
 
 REFERENCE = "cluster-compute/reference:1"
@@ -37,21 +35,6 @@ def private(controller: Controller) -> Iterator[tuple[Registry, str]]:
         finally:
             controller.clean()
             made.forget(controller.client, NAME)
-
-
-class Watcher(threading.Thread):
-    """Every command line, again and again, until it is stopped."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.seen: set[bytes] = set()
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        while not self.over.wait(0.05):
-            for path in Path("/proc").glob("[0-9]*/cmdline"):
-                with suppress(OSError):
-                    self.seen.add(path.read_bytes())
 
 
 def is_clean(text: str) -> bool:
@@ -87,11 +70,8 @@ def test_login_by_variables(controller: Controller, private: tuple[Registry, str
     file.chmod(0o600)
     old = other_image(controller.client, f"{made.address}/{NAME}")
     asked = {"session_image": f"{made.address}/{NAME}", "session_pull": "always"}
-    watcher = Watcher()
-    watcher.start()
-    done = controller.launch("variables", "-vvv", "-e", f"@{file}", **asked).check()
-    watcher.over.set()
-    watcher.join()
+    with watched() as watcher:
+        done = controller.launch("variables", "-vvv", "-e", f"@{file}", **asked).check()
     assert f"Image {made.address}/{NAME}: pulled on localhost in" in " ".join(done.text.split())
     assert is_clean(done.text)
     assert is_clean(b"\n".join(watcher.seen).decode(errors="replace"))
