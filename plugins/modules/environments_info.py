@@ -25,7 +25,6 @@ attributes:
     support: full
 author:
   - The cluster.compute authors (@cluster-compute)
-seealso:
 """
 
 EXAMPLES = r"""
