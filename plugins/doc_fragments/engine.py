@@ -27,6 +27,6 @@ requirements:
   - Docker SDK for Python >= 5.0.0
   - Docker Engine >= 20.10 (API 1.41)
 notes:
-  - Only containers, networks and volumes with the labels of this collection are changed or removed. M(cluster.compute.ssh) also changes
-    the containers that its option O(cluster.compute.ssh#module:containers) names.
+  - Only containers, networks and volumes with the labels of this collection are changed or removed. M(cluster.compute.ssh) also
+    changes the containers that its option O(cluster.compute.ssh#module:containers) names.
 """

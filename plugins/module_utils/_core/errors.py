@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 from .text import visible
 
@@ -46,8 +46,12 @@ class InputError(ComputeError):
         # A part of the variable, such as the name of a preset, may be the user's.
         message = f"{_cut(variable, 120)}: {_shown(value)}: {rule.rstrip('.')}."
         super().__init__(message, variable)
-        # What makes the same error in another process.
-        self.parts = (variable, str(value), rule)
+        self._value, self._rule = value, rule
+
+    @property
+    def parts(self) -> Tuple[str, str, str]:
+        """What makes the same error in another process."""
+        return self.where, str(self._value), self._rule
 
 
 class ConflictError(ComputeError):

@@ -26,7 +26,7 @@ def install(agent: Agent, plan: Json, bundle: str, containers: Sequence[str] = (
 
 
 def find(agent: Agent, names: Sequence[str], network: str = "") -> Json:
-    """C(containers) are the running containers of the agent with these names, with their addresses in a network."""
+    """C(found) are the running containers of the agent with these names, with their addresses in a network."""
     return found_containers(Engine(agent.docker_host, agent.timeout, agent.name), names, network)
 
 

@@ -32,7 +32,7 @@ def answer(host: str, options: Json) -> Json:
         }
     return {
         "changed": False,
-        "found": [found(one["name"]) for one in options["containers"] if PLACES[one["name"]] == host],
+        "found": [found(name) for name in options["names"] if PLACES[name] == host],
     }
 
 
@@ -62,7 +62,7 @@ def test_each_host_gets_its_own_keys_and_the_names_of_all(tmp_path: Path) -> Non
 
     assert (result["installed"], result["addresses"], result["changed"]) == (["web", "db"], ADDRESSES, True)
     assert (tmp_path / "set-1" / "identity").exists()
-    asked = {host: options for host, _module, options in play.asked if options.get("bundle")}
+    asked = {host: options for host, _step, options in play.asked if options.get("bundle")}
     bundles = {host: Bundle.from_text(options["bundle"]) for host, options in asked.items()}
     assert {host: list(bundle.hosts) for host, bundle in bundles.items()} == {"a": ["web"], "b": ["db"]}
     assert {Plan.from_json(options["plan"]).addresses for options in asked.values()} == {tuple(ADDRESSES.items())}
@@ -74,8 +74,8 @@ def test_only_the_named_host_is_asked_for_a_container(tmp_path: Path) -> None:
     play = conducted({"ssh": answer}, "a", "b", "c")
     installed(play, tmp_path, containers=[{"name": "web", "host": "a"}, {"name": "db", "host": "b"}])
 
-    first = [(host, options["containers"]) for host, _module, options in play.asked if not options.get("bundle")]
-    assert first == [("a", [{"name": "web"}]), ("b", [{"name": "db"}])]
+    first = [(host, params["names"]) for host, step, params in play.asked if step == "ssh.find"]
+    assert first == [("a", ["web"]), ("b", ["db"])]
 
 
 def test_check_mode_leaves_no_keys(tmp_path: Path) -> None:
