@@ -30,5 +30,5 @@ class ActionModule(ConductorAction):
         if agent not in play.names:
             raise InputError("session_name", name, f"main1 is on {agent}, which this inventory does not have")
         wanted = {key: found[key] for key in ("session", "apps", "publish", "ports")}
-        change = {key: found["variables"]["session_apps_" + key] for key in ("restart", "remove")}
+        change = {key: list(found["variables"]["session_apps_" + key]) for key in ("restart", "remove")}
         return change_apps(play, name, agent, {**wanted, **change, "deadline": found["apps_timeout"]})

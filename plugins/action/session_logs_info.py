@@ -36,8 +36,8 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
         found = newest(play)
         settings = found["settings"]
-        asked = {name: settings["session_logs_" + name] for name in ("containers", "tail")}
-        wanted = {"session": found["session"], **asked}
+        containers = list(settings["session_logs_containers"])
+        wanted = {"session": found["session"], "containers": containers, "tail": settings["session_logs_tail"]}
         if settings["session_logs_follow"]:
             follow(play, wanted)
             return {"changed": False}

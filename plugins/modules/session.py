@@ -11,7 +11,8 @@ description:
   - Launches a session on the hosts of the play. A session that runs is compared with the options, and what it lacks is brought back.
   - Every container of a launch runs and answers by SSH, or nothing of the launch is left.
   - With O(state=absent), ends the session O(name), or with O(many) all sessions whose names match it.
-  - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play.
+  - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play. With C(run_once),
+    the task registers its result for all of them, otherwise for the first one.
   - Each option has a variable, whose name is that of the option after C(session_), such as C(session_cluster_size). An option of
     the task has precedence over its variable. A variable has precedence over O(preset) and over what an environment as O(image)
     sets, and these over the default.
