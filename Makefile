@@ -46,8 +46,8 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 SYSTEMD := tests/integration/multi_host/test_systemd_host.py
 CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
-# Test processes on an engine mostly wait: two more than there are processors keep the processors busy.
-WORKERS ?= $(shell echo $$(( $$(nproc) + 2 )))
+# Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
+WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: packages .venv/.tested  ## Run every check and test, on real engines

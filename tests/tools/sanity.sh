@@ -50,7 +50,7 @@ working() { # the versions of Python that this ansible-core tests with, and that
 }
 
 if [[ ${1:-} == --short ]]; then
-    sanity --skip-test import --skip-test ansible-doc --skip-test changelog --skip-test shellcheck --skip-test yamllint
+    sanity --skip-test import --skip-test ansible-doc --skip-test changelog --skip-test pep8 --skip-test shellcheck --skip-test yamllint
     for version in $(working | sed -n '1p;$p' | uniq); do
         sanity --test import --python "$version"
     done

@@ -9,7 +9,7 @@ Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
 is 1 if any step failed. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
-time of the whole, each test that passed at its second run only, and how many tests passed and failed.
+time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, and how many tests passed and failed.
 
 SEED (default: 1) is the seed of Python's hashes and of tests that draw numbers.
 """
@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from outcomes import forget, outcomes, summary
 
@@ -33,6 +34,13 @@ SLOWEST = 10
 SEED = os.environ.get("SEED", "1")
 # A line of the report that pytest's --durations prints.
 DURATION = re.compile(r"^([0-9]+\.[0-9]+)s (setup|call|teardown) +(\S.*)$", re.MULTILINE)
+
+
+def ticks() -> tuple[int, int]:
+    """How long the processors of this machine have worked since its start, and how long they could have."""
+    user, nice, system, idle, waiting, *others = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    used = user + nice + system + sum(others)
+    return used, used + idle + waiting
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ class Schedule:
         for target, needed in needs.items():
             if unknown := needed - set(needs):
                 raise SystemExit(f"{target} needs {', '.join(sorted(unknown))}, which is not in the list of targets.")
-        self.start = time.monotonic()
+        self.start, self.before = time.monotonic(), ticks()
         self.steps: list[Step] = []
         self._needs = dict(needs)
         self._changed = threading.Condition()
@@ -137,7 +145,9 @@ class Schedule:
         print("=== all steps")
         for step in self.steps:
             print(f"{step.name:<14} {step.seconds:>7.1f} s  {step.cpu:>7.1f} s of CPU  {step.verdict}")
-        print(f"{'in total':<14} {time.monotonic() - self.start:>7.1f} s")
+        used, possible = (after - before for after, before in zip(ticks(), self.before, strict=True))
+        busy = f"the processors were busy for {used / max(1, possible):.0%} of it"
+        print(f"{'in total':<14} {time.monotonic() - self.start:>7.1f} s, {busy}")
         path = (f"{step.name} {step.seconds:.0f} s" for step in critical_path(self.steps))
         print(f"critical path: {', then '.join(path)}")
         failed = [step.name for step in self.steps if step.code != 0]

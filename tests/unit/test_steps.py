@@ -95,6 +95,20 @@ def test_the_critical_path_is_the_chain_of_steps_that_waited_for_each_other() ->
     assert steps.critical_path([images, unit, lint, hosts]) == [images, hosts]
 
 
+def test_the_total_says_how_busy_the_processors_were(
+    made: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moments = iter([(100, 1000), (250, 1200)])
+    monkeypatch.setattr(steps, "ticks", lambda: next(moments))
+    steps.main(["lint"])
+    assert "the processors were busy for 75% of it" in capsys.readouterr().out
+
+
+def test_the_processors_work_no_longer_than_they_could() -> None:
+    used, possible = steps.ticks()
+    assert 0 < used <= possible
+
+
 def test_what_passes_at_the_second_run_is_shown_last_with_its_first_failure_and_the_totals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
