@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import replace
 from typing import Any
 
 from containers_lab import Launcher, actions, create_and_start, inside, ours
 from engine_lab import AGENT, IMAGE, MIB, RUNTIME, Shape, relaunched, run_module
+from servers import free_port
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
@@ -69,7 +69,7 @@ def test_check_mode_shows_all_and_makes_nothing(launcher: Launcher, client: Any)
 
 
 def test_from_inside(launcher: Launcher, client: Any) -> None:
-    free = _free_port()
+    free = free_port()
     shape = Shape(ports=(Port("ssh", 22, "127.0.0.1", free),), environment={"MINE": "a=b c"})
     launch = launcher(shape.plan())
     launch.created()
@@ -100,12 +100,6 @@ def test_from_inside(launcher: Launcher, client: Any) -> None:
 def _limit(client: Any, plan: Plan, old: str, new: str) -> str:
     """A control group's file, wherever this kernel has it."""
     return inside(client, plan, 1, f"cat /sys/fs/cgroup/{old} 2>/dev/null || cat /sys/fs/cgroup/{new}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_pinned(launcher: Launcher, client: Any) -> None:

@@ -19,7 +19,8 @@ import docker
 import pytest
 from docker.models.containers import Container
 from requests.exceptions import RequestException
-from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, until, wait_for_sshd
+from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, wait_for_sshd
+from servers import until
 
 # Longer than any test: a container that ends only when its grace is over fails the test by the limit of `stop`.
 LONG = 600

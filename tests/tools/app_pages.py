@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 import browser
@@ -16,6 +15,7 @@ from controller import Session
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from servers import until
 
 
 def urls(session: Session) -> dict[str, str]:
@@ -34,13 +34,6 @@ def elements(page: WebDriver, selector: str) -> list[Any]:
 
 def send(page: WebDriver, *keys: str) -> None:
     ActionChains(page).send_keys(*keys).perform()
-
-
-def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < end, f"not within {patience:g} s: {what}"
-        time.sleep(0.2)
 
 
 def get(address: str) -> str:

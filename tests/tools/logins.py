@@ -9,18 +9,16 @@ import contextlib
 import os
 import pwd
 import shlex
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from controller import Done, run
+from servers import free_port, serving
 
 SSHD, SUDO = "/usr/sbin/sshd", "/usr/bin/sudo"
 # The folder that sshd needs, which its service creates.
 EMPTY = Path("/run/sshd")
-PATIENCE = 30
 
 
 def check_installed() -> None:
@@ -47,9 +45,7 @@ def authorize(account: pwd.struct_passwd, lines: Sequence[str]) -> None:
 @contextlib.contextmanager
 def sshd(folder: Path, account: pwd.struct_passwd) -> Iterator[int]:
     """The port of an sshd that lets this account in, by keys alone."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = int(listening.getsockname()[1])
+    port = free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "host_key"], check=True)
     # Without a password, and not locked: the sshd of a site asks PAM, which not every container lets it do.
     subprocess.run(["usermod", "--password", "*", account.pw_name], check=True)
@@ -67,24 +63,8 @@ def sshd(folder: Path, account: pwd.struct_passwd) -> Iterator[int]:
     (folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in options.items()))
     EMPTY.mkdir(mode=0o755, exist_ok=True)
     command = [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")]
-    with (
-        (folder / "sshd.log").open("wb") as log,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process,
-    ):
-        try:
-            _await(port, process, folder / "sshd.log")
-            yield port
-        finally:
-            process.terminate()
-
-
-def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"sshd did not start: {log.read_text()}")
+    with serving(command, port, folder / "sshd.log"):
+        yield port
 
 
 def ssh(account: pwd.struct_passwd, port: int, known_hosts: Path, *options: str) -> list[str]:

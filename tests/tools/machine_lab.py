@@ -13,7 +13,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import PLAYBOOK, ROOT, Done, run
+from servers import free_ports
 
 NAME = "machine1"
 SUITE = "trixie"
@@ -42,7 +42,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port, self.session_port = _free_ports(2)
+        self.port, self.session_port = free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
@@ -169,14 +169,3 @@ class Machine:
         known = f"UserKnownHostsFile={self.folder / 'known_hosts'}"
         options = ("StrictHostKeyChecking=yes", known, "IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=60")
         return [word for option in options for word in ("-o", option)]
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

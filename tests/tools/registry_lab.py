@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,7 @@ from typing import Any
 import bcrypt
 import yaml
 from docker.errors import ImageNotFound
-
-PATIENCE = 30
+from servers import free_port, serving
 
 
 @dataclass(frozen=True)
@@ -73,16 +70,11 @@ def _program(folder: Path) -> str:
     return str(folder / "root/usr/bin/docker-registry")
 
 
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
 @contextlib.contextmanager
 def registry(username: str, password: str) -> Iterator[Registry]:
     folder = Path(tempfile.mkdtemp(prefix="cluster-compute-test-"))
-    address = f"127.0.0.1:{_free_port()}"
+    port = free_port()
+    address = f"127.0.0.1:{port}"
     hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
     (folder / "htpasswd").write_text(f"{username}:{hashed}\n")
     config = {
@@ -94,21 +86,7 @@ def registry(username: str, password: str) -> Iterator[Registry]:
     (folder / "config.yml").write_text(yaml.safe_dump(config))
     command = [_program(folder), "serve", str(folder / "config.yml")]
     try:
-        with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-            try:
-                _await(address, process, folder / "log")
-                yield Registry(address, username, password)
-            finally:
-                process.terminate()
+        with serving(command, port, folder / "log"):
+            yield Registry(address, username, password)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    host, _colon, port = address.partition(":")
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"The registry did not start: {log.read_text()}")

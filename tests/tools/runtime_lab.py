@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
-import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import Mount
+from servers import until
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
@@ -199,16 +199,6 @@ def run(container: Container, script: str, user: str = "work") -> str:
     if result.exit_code != 0:
         raise AssertionError("%r ended with %d: %s" % (script, result.exit_code, output))
     return output
-
-
-def until(condition: object, what: str) -> None:
-    """Wait for a condition, with a deadline."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        if callable(condition) and condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("not within %d s: %s" % (DEADLINE, what))
 
 
 def wait_for_sshd(container: Container, starts: int = 1) -> None:

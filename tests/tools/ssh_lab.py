@@ -11,7 +11,6 @@ import ipaddress
 import os
 import pty
 import select
-import socket
 import subprocess
 import tarfile
 import time
@@ -27,6 +26,7 @@ import pytest
 import samples
 from runtime_lab import find_volume
 from samples import request
+from servers import free_port
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -54,12 +54,6 @@ AGENT = "agent1"
 REFERENCE = "cluster-compute/reference:1"
 PREFIX = "cluster-compute-test-"
 Member = tuple[str, "bytes | None", int]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def make_plan(

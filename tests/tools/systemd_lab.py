@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agents_lab import NAMES, ROOM, SHARED, Lab
 from controller import ROOT, Done, run
 from host_files import copy, make_environment, pip_install
+from servers import until
 
 SCENARIO = "systemd"
 NAME = NAMES[0]
@@ -70,10 +70,3 @@ class SystemdHost(Lab):
         lines = f"#!{folder}/venv/bin/python\\nfrom ansible.cli.playbook import main\\nmain()\\n"
         self.says(f"printf '{lines}' >{program}; chmod 755 {program}")
         copy(self, NAME, ROOT, f"{folder}/checkout", NOT_COPIED)
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"not within {PATIENCE} s: {what}"
-        time.sleep(0.5)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import pytest
 from agents_lab import Agents
 from controller import Done
-from systemd_lab import NAME, SystemdHost, until
+from servers import until
+from systemd_lab import NAME, SystemdHost
 
 RULES = "iptables --table mangle --list-rules"
 GUARD = "cluster-compute-overlay-guard.service"

@@ -17,9 +17,10 @@ from pathlib import Path
 import browser
 import images
 import pytest
-from app_pages import elements, get, open_terminal, output_of_cell, tokens, typed, typed_into_cell, until, urls
+from app_pages import elements, get, open_terminal, output_of_cell, tokens, typed, typed_into_cell, urls
 from controller import Controller, Done, Session
 from selenium.webdriver.chrome.webdriver import WebDriver
+from servers import until
 
 SIZE = {
     "session_cluster_size": 2,

@@ -10,7 +10,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ import slow_registry
 from controller import ROOT, SMALL, Controller, Done, run
 from docker.errors import ImageNotFound
 from example_images import REFERENCE
+from servers import free_port, is_open
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -40,9 +40,7 @@ def play(controller: Controller, playbook: str, *arguments: str, **variables: An
 @contextmanager
 def registry(seconds: int) -> Iterator[str]:
     """The reference of an image whose pull takes its time."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     program = [sys.executable, slow_registry.__file__, str(port), str(seconds)]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
         try:
@@ -50,11 +48,6 @@ def registry(seconds: int) -> Iterator[str]:
             yield f"127.0.0.1:{port}/{slow_registry.NAME}"
         finally:
             process.kill()
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_launch_prints_at_most_sixteen_lines(controller: Controller) -> None:

@@ -10,12 +10,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from controller import ROOT, SMALL, Controller, Done, run
+from servers import until
 
 # A crontab that keeps its table in a file of the home folder.
 CRONTAB = """#!/bin/sh
@@ -47,13 +47,6 @@ def manager(controller: Controller) -> Iterator[dict[str, str]]:
             process.terminate()
             process.wait(timeout=DEADLINE)
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
-        time.sleep(0.2)
 
 
 @pytest.fixture

@@ -16,19 +16,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from controller import Controller, Session
+from servers import until
 
 # Saves its state in the data folder; it takes a moment.
 PROGRAM = "trap 'sleep 1; hostname >/data/$(hostname); exit 0' TERM; touch /data/ready-$(hostname); while :; do sleep 0.1; done"
-DEADLINE = 120
-
-
-def until(condition: object, what: str) -> None:
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        if callable(condition) and condition():
-            return
-        time.sleep(0.2)
-    raise AssertionError("not within %d s: %s" % (DEADLINE, what))
 
 
 def states(controller: Controller, name: str) -> list[str]:

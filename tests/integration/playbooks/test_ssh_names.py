@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from controller import Controller, Done, Session, run
+from servers import free_port
 
 NAMES = ("even", "left")
 
@@ -82,11 +83,6 @@ def test_a_server_outlives_the_connection_and_is_reached_by_forwarding(config: s
             assert received(port) == b"inside"
         finally:
             tunnel.terminate()
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return int(server.getsockname()[1])
 
 
 def received(port: int) -> bytes:
