@@ -76,11 +76,15 @@ EXAMPLES = r"""
       delegate_to: "{{ planned.plan.containers[0].agent }}"
 
 - name: Remove the networks of two sessions
-  cluster.compute.network:
-    state: absent
-    sessions:
-      - 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
-      - 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Remove them
+      cluster.compute.network:
+        state: absent
+        sessions:
+          - 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
+          - 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
 """
 
 RETURN = r"""

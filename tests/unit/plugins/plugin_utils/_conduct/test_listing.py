@@ -31,9 +31,9 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def listed(given: Json | None = None, check: bool = False, **variables: Any) -> tuple[Json, Json]:
     """The result of a list, and what the head was asked."""
-    play = conducted({"agent_info": {"agent": {"name": "a"}}, "session_info": LISTED}, "a", check=check, **variables)
+    play = conducted({"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED}, "a", check=check, **variables)
     result = listing.sessions(play, given or {})
-    return result, options_of(play, "session_info")[0]
+    return result, options_of(play, "sessions.list")[0]
 
 
 @pytest.mark.parametrize(("owner", "asked"), [("", login()), ("bob", "bob"), ("all", None)])
@@ -78,12 +78,12 @@ def test_a_wrong_format_is_refused_before_any_host_is_asked() -> None:
     ("form", "lines"), [("table", ["NAME", "alice"]), ("csv", ["name", "alice"]), ("json", ["[", "    {"])]
 )
 def test_the_use_of_resources_has_a_format(form: str, lines: list[str]) -> None:
-    assert listing.usage(conducted({"usage_info": USED}, "a", usage_format=form), {})["lines"][:2] == lines
+    assert listing.usage(conducted({"store.usage": USED}, "a", usage_format=form), {})["lines"][:2] == lines
 
 
 def test_a_file_with_the_use_of_resources_takes_the_place_of_the_output(tmp_path: Path) -> None:
     path = tmp_path / "use.csv"
-    play = conducted({"usage_info": USED}, "a", usage_format="csv", usage_file=str(path))
+    play = conducted({"store.usage": USED}, "a", usage_format="csv", usage_file=str(path))
     assert (listing.usage(play, {})["lines"], path.read_bytes()) == ([], b"name\r\nalice\r\n")
     assert listing.usage(play, {})["changed"] is False
 
@@ -98,9 +98,9 @@ SHOWN: Json = {
 
 def test_the_newest_session_of_a_name() -> None:
     found = {**LISTED, "sessions": [{**SHOWN, "logs": []}, SHOWN]}
-    play = conducted({"agent_info": {"agent": {"name": "a"}}, "session_info": found}, "a", session_name="train")
+    play = conducted({"report.collect": {"agent": {"name": "a"}}, "sessions.list": found}, "a", session_name="train")
     assert listing.newest(play)["session"] == SHOWN
-    [asked] = options_of(play, "session_info")
+    [asked] = options_of(play, "sessions.list")
     assert (asked["name"], asked["ended"], asked["logs"]) == ("train", True, True)
 
 
@@ -117,7 +117,7 @@ def test_the_newest_session_of_a_name() -> None:
     ],
 )
 def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Json], given: Json, message: str) -> None:
-    script = {"agent_info": {"agent": {"name": "a"}}, "session_info": {**LISTED, "sessions": sessions}}
+    script = {"report.collect": {"agent": {"name": "a"}}, "sessions.list": {**LISTED, "sessions": sessions}}
     named = {"session_" + name: value for name, value in given.items()}
     with pytest.raises(InputError, match=exactly(message)):
         listing.newest(conducted(script, "a", session_name="train", **named))
