@@ -17,9 +17,11 @@ from engine_lab import IMAGE, make_image
 SMALL = {"name": "mine", "cluster_size": 2, "image": IMAGE, "cpus": 0.2, "memory": "64m", "shm": "16m"}
 
 
-def task(controller: Controller, folder: Path, *arguments: str, then: str = "", **options: Any) -> Done:
+def task(
+    controller: Controller, folder: Path, *arguments: str, action: str = "session", then: str = "", **options: Any
+) -> Done:
     """Run a play with this one task, and print a value of its result."""
-    steps: list[dict[str, Any]] = [{"cluster.compute.session": options, "register": "train", "run_once": True}]
+    steps: list[dict[str, Any]] = [{f"cluster.compute.{action}": options, "register": "train", "run_once": True}]
     if then:
         steps.append({"ansible.builtin.debug": {"msg": f"GIVEN {{{{ {then} }}}}"}, "run_once": True})
     (folder / "own.yml").write_text(json.dumps([{"hosts": "agents", "gather_facts": False, "tasks": steps}]))
@@ -35,6 +37,17 @@ def test_a_task_launches_a_session_and_ends_it(controller: Controller, tmp_path:
     done = task(controller, tmp_path, then=shown, **SMALL).check()
     assert "GIVEN main1 sub1" in done.text
     assert task(controller, tmp_path, **SMALL).check().changed == 0
+    web = {"name": "web", "port": 8080, "command": "exec /bin/busybox httpd -f -p 8080"}
+    started = task(controller, tmp_path, action="session_apps", then="train.lines", name="mine", apps=[web]).check()
+    assert "App web: ready" in started.text
+    read = task(controller, tmp_path, action="session_logs_info", then="train.lines", name="mine", containers=["sub1"])
+    assert "sub1: " in read.check().text
+    failed = task(controller, tmp_path, action="session_exec", name="mine", command="exit 3", containers=["sub1"])
+    assert (failed.code, "sub1 (exit code 3)" in failed.message) == (2, True)
+    kept = task(
+        controller, tmp_path, action="session_exec", then="train.exit_code", name="mine", command="exit 3", fail=False
+    )
+    assert "GIVEN 3" in kept.check().text
     task(controller, tmp_path, name="mine", state="absent").check()
     assert controller.engine() == {}
 
