@@ -92,6 +92,8 @@ ENTRY_POINTS = {
         "C(agent_checks).",
     ),
 }
+# They contact no agent.
+ON_CONTROLLER = ("exec", "copy")
 KEPT = "A waiting session keeps the value that it was requested with."
 OVERRIDE = "Only a value from the command line (C(-e)) replaces it, for all sessions that this run launches."
 FOLDED = 140
@@ -110,7 +112,7 @@ def _entry_point(name: str) -> dict[str, Any]:
     summary, description = ENTRY_POINTS[name]
     options = {variable.full_name: _option(variable, name) for variable in settings.read_by(name)}
     documented = _declared("agent_variables").AGENT_VARIABLES
-    agents = {variable: _plain(documentation) for variable, documentation in documented.items()}
+    agents = {variable: _plain(documented[variable]) for variable in documented if name not in ON_CONTROLLER}
     return {
         "short_description": summary,
         "description": [description],

@@ -53,7 +53,9 @@ def test_no_function_is_nested_too_deeply(checkout: Path, everything: list[Path]
 
 
 def test_no_file_is_too_long(checkout: Path, everything: list[Path]) -> None:
-    assert figures.above(figures.lengths(everything, checkout), LONGEST_FILE) == []
+    generated = checkout / "plugins" / "doc_fragments" / "options.py"
+    written = [path for path in everything if path != generated]
+    assert figures.above(figures.lengths(written, checkout), LONGEST_FILE) == []
 
 
 def test_the_figures_of_a_sample(tmp_path: Path) -> None:
