@@ -31,7 +31,9 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def listed(given: Json | None = None, check: bool = False, **variables: Any) -> tuple[Json, Json]:
     """The result of a list, and what the head was asked."""
-    play = conducted({"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED}, "a", check=check, **variables)
+    play = conducted(
+        {"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED}, "a", check=check, **variables
+    )
     result = listing.sessions(play, given or {})
     return result, options_of(play, "sessions.list")[0]
 
