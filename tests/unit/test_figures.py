@@ -81,7 +81,16 @@ def test_the_level_of_a_module_is_above_what_it_imports(tmp_path: Path) -> None:
 
 
 # The goals of the structure that are reached: none of them may be lost again.
-REACHED = frozenset({"longest function", "deepest nesting"})
+REACHED = frozenset(
+    {
+        "public modules",
+        "action plugins",
+        "filters",
+        "names __session_*",
+        "longest function",
+        "deepest nesting",
+    }
+)
 
 
 def test_a_goal_that_is_reached_stays_reached(checkout: Path) -> None:
