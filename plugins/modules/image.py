@@ -71,9 +71,6 @@ attributes:
     support: full
 author:
   - The cluster.compute authors (@cluster-compute)
-seealso:
-  - plugin: cluster.compute.image
-    plugin_type: role
 """
 
 EXAMPLES = r"""

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
+for part in ("collections", "extensions/drill"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / part))
 
 from agents_lab import Lab
 from locks import lock

@@ -225,7 +225,8 @@ def main(options: Dict[str, Any], lifetime: float, folder: str = FOLDER) -> None
     end = time.monotonic() + lifetime
     endpoint = Endpoint(options)
     endpoint.serve()
-    print("listening", flush=True)
+    sys.stdout.write("listening\n")
+    sys.stdout.flush()
     if ordered(os.path.join(folder, GO), end):
         endpoint.test()
     peer = ordered(os.path.join(folder, LINK), end)
