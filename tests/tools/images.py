@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-for part in ("collections", "extensions/drill"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / part))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions/drill"))
 
 from agents_lab import Lab
 from locks import lock
