@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
@@ -26,7 +27,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.modules import session_info, session_upkeep
+from ansible_collections.cluster.compute.plugins.module_utils._steps import queue, sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
 
 ENDED = 100_000
 BUDGET = 1.0
@@ -55,10 +57,9 @@ def fill(folder: Path) -> None:
         database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?)", changes)
 
 
-def listing(folder: Path, **options: object) -> Callable[[], Json]:
-    """A list as the module makes it, with the time that it takes to open the store."""
-    usual = {name: spec.get("default") for name, spec in session_info.ARGUMENT_SPEC.items()}
-    return lambda: session_info.work({**usual, "state_dir": str(folder), **options}, False)
+def listing(folder: Path, **params: Any) -> Callable[[], Json]:
+    """A list as the head makes it, with the time that it takes to open the store."""
+    return lambda: sessions.list_all(Head(str(folder)), [], **params)
 
 
 def measure(work: Callable[[], Json]) -> tuple[float, int]:
@@ -77,14 +78,14 @@ def main() -> int:
         fill(folder)
         size = os.path.getsize(folder / "sessions.db") >> 20
         print("%d ended sessions in the store, %d MiB; budget %g s" % (ENDED, size, BUDGET))
-        upkeep = {"keep_days": 90, "keep_logs": "4g", "owner": "", "agents": [], "state_dir": str(folder)}
+        head = Head(str(folder))
         rows = {
             "live sessions of an owner": listing(folder, owner="alice"),
             "live sessions of all owners": listing(folder),
             "the newest 200 ended sessions as well": listing(folder, ended=True, limit=200),
             "the newest 200 of an owner": listing(folder, owner="user7", state="finished", limit=200),
             "the sessions of a name": listing(folder, name="train99", ended=True, limit=200),
-            "a pass that removes nothing": lambda: session_upkeep.work(upkeep, False),
+            "a pass that removes nothing": lambda: queue.keep_up(head, "", [], 90, "4g"),
         }
         worst = 0.0
         for title, work in rows.items():
