@@ -87,7 +87,7 @@ def trace_document(entries: Sequence[Json]) -> Json:
         events.append(_event(entry["task"], "task", (entry["begun"] - origin, seconds), where, arguments))
         for module in entry["modules"]:
             start = max(entry["begun"], module["ended"] - module["duration"]) - origin
-            events.append(_event(module["name"], "module", (start, module["duration"]), where))
+            events.append(_event(module["name"], "step", (start, module["duration"]), where))
             for after, took, what, subject in module["calls"]:
                 place = rows.of(host, subject or "engine")
                 events.append(_event(what, "engine", (start + after, took), place))

@@ -62,7 +62,7 @@ def test_a_launch_prints_at_most_sixteen_lines(controller: Controller) -> None:
     assert any(re.fullmatch(explained, line) for line in lines), done.text
     trace = json.loads((controller.artifacts / "seen/trace.json").read_text())
     shown = {(event.get("cat"), event["name"]) for event in trace["traceEvents"]}
-    assert {("phase", "Starting 3 containers"), ("module", "containers"), ("engine", "start it")} <= shown
+    assert {("phase", "Starting 3 containers"), ("step", "containers.started"), ("engine", "start it")} <= shown
     assert "TASK" not in done.text
 
 
