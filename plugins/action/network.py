@@ -20,5 +20,7 @@ class ActionModule(ComputeAction):
         place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
         if options["state"] == "present":
             return self.step("network.present", {"plan": options["plan"], **place}, task_vars)
-        sessions = options["sessions"] or [arrival.outline(options["plan"], TASK).session.id]
+        sessions = options["sessions"]
+        if sessions is None:
+            sessions = [arrival.outline(options["plan"], TASK).session.id]
         return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"], **place}, task_vars)

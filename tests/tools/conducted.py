@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play impo
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
 # By module: an answer, answers one after the other of which the last one repeats, or a function of host and options.
+# These say where a step works.
+_OF_PLACE = ("docker_host", "timeout", "state_dir")
+
 Script = Mapping[str, Answer | list[Answer] | Callable[[str, Json], Answer]]
 
 
@@ -37,6 +42,9 @@ class Hosts:
     def step(self, host: str, name: str, args: Json) -> Json:
         self.asked.append((host, name, json.loads(json.dumps(args))))
         noun, _dot, verb = name.partition(".")
+        # The step itself must take these parameters.
+        step = import_module(f"ansible_collections.cluster.compute.plugins.module_utils._steps.{noun}").STEPS[verb]
+        signature(step).bind(None, **{key: value for key, value in args.items() if key not in _OF_PLACE})
         known = self._script[name] if name in self._script else self._script[noun]
         if callable(known):
             answer = known(host, {**args, "verb": verb})
@@ -51,7 +59,7 @@ class Hosts:
     def host(self, name: str) -> Any:
         def fetch(step: str, params: Json, path: str, _size: int) -> Json:
             Path(path).touch()
-            return self.step(name, step, params)
+            return self.step(name, step, {**params, "path": path})
 
         return SimpleNamespace(
             value=self._variables.get(name, {}).get,

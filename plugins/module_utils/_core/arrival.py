@@ -140,7 +140,11 @@ def plan(document: object, sender: str) -> Plan:
 def outline(document: object, sender: str) -> Plan:
     """The plan without the environment and the labels of its containers."""
     _check(_PLAN, document, "plan", sender)
-    return _read_plan(outline_of(document) if isinstance(document, Mapping) else document, sender)
+    try:
+        shortened = outline_of(document) if isinstance(document, Mapping) else document
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise refusal("plan", sender, (), "a document without what a plan has") from None
+    return _read_plan(shortened, sender)
 
 
 def request(document: object, sender: str) -> Json:

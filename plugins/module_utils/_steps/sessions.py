@@ -34,7 +34,7 @@ from .place import Head
 
 def list_all(
     head: Head,
-    agents: Sequence[Json],
+    agents: Sequence[Json] = (),
     name: str | None = None,
     owner: str | None = None,
     ended: bool = False,

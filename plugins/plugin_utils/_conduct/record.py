@@ -67,7 +67,7 @@ def record_running(play: Play, plan: Plan, work: Deployment) -> str:
 def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Sequence[Json]) -> Json:
     """Record why a launch has failed. With C(retry), the session waits again."""
     trace.forget()
-    change = {"id": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
+    change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
     return record(play, "failed", **change, logs=list(logs))
 
 

@@ -106,6 +106,7 @@ def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -
     ]
     [recorded] = options_of(play, "session.record")
     assert (recorded["reason"], recorded["retry"], len(recorded["logs"])) == ("sub1: on b it does not start.", False, 2)
+    assert recorded["session"] == PLAN.session.id
     assert not (tmp_path / "train").exists()
 
 
