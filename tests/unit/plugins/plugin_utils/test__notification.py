@@ -131,7 +131,7 @@ def test_a_record_notifies_of_its_session_and_of_others_that_have_ended(tmp_path
     path = tmp_path / "got"
     answer = {"changed": True, "session": ROW, "ended": [other]}
     play = conducted({"session.record": answer}, check=check_mode, session_notify=f"cat >>{path}")
-    record(play, "running", id="uuid")
+    record(play, "running", session="uuid")
     if check_mode:
         assert not path.exists()
         return
