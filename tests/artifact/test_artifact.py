@@ -54,7 +54,7 @@ REQUIRED = {
     "playbooks/sessions.yml",
     "playbooks/terminate.yml",
     "plugins/modules/containers.py",
-    "plugins/modules/schedule.py",
+    "plugins/modules/head_step.py",
     "roles/agent/meta/argument_specs.yml",
     "roles/image/meta/argument_specs.yml",
     "roles/session/meta/argument_specs.yml",
