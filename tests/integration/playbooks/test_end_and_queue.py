@@ -100,9 +100,12 @@ def test_a_session_that_waits_is_no_failure_unless_that_is_asked_for(controller:
     assert controller.everything() == ({}, {}, [])
 
 
-# It ends as the out-of-memory killer ends a module: at the call of "containers", as often as the folder has files.
-DYING = """#!/bin/sh
-case "$*" in *containers*) for file in {folder}/*; do [ -e "$file" ] && rm "$file" && kill -9 $$; done;; esac
+# It ends as the out-of-memory killer ends a module: at a step of "containers", as often as the folder has files.
+DYING = r"""#!/bin/sh
+for argument; do
+    [ -f "$argument" ] && grep -q 'containers\.created' "$argument" || continue
+    for file in {folder}/*; do [ -e "$file" ] && rm "$file" && kill -9 $$; done
+done
 exec {python} "$@"
 """
 
