@@ -486,7 +486,7 @@ options:
     type: bool
     default: false
     description:
-      - Print where the time of a launch went, in one sentence. C(trace.json) in the session's folder has the details.
+      - Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.
   queue_policy:
     type: str
     choices:
@@ -823,7 +823,7 @@ options:
     type: bool
     default: false
     description:
-      - Print where the time of a launch went, in one sentence. C(trace.json) in the session's folder has the details.
+      - Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.
   queue_policy:
     type: str
     choices:

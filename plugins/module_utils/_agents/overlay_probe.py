@@ -26,7 +26,7 @@ from .examination import OLD, json_lines, lasting_body, start_lasting
 NAME = "cluster-compute-check-overlay-%s"
 # Seconds until the engine lets the network go, for the test of all peers, and for a measurement beside its own.
 REMOVE, TEST, SLACK = 30, 60, 20
-# Seconds after which a container that nothing removes ends by itself, beside those of the rounds of measurements.
+# Seconds after which a container ends by itself if nothing removes it. The rounds of measurements are added to them.
 LIFETIME, ROUNDS = 300, 3
 
 

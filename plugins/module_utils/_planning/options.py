@@ -24,7 +24,7 @@ from .variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LOGS, PREFIX, SCHE
 _KEYS = ("type", "elements", "choices", "default", "required", "no_log", "options")
 # About the command line, and about what the role does before the action.
 _ROLE_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age")
-# Their names look like those of secrets; the values of secrets are suboptions.
+# Their names look like secrets, but their values are public keys, or dictionaries whose suboption holds the secret.
 _NO_SECRETS = ("authorized_keys", "secrets")
 
 

@@ -82,7 +82,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
     flag(
         "explain",
-        "Print where the time of a launch went, in one sentence. C(trace.json) in the session's folder has the details.",
+        "Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.",
         read_by=(LAUNCH, SCHEDULE),
     ),
     choice(
