@@ -159,10 +159,6 @@ class ComputeAction(ActionBase):
         with watched(self._connection, agent or self.where(task_vars), "cat " + shlex.quote(progress)):
             return self.step(call, {**params, "progress": progress}, task_vars, agent)
 
-    def results_of_hosts(self, variable: str, task_vars: Json) -> dict[str, Json]:
-        """The value of a variable, such as a registered result, by host of the play; hosts without it are left out."""
-        return results_in(variables_of_hosts(task_vars), variable)
-
     def is_here(self, task_vars: Json) -> bool:
         """Whether the task runs on this machine, in the Python that runs Ansible."""
         delegated = (task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
@@ -210,23 +206,12 @@ def _taken(params: Json, names: Iterable[str]) -> Json:
     return {name: params.pop(name) for name in names if name in params}
 
 
-def variables_of_hosts(task_vars: Json) -> dict[str, Mapping[str, Any]]:
-    """The variables of each host of the play, as they are: results contain no templates. Ansible puts them together for each call."""
-    return raw_variables(task_vars, task_vars.get("ansible_play_hosts_all") or ())
-
-
 def raw_variables(task_vars: Json, hosts: Iterable[str]) -> dict[str, Mapping[str, Any]]:
     """The variables of each of these hosts, with their templates."""
     hostvars = task_vars.get("hostvars") or {}
     read = getattr(hostvars, "raw_get", hostvars.get)
     found = {str(host): read(host) for host in hosts}
     return {host: variables for host, variables in found.items() if isinstance(variables, Mapping)}
-
-
-def results_in(variables: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Json]:
-    """The value of a variable by host; hosts without a dictionary of this name are left out."""
-    found = {host: own.get(name) for host, own in variables.items()}
-    return {host: dict(value) for host, value in found.items() if isinstance(value, Mapping)}
 
 
 def unreachable(where: str, reason: str) -> Json:

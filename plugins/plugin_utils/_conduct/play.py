@@ -19,9 +19,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from ...module_utils._planning.deployment import controller_address
+from .. import _host_addresses as host_addresses
 from .. import _notification as notification
-from .. import _ssh_route
 from .. import _trace as trace
 from .._action import ComputeAction, failure_reason, unreachable
 from .._artifacts import DEFAULT
@@ -112,14 +111,11 @@ class Play:
 
     def address_of(self, host: str) -> str:
         """The address at which the controller reaches a host of the inventory."""
-        variables = self.inventory(host)
-        connection = str(variables.get("ansible_connection") or "ssh")
-        return controller_address(host, connection, str(variables.get("ansible_host") or "")) if variables else host
+        return host_addresses.address_of(host, self.task_vars)
 
     def route_to(self, host: str, address: str) -> Route:
         """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
-        variables = self.inventory(host)
-        return _ssh_route.route_to(address, variables) if variables else Route(address)
+        return host_addresses.route_to(host, address, self.task_vars)
 
     def inventory(self, host: str) -> Mapping[str, Any]:
         """The variables of a host of the inventory; empty for a host that it does not have."""

@@ -32,7 +32,7 @@ from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, L
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction, login
-from .._reports import addresses
+from .._host_addresses import addresses
 from .._secrets import VARIABLE, plain_secrets, read_secrets
 from .._session_shell import Shell
 from .._user_templates import check_environment

@@ -16,8 +16,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
-HOSTS = ["a1", "a2", "a3"]
-
 
 def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json | Exception | None = None) -> Any:
     """The result of an action whose module returns this answer; ``called`` of the result are the module's options."""
@@ -34,17 +32,6 @@ def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json |
     templar = SimpleNamespace(template=lambda value: value)
     result = Played(task, None, None, None, templar, None).act(dict(args), task_vars)
     return SimpleNamespace(result=result, called=called)
-
-
-def play(active: list[str] | None = None, **variables: dict[str, Any]) -> Json:
-    """Task variables of a play in which hosts registered results: by variable and host."""
-    hostvars = {host: {name: found[host] for name, found in variables.items() if host in found} for host in HOSTS}
-    return {"hostvars": hostvars, "ansible_play_hosts_all": HOSTS, "ansible_play_hosts": active or HOSTS}
-
-
-def test_results_of_hosts_leaves_out_hosts_without_the_variable() -> None:
-    task_vars = play(found={"a1": {"x": 1}, "a3": "no result"})
-    assert ComputeAction.results_of_hosts(None, "found", task_vars) == {"a1": {"x": 1}}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("options", "sentence"), [({}, "name"), ({"name": "a1", "nonsense": 3}, "nonsense")])

@@ -124,14 +124,6 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     assert "docker_host" not in action.step("store.provide", {}, task_vars)
 
 
-def test_the_results_of_hosts_leave_out_hosts_without_a_result() -> None:
-    hostvars = {"b": {"report": {"x": 1}}, "a": {"report": "no dictionary"}, "c": {"report": {"x": 2}}}
-    task_vars = {"ansible_play_hosts_all": ["b", "a", "gone"], "hostvars": hostvars}
-    action = Asked(SimpleNamespace(async_val=0), None, None, None, None, None)
-    assert action.results_of_hosts("report", task_vars) == {"b": {"x": 1}}
-    assert action.results_of_hosts("report", {}) == {}
-
-
 def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     """A plan has the user's environment, and every user of a host may be able to read its system log."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
