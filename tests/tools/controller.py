@@ -229,13 +229,13 @@ class Controller:
         listed: dict[str, Any] = json.loads(bytes.fromhex(found.group(1)).decode())
         return listed
 
-    def rows(self) -> list[tuple[str, str, float, str]]:
-        """Name, state, lease and reason of every session in the store, oldest first."""
+    def rows(self, owner: str = "") -> list[tuple[str, str, float, str]]:
+        """Name, state, lease and reason of every session of an owner in the store, oldest first."""
         path = self.state / "sessions.db"
         if not path.exists():
             return []
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as store:
-            return list(store.execute(ROWS, (self.owner,)))
+            return list(store.execute(ROWS, (owner or self.owner,)))
 
     def engine(self, name: str = "") -> dict[str, str]:
         """Everything of this owner on the engine, or of a single session: containers with start times, networks, volumes."""

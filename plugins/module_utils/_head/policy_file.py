@@ -16,6 +16,7 @@ from .._core.constants import POLICY_FILE, STATE_DIR
 from .._core.documents import Json
 from .._core.errors import StateError
 from .._planning.policy import SitePolicy, parse_policy
+from .state_folder import check_readable
 
 _MOST_BYTES = 1 << 20
 _REMEDY = "write it again with provision_agents.yml and agent_policy"
@@ -34,6 +35,7 @@ def read_document(folder: str) -> Json:
     except FileNotFoundError:
         return {}
     except OSError as error:
+        check_readable(folder)
         raise StateError(f"The policy {path} cannot be read: {error.strerror}; {_REMEDY}.", path) from error
     with os.fdopen(handle, encoding="utf-8") as file:
         _check_rights(path, os.fstat(handle), folder)

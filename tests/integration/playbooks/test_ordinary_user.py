@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import Any
 
 import pytest
 from controller import LABEL, SMALL, Controller
 from ordinary_user import OrdinaryUser, engine_group, ordinary_user, second_user
-
-STATE_DIR = "/var/lib/cluster-compute"
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +26,20 @@ def user(engine_host: str) -> Iterator[OrdinaryUser]:
         pytest.skip("this test needs an engine of this machine: the other user reaches it by its socket")
     with ordinary_user() as made:
         yield made
-        forget(made)
 
 
 @pytest.fixture(scope="module")
 def controller(engine_host: str, user: OrdinaryUser) -> Iterator[Controller]:
     """The commands of the README, with files that the other user can read."""
     made = Controller(user.folder / "controller", engine_host)
-    # Only what separates tests is set: state, artifacts and owner are the user's by default.
-    names = ("session_network_pool", "session_port_range", "agent_cpus", "agent_memory")
+    # Only what separates tests is set: artifacts and owner are the user's by default.
+    names = ("session_state_dir", "session_network_pool", "session_port_range", "agent_cpus", "agent_memory")
     made.variables = {name: made.variables[name] for name in names}
     made.owner = user.account.pw_name
-    made.common.write_text("{}")
+    made.common.write_text(json.dumps(made.variables))
     made.common.chmod(0o644)
     try:
+        made.play("provision_agents", agent_state_dir=str(made.state)).check()
         yield made
     finally:
         made.clean()
@@ -50,25 +47,26 @@ def controller(engine_host: str, user: OrdinaryUser) -> Iterator[Controller]:
 
 def test_a_user_without_root_launches_uses_and_ends_a_session(controller: Controller, user: OrdinaryUser) -> None:
     group, folder = engine_group(controller), user.home / ".cluster-compute/plain"
-    arguments = {"session_name": "plain", "session_cluster_size": 2, **SMALL, **controller.variables}
+    arguments = {"session_name": "plain", "session_cluster_size": 2, **SMALL}
     launched = user.play(group, controller, "cluster_session", **arguments).check()
-    assert f"Enter it: ssh -F {folder}/ssh_config main1" in launched.text.replace("~", str(user.home))
+    shown = launched.text.replace("~", str(user.home))
+    assert f"Enter it: ssh -F {folder}/ssh_config main1" in shown, shown
     assert not (user.home / ".local/state").exists()
-    assert states(user) == {"plain": "RUNNING"}
+    assert states(controller, user) == {"plain": "RUNNING"}
     ssh = ["ssh", "-F", f"{folder}/ssh_config", "main1", "ssh sub1 hostname; id -u"]
     assert user.run(group, controller, ssh).check().text.split() == ["sub1", "1000"]
     assert user.play(group, controller, "cluster_session", **arguments).check().changed == 0
     user.play(group, controller, "terminate", session_name="plain").check()
     assert controller.engine() == {}
     assert not folder.exists()
-    assert states(user) == {"plain": "TERMINATED"}
+    assert states(controller, user) == {"plain": "TERMINATED"}
 
 
 def test_two_users_at_once_never_hold_the_same(controller: Controller, user: OrdinaryUser) -> None:
     """Each session pins half of the CPUs, so two of the six sessions fit, regardless of the user."""
     group = engine_group(controller)
     half = max(1, int(controller.client.info()["NCPU"]) // 2)
-    room = {**controller.variables, **SMALL, "session_cpus": half, "session_cpu_pinning": True, "agent_cpus": 64}
+    room = {**SMALL, "session_cpus": half, "session_cpu_pinning": True, "agent_cpus": 64}
     apps = {"session_apps": [{"name": "web", "port": 80}]}
     with second_user(user) as other, ThreadPoolExecutor(6) as threads:
         both = (user, other)
@@ -95,13 +93,14 @@ def test_two_users_at_once_never_hold_the_same(controller: Controller, user: Ord
             assert len(set(ports)) == 4
             listed = other.play(group, controller, "sessions", session_owner="all").check().text
             assert all(one.account.pw_name in listed for one in both), "the queue of each is visible to the other"
-            assert sorted([*states(user).values(), *states(other).values()]).count("PENDING") == 4
+            assert (
+                sorted([*states(controller, user).values(), *states(controller, other).values()]).count("PENDING") == 4
+            )
         finally:
             for one in both:
                 ended = one.play(group, controller, "terminate", session_name="both-*", session_many=True)
         ended.check()
         assert [containers(controller, one) for one in both] == [[], []]
-        forget(other)
 
 
 def containers(controller: Controller, user: OrdinaryUser) -> list[dict[str, Any]]:
@@ -110,21 +109,9 @@ def containers(controller: Controller, user: OrdinaryUser) -> list[dict[str, Any
     return found
 
 
-def states(user: OrdinaryUser) -> dict[str, str]:
+def states(controller: Controller, user: OrdinaryUser) -> dict[str, str]:
     """The state of every session of the user in the store that all users share."""
-    with closing(sqlite3.connect(f"file:{STATE_DIR}/sessions.db?mode=ro", uri=True, timeout=30)) as store:
-        query = "SELECT name, state FROM session WHERE owner = ? ORDER BY created"
-        return dict(store.execute(query, (user.account.pw_name,)).fetchall())
-
-
-def forget(user: OrdinaryUser) -> None:
-    """Remove the history of a user of the tests from the store, with the logs."""
-    with closing(sqlite3.connect(f"{STATE_DIR}/sessions.db", timeout=30)) as store, store:
-        rows = store.execute("SELECT id FROM session WHERE owner = ?", (user.account.pw_name,)).fetchall()
-        for table, column in (("history", "session"), ("launch", "session"), ("session", "id")):
-            store.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
-    for (session,) in rows:
-        shutil.rmtree(f"{STATE_DIR}/{session}", ignore_errors=True)
+    return {name: state for name, state, _lease, _reason in controller.rows(user.account.pw_name)}
 
 
 def test_a_user_outside_of_the_group_gets_a_remedy(controller: Controller, user: OrdinaryUser) -> None:
@@ -133,7 +120,7 @@ def test_a_user_outside_of_the_group_gets_a_remedy(controller: Controller, user:
     assert refused.code != 0, refused.text
     group = engine_group(controller)
     assert refused.message == (
-        f"The session store in {STATE_DIR} is shared by group {group}: add this user to that group, or become root."
+        f"The session store in {controller.state} is shared by group {group}: add this user to that group, or become root."
     )
 
 
