@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from controller import LABEL, PLAYBOOK, ROOT, ROWS, Controller, Done, run
+from controller import LABEL, PLAYBOOK, ROOT, ROWS, Controller, Done, run, run_playbook
 from locks import lock
 
 SCENARIO = "multi_host"
@@ -110,7 +110,7 @@ class Lab:
 
     def play(self, playbook: Path, *arguments: str) -> Done:
         command = [PLAYBOOK, *self.inventories, str(playbook), *arguments]
-        return run(command, cwd=ROOT, env=self.environment, timeout=600)
+        return run_playbook(command, self.environment, 600)
 
     def container(self, agent: str) -> str:
         return f"{self.name}-{agent}"

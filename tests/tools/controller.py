@@ -30,6 +30,7 @@ from docker.errors import NotFound
 from locks import claim
 from own_objects import LABEL, OwnObjects
 from playbook_runs import Interruption, family, kill, run_watched
+from warm_playbook import warm_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -132,6 +133,11 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
     return Done(process.returncode, text)
 
 
+def run_playbook(command: Sequence[str], environment: dict[str, str], seconds: float = PATIENCE) -> Done:
+    """Run a command line of ansible-playbook in the checkout, without the imports of the program."""
+    return Done(*warm_playbook(environment).run(command[1:], ROOT, seconds))
+
+
 @dataclass
 class Controller:
     """The folder, the environment and the variables that the playbooks run with."""
@@ -181,6 +187,10 @@ class Controller:
         return [PLAYBOOK, f"playbooks/{playbook}.yml", *arguments, "-e", f"@{self.common}", *typed]
 
     def play(self, playbook: str, *arguments: str, **variables: Any) -> Done:
+        return run_playbook(self.command(playbook, *arguments, **variables), self.environment)
+
+    def program(self, playbook: str, *arguments: str, **variables: Any) -> Done:
+        """As ``play``, by the program that a user starts, which process lists show."""
         return run(self.command(playbook, *arguments, **variables), cwd=ROOT, env=self.environment)
 
     def launch(self, name: str, *arguments: str, **variables: Any) -> Done:
@@ -223,7 +233,7 @@ class Controller:
         path.write_text(_LIST)
         command = self.command("sessions", session_ended_too=True, **variables)
         command[1] = str(path)
-        answer = run(command, cwd=ROOT, env=self.environment).check().text
+        answer = run_playbook(command, self.environment).check().text
         found = re.search(r"^.*LISTED<<(.*)>>.*$", answer, re.MULTILINE)
         assert found, answer
         listed: dict[str, Any] = json.loads(bytes.fromhex(found.group(1)).decode())

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from controller import Controller, Session
+from controller import SMALL, Controller, Session
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from process_watch import watched
@@ -52,9 +52,10 @@ def keys_of(controller: Controller, session: Session) -> set[bytes]:
 
 def test_no_secret_anywhere(controller: Controller) -> None:
     with watched() as watcher:
-        launched = controller.launch("secret", "-vvv", "--diff", session_cluster_size=2).check()
+        variables = {"session_name": "secret", **SMALL, "session_cluster_size": 2}
+        launched = controller.program("cluster_session", "-vvv", "--diff", **variables).check()
         session = Session(controller, "secret")
-        again = controller.launch("secret", "-vvv", "--diff", session_cluster_size=2).check()
+        again = controller.program("cluster_session", "-vvv", "--diff", **variables).check()
         secrets, identity = keys_of(controller, session), session.id
         client = controller.client
         labelled = {"label": f"cluster.compute.session={identity}"}
@@ -63,7 +64,7 @@ def test_no_secret_anywhere(controller: Controller) -> None:
         public = [
             (session.folder / name).read_bytes() for name in ("session.json", "ssh_config", "known_hosts", "trace.json")
         ]
-        ended = controller.play("terminate", "-vvv", session_name="secret").check()
+        ended = controller.program("terminate", "-vvv", session_name="secret").check()
     stored = [path.read_bytes() for path in controller.state.rglob("*") if path.is_file()]
     left = [path.read_bytes() for path in controller.home.rglob("*") if path.is_file()]
     said = [done.text.encode() for done in (launched, again, ended)]
@@ -158,7 +159,7 @@ def test_the_secrets_of_a_session_are_in_its_memory_alone(controller: Controller
     variables, given = request_of(tmp_path)
 
     def launch(*options: str) -> Any:
-        return controller.play("cluster_session", *options, "-e", variables, **given).check()
+        return controller.program("cluster_session", *options, "-e", variables, **given).check()
 
     with watched() as watcher:
         said = [launch("-vvv", "--diff")]

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The other end of warm_playbook.py: a process that has imported Ansible, and forks for each run of ansible-playbook.
+
+Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from typing import Any, NoReturn
+
+LONGEST = 1 << 17  # bytes of the arguments of a run
+
+
+def serve(connection: socket.socket) -> None:
+    """Fork for each request until the tests have closed their end of the socket."""
+    import ansible.cli.playbook  # noqa: F401
+    import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
+    import docker  # noqa: F401
+    import paramiko  # noqa: F401
+
+    while True:
+        request, descriptors, _flags, _address = socket.recv_fds(connection, LONGEST, 2)
+        _reap(0 if request == b"" else os.WNOHANG)
+        if not request:
+            return
+        if os.fork() == 0:
+            connection.close()
+            _watch(json.loads(request), *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _reap(options: int) -> None:
+    """Wait for runs that have ended, so that their processor time is counted."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+def _watch(request: dict[str, Any], output: int, status: int) -> NoReturn:
+    """Fork once more for the run itself, and write its process and its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        os.close(status)
+        _play(request, output)
+    os.close(output)
+    with suppress(BrokenPipeError):
+        os.write(status, b"%d" % pid)
+        os.write(status, b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    os._exit(0)
+
+
+def _play(request: dict[str, Any], output: int) -> NoReturn:
+    from ansible import constants
+    from ansible.cli.playbook import main
+    from ansible.utils.path import cleanup_tmp_file
+
+    os.chdir(request["cwd"])
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    sys.argv = ["ansible-playbook", *request["arguments"]]
+    # The directory for temporary files was made at the import, and the first run that ends would remove it.
+    atexit._clear()
+    constants.DEFAULT_LOCAL_TMP = tempfile.mkdtemp(
+        prefix=f"ansible-local-{os.getpid()}", dir=constants.DEFAULT_LOCAL_TMP
+    )
+    atexit.register(cleanup_tmp_file, constants.DEFAULT_LOCAL_TMP)
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # Ansible's programs do not find the tests' modules, either.
+    serve(socket.socket(fileno=int(sys.argv[1])))

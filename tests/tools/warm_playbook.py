@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ansible-playbook without its imports: a process that has imported Ansible forks for each run.
+
+The imports take two fifths of the processor time of a short playbook. A run is otherwise the program itself: the same arguments,
+environment, working directory and exit code, and a process tree of its own. Tests of signals, of kills and of what process lists
+show start the program.
+
+    code, text = warm_playbook(environment).run(["playbooks/sessions.yml"], cwd, seconds)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from playbook_runs import family, kill
+
+MOST = 4  # processes: each environment needs one
+PROGRAM = Path(__file__).with_name("warm_ansible.py")
+PIECE = 1 << 16
+_processes: dict[str, WarmPlaybook] = {}
+_lock = threading.Lock()
+
+
+class WarmPlaybook:
+    """The process for one environment, which Ansible reads when it is imported, with the file that ANSIBLE_CONFIG names."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            command = [sys.executable, str(PROGRAM), str(other.fileno())]
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()]
+            )
+
+    def run(self, arguments: Sequence[str], cwd: Path, seconds: float) -> tuple[int, str]:
+        """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
+        output, status = self._begin(arguments, cwd)
+        deadline = time.monotonic() + seconds
+        with os.fdopen(output, "rb", 0) as printed, os.fdopen(status, "rb", 0) as ended:
+            pid = int(_line(ended.fileno(), deadline))
+            try:
+                text = _rest(printed.fileno(), deadline)
+                return int(_line(ended.fileno(), deadline)), text.decode(errors="replace")
+            except BaseException:
+                kill(family(pid))
+                raise
+
+    def end(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def _begin(self, arguments: Sequence[str], cwd: Path) -> tuple[int, int]:
+        """The descriptors of its output, and of the line with its process, which the line with its exit code follows."""
+        output, their_output = os.pipe()
+        status, their_status = os.pipe()
+        request = json.dumps({"arguments": list(arguments), "cwd": str(cwd)}).encode()
+        try:
+            socket.send_fds(self._socket, [request], [their_output, their_status])
+        finally:
+            os.close(their_output)
+            os.close(their_status)
+        return output, status
+
+
+def warm_playbook(environment: Mapping[str, str]) -> WarmPlaybook:
+    """The process for this environment. The oldest one ends if there are too many; its runs go on."""
+    key = json.dumps(dict(environment), sort_keys=True)
+    with _lock:
+        if key not in _processes:
+            while len(_processes) >= MOST:
+                _processes.pop(next(iter(_processes))).end()
+            _processes[key] = WarmPlaybook(environment)
+        return _processes[key]
+
+
+def _piece(descriptor: int, deadline: float) -> bytes:
+    ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+    if not ready:
+        raise TimeoutError("the playbook has not ended in time")
+    return os.read(descriptor, PIECE)
+
+
+def _rest(descriptor: int, deadline: float) -> bytes:
+    return b"".join(iter(lambda: _piece(descriptor, deadline), b""))
+
+
+def _line(descriptor: int, deadline: float) -> bytes:
+    """A line of a few bytes, which arrives in one piece."""
+    line = _piece(descriptor, deadline)
+    if not line:
+        raise ChildProcessError("the process that runs playbooks has ended")
+    return line

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of the process that has imported Ansible are runs of ansible-playbook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from warm_playbook import WarmPlaybook
+
+PROGRAM = Path(sys.executable).with_name("ansible-playbook")
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+  tasks:
+    - ansible.builtin.debug:
+        msg: "{{ lookup('env', 'MARK') }} in {{ lookup('pipe', 'pwd') }} {{ number }}"
+    - ansible.builtin.command: "{{ then }}"
+      changed_when: false
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")}
+    home = tmp_path_factory.mktemp("home")
+    settings = home / "ansible.cfg"
+    settings.touch()
+    return {**kept, "HOME": str(home), "MARK": "mine", "ANSIBLE_CONFIG": str(settings), "ANSIBLE_NOCOLOR": "1"}
+
+
+@pytest.fixture(scope="module")
+def warm(environment: dict[str, str]) -> Iterator[WarmPlaybook]:
+    process = WarmPlaybook(environment)
+    yield process
+    process.end()
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Path:
+    (tmp_path / "play.yml").write_text(PLAY)
+    return tmp_path
+
+
+def arguments(number: int, then: str) -> list[str]:
+    return ["-i", "localhost,", "-c", "local", "play.yml", "-e", f"number={number}", "-e", f"then='{then}'"]
+
+
+@pytest.mark.parametrize("then", ["echo done", "ls nowhere"])
+def test_a_run_has_the_exit_code_and_the_output_of_the_program(
+    warm: WarmPlaybook, environment: dict[str, str], play: Path, then: str
+) -> None:
+    asked = arguments(1, then)
+    program = subprocess.run(  # noqa: PLW1510
+        [PROGRAM, *asked], cwd=play, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    code, text = warm.run(asked, play, 60)
+    assert f"mine in {play} 1" in text
+    shown = [line for line in text.splitlines() if '"delta"' not in line and "fatal" not in line]
+    assert code == program.returncode
+    assert shown == [line for line in program.stdout.splitlines() if '"delta"' not in line and "fatal" not in line]
+
+
+def test_runs_side_by_side_keep_their_own_output_and_temporary_files(warm: WarmPlaybook, play: Path) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        runs = list(threads.map(lambda number: warm.run(arguments(number, "echo done"), play, 60), range(3)))
+    assert [code for code, _text in runs] == [0, 0, 0], runs
+    assert [f"mine in {play} {number}" in text for number, (_code, text) in enumerate(runs)] == [True] * 3
+
+
+def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(warm: WarmPlaybook, play: Path) -> None:
+    with pytest.raises(TimeoutError):
+        warm.run(arguments(1, "sleep 4329"), play, 6)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert b"sleep\x004329\x00" not in lines
+    assert warm.run(arguments(2, "echo done"), play, 60)[0] == 0
