@@ -9,24 +9,38 @@ Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that s
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import socket
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = "ansible_collections.cluster.compute.plugins"
 LONGEST = 1 << 17  # bytes of the arguments of a run
+
+
+def load() -> None:
+    """Import what playbooks use: Ansible, and the collection, which Ansible's loader compiles at each start of a program."""
+    import ansible.cli.playbook  # noqa: F401
+    from ansible.plugins.loader import init_plugin_loader
+
+    init_plugin_loader()
+    for path in sorted((ROOT / "plugins").rglob("*.py")):
+        folder, *_others = path.relative_to(ROOT / "plugins").parts
+        if folder in ("action", "callback", "module_utils", "plugin_utils"):
+            importlib.import_module(".".join((PLUGINS, *path.relative_to(ROOT / "plugins").with_suffix("").parts)))
+    # The program configures its loader itself, and would warn that this has been done.
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
 
 
 def serve(connection: socket.socket) -> None:
     """Fork for each request until the tests have closed their end of the socket."""
-    import ansible.cli.playbook  # noqa: F401
-    import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
-    import docker  # noqa: F401
-    import paramiko  # noqa: F401
-
     while True:
         request, descriptors, _flags, _address = socket.recv_fds(connection, LONGEST, 2)
         _reap(0 if request == b"" else os.WNOHANG)
@@ -80,4 +94,5 @@ def _play(request: dict[str, Any], output: int) -> NoReturn:
 
 if __name__ == "__main__":
     del sys.path[0]  # Ansible's programs do not find the tests' modules, either.
+    load()
     serve(socket.socket(fileno=int(sys.argv[1])))

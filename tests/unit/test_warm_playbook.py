@@ -16,6 +16,7 @@ import pytest
 from warm_playbook import WarmPlaybook
 
 PROGRAM = Path(sys.executable).with_name("ansible-playbook")
+COLLECTIONS = Path(__file__).resolve().parents[2] / "collections"
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -34,7 +35,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")}
     home = tmp_path_factory.mktemp("home")
     settings = home / "ansible.cfg"
-    settings.touch()
+    settings.write_text(f"[defaults]\ncollections_path = {COLLECTIONS}\n")
     return {**kept, "HOME": str(home), "MARK": "mine", "ANSIBLE_CONFIG": str(settings), "ANSIBLE_NOCOLOR": "1"}
 
 
