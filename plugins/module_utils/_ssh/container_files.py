@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import List, Mapping, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
-from .._core.digests import digest, sparse
-from .._core.documents import Json
+from .._core.documents import Json, digest, sparse
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
 from .._docker.batch import timeout_text

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_BATCH,
@@ -22,8 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_SECRETS,
     LABEL_SESSION,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import sparse
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import BatchSettings, ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     container_id,
