@@ -19,8 +19,7 @@ from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ..module_utils._core import arrival
 from ..module_utils._core.constants import RDMA_FOLDER
-from ..module_utils._core.declaration import DECLARATION
-from ..module_utils._core.documents import Json
+from ..module_utils._core.documents import DECLARATION, Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._planning.request import Request
 from ..module_utils._planning.secret_rules import HIDDEN

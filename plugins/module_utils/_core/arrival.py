@@ -17,8 +17,8 @@ import re
 from dataclasses import fields
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from .declaration import DECLARATION, BatchSettings, ContainerSettings
-from .documents import Json, outline_of
+from .declaration import BatchSettings, ContainerSettings
+from .documents import DECLARATION, Json, outline_of
 from .errors import ComputeError
 from .forms import (
     AGENT,

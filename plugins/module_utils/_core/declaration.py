@@ -5,7 +5,7 @@
 """Fields of a dataclass that declare a variable of the role ``session``: a name, a default and a rule, once for all readers.
 
 The settings of containers and of the batch command are fields that a request and its plan have in common. What makes a container
-reads them from the plan.
+reads them from the plan, whose ``Session`` has the same fields.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -13,23 +13,19 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Dict, Tuple
 
 from . import value_rules
 from .constants import GRACE
-from .documents import UNCOUNTED
+from .documents import DECLARATION, UNCOUNTED
 from .value_rules import check_disk, check_log_size, check_public_keys, check_text, within
-
-Check = Callable[[str, Any], Any]
-# Where the metadata of a field has the attributes of its variable.
-DECLARATION = "declaration"
 
 
 def declared(
     kind: str,
     default: Any,
     description: str,
-    check: Check,
+    check: value_rules.Check,
     variable: str = "",
     required: bool = False,
     **more: Any,

@@ -19,7 +19,9 @@ Json = Dict[str, Any]
 
 
 # The metadata of a field that does not count, because it may change while the thing stays the same.
+# The metadata of a field that does not count in digests, and where that of any field has the attributes of its variable.
 UNCOUNTED: Mapping[str, Any] = {"uncounted": True}
+DECLARATION = "declaration"
 
 
 def digest(document: object) -> str:

@@ -14,8 +14,7 @@ import shlex
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from .constants import SCHEMA
-from .declaration import BatchSettings, ContainerSettings
+from .constants import GRACE, SCHEMA
 from .documents import UNCOUNTED, Json, completed, plain, shortened
 
 # The command that stands for ENTRYPOINT and CMD of the image.
@@ -196,14 +195,31 @@ class SessionIdentity:
 
 
 @dataclass(frozen=True)
-class Session(BatchSettings, ContainerSettings, SessionIdentity):
-    """The session's own part of the plan.
+class Session(SessionIdentity):
+    """The session's own part of the plan. Its settings are those of the request, with the same defaults: see C(declaration).
 
     ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
     ``main1``. With ``own_volumes``, volumes without options must be those that sessions of this owner have created.
     ``permitted_folders`` are the folders of the site's policy that the mounts lie in: no link is followed below them.
     """
 
+    grace: int = GRACE
+    lifetime: int = field(default=0, metadata=UNCOUNTED)
+    idle_timeout: int = field(default=0, metadata=UNCOUNTED)
+    pids: int = 32768
+    log_size: int = 100 << 20
+    log_files: int = 3
+    disk: int = 0
+    no_new_privileges: bool = False
+    read_only_root: bool = False
+    rdma: bool = False
+    bootstrap: str = ""
+    authorized_keys: Tuple[str, ...] = ()
+    command: str = ""
+    command_timeout: int = 0
+    terminate_when_done: bool = False
+    on_failure: str = "keep"
+    restarts: int = 3
     user: User = field(default_factory=User)
     began: float = 0.0
     mounts: Tuple[Mount, ...] = ()
@@ -228,6 +244,16 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
             permitted_folders=tuple(map(str, data.get("permitted_folders") or ())),
             **values,
         )
+
+    @property
+    def limits(self) -> str:
+        r"""The file that PID 1 reads; empty without a limit.
+
+        >>> Session("", "", "", "", "", "", 1, "", "", lifetime=60, began=1000.5, idle_timeout=20).limits
+        'lifetime 60 1000\\nidle 20\\n'
+        """
+        lifetime = "lifetime %d %d\n" % (self.lifetime, self.began) if self.lifetime else ""
+        return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_LAUNCH, LABEL_OWNER, LABEL_SESSION, LABEL_SPEC
+from .._core.constants import (
+    CONFIG_FOLDER,
+    LABEL,
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_OWNER,
+    LABEL_SESSION,
+    LABEL_SPEC,
+)
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
-from .._core.parallel import error_of, first_error, map_bounded
+from .._core.parallel import error_of, first_error, map_bounded, run_all
 from .client import Engine, container_entries
-from .data_folders import check_folders_answer, found_folders
+from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus
-from .limits import apply_limits
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
 from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
-from .reports import claims
+from .reports import claims, engine_name
 from .runtime import find_runtime
 from .secrets import Delivery, waits_for_secrets
 from .starting import RUNNING, Starting
+
+# The file of the limits, which PID 1 reads.
+_LIMITS = CONFIG_FOLDER + "/limits"
 
 
 @dataclass(frozen=True)
@@ -108,9 +118,24 @@ class AgentContainers:
         return outcome
 
     def limited(self) -> ContainerChanges:
-        """Write the session's limits into the containers that run."""
+        """Write the session's limits into those of the containers that run and have others."""
         listed, outcome = self._look()
-        apply_limits(self.engine, self.plan.session, list(listed.values()), self.parallelism, outcome, check=self.check)
+        check_mounts_answer(list(listed.values()), self.agent)
+        wanted = self.plan.session.limits.encode()
+
+        def differs(container: Json) -> bool:
+            return self.engine.read_file(container["Id"], _LIMITS, engine_name(container)) != wanted
+
+        def write(container: Json) -> None:
+            folder, _slash, name = _LIMITS.rpartition("/")
+            self.engine.put_file(container["Id"], folder, name, wanted, engine_name(container))
+
+        running = [container for container in listed.values() if container["State"] == "running"]
+        changed = [one for one, other in zip(running, run_all(differs, running, self.parallelism)) if other]
+        for container in changed:
+            outcome.act(engine_name(container), "limited", "running")
+        if not self.check:
+            run_all(write, changed, self.parallelism, keep_going=True)
         outcome.containers = self._entries(listed)
         return outcome
 

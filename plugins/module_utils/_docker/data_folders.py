@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack, contextmanager
-from typing import Collection, Iterable, Iterator, List, Sequence, Set
+from typing import TYPE_CHECKING, Collection, Iterable, Iterator, List, Sequence, Set
 
 from .._core.bounded import PATIENCE, existing, silence
 from .._core.constants import RUNTIME_PATH
@@ -27,7 +27,9 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, InputError, StateError
 from .._core.model import Container, Session
 from .._core.paths import covers
-from .client import Engine
+
+if TYPE_CHECKING:
+    from .client import Engine
 
 _MOST_NAMES = 5
 

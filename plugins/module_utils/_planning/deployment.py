@@ -10,11 +10,13 @@ The conductor reads these values; it computes none of them itself.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Iterable, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.model import Plan
-from .request import Request
+
+if TYPE_CHECKING:
+    from .request import Request
 
 LOOPBACK = "127.0.0.1"
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from .._core import value_rules
-from .._core.declaration import DECLARATION, Check
+from .._core.documents import DECLARATION
 from .._core.errors import InputError
+from .._core.value_rules import Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
