@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.errors import InputError, StateError
 from .._core.image_reference import own_digest
 from .._core.units import show_bytes
@@ -20,7 +20,7 @@ MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Document):
     """The image for all agents. ``source`` is empty if no agent has it; ``copies`` are the agents that get a copy."""
 
     source: str = ""
@@ -28,15 +28,6 @@ class Copies:
     content: str = ""
     size: int = 0
     copies: Tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        return {
-            "source": self.source,
-            "id": self.id,
-            "content": self.content,
-            "size": self.size,
-            "copies": list(self.copies),
-        }
 
 
 def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
@@ -129,15 +120,12 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
 
 
 @dataclass(frozen=True)
-class ReferenceImagePlan:
+class ReferenceImagePlan(Document):
     """The agent that has the image or builds it, its entry as the source of copies, and the agents that receive a copy."""
 
     builder: str = ""
     sources: Tuple[Json, ...] = ()
     takers: Tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        return {"builder": self.builder, "sources": list(self.sources), "takers": list(self.takers)}
 
 
 def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> ReferenceImagePlan:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, TypeVar, Union, get_type_hints
 
 Json = Dict[str, Any]
 
@@ -22,6 +23,54 @@ Json = Dict[str, Any]
 # The metadata of a field that does not count in digests, and where that of any field has the attributes of its variable.
 UNCOUNTED: Mapping[str, Any] = {"uncounted": True}
 DECLARATION = "declaration"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A dataclass that is a document: its fields are the keys."""
+
+    @classmethod
+    def from_json(cls: Type[Value], data: Mapping[str, Any]) -> Value:
+        return decoded(cls, data)
+
+    def to_json(self) -> Json:
+        """Plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
+        text = json.dumps(self, default=lambda part: vars(part) if is_dataclass(part) else dict(part))
+        made: Json = json.loads(text)
+        return made
+
+
+def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
+    """A dataclass from its document: each value in the type of its field.
+
+    A field that is missing or null has its default, and other keys do not count. Raises TypeError or ValueError for a document without
+    a field that has no default, or with a value that has no such type.
+    """
+    if not isinstance(data, dict):
+        raise TypeError("a document must be a dictionary")
+    try:
+        return kind(**{name: read(data[name]) for name, read in _readers(kind).items() if data.get(name) is not None})
+    except OverflowError as error:  # an infinite number, which JSON can have
+        raise ValueError(str(error)) from None
+
+
+@lru_cache(maxsize=None)
+def _readers(kind: type) -> Dict[str, Callable[[Any], Any]]:
+    return {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """The function that reads a value of a type. Python 3.8 cannot evaluate ``int | None``: a document has ``Optional[int]``."""
+    origin = getattr(hint, "__origin__", None)
+    if origin is tuple:
+        part = _reader(hint.__args__[0])
+        return lambda value: tuple(map(part, value or ()))
+    if origin is Union:
+        return _reader(hint.__args__[0])
+    found: Callable[[Any], Any] = dict if origin else getattr(hint, "from_json", hint)
+    return found
 
 
 def digest(document: object) -> str:
@@ -130,11 +179,3 @@ def part_of(document: Mapping[str, Any], agent: str) -> Dict[str, Any]:
     peers = document.get("peers") or [[container["hostname"], container["address"]] for container in everyone]
     rest = {name: value for name, value in document.items() if name != "shared"}
     return shortened({**rest, "containers": completed({**document, "containers": own}), "peers": peers})
-
-
-def plain(document: Any) -> Dict[str, Any]:
-    """A dataclass as plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
-    made: Dict[str, Any] = json.loads(
-        json.dumps(document, default=lambda part: vars(part) if is_dataclass(part) else dict(part))
-    )
-    return made

@@ -9,10 +9,10 @@ The conductor reads these values; it computes none of them itself.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.model import Plan
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
 
 
 @dataclass(frozen=True)
-class PhaseTimings:
+class PhaseTimings(Document):
     """Seconds that each phase of a launch took; the slowest agent counts."""
 
     inform: float = 0.0
@@ -193,6 +193,3 @@ class PhaseTimings:
     create: float = 0.0
     start: float = 0.0
     verify: float = 0.0
-
-    def to_json(self) -> Json:
-        return asdict(self)

@@ -14,13 +14,13 @@ that are no part of a request; tests/tools/variables.py generates the role's arg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Dict, List, Mapping, Tuple
+from dataclasses import dataclass
+from typing import List, Mapping, Tuple
 
 from .._core import value_rules
 from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
 from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
-from .._core.documents import Json, digest, plain, sparse
+from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Secret, User
 from . import app_rules, mount_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
@@ -44,7 +44,7 @@ from .variable import (
 
 
 @dataclass(frozen=True)
-class NamedRequest:
+class NamedRequest(Document):
     """The fields that every request begins with."""
 
     name: str = declared(
@@ -268,21 +268,6 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         _SECONDS,
         kept=True,
     )
-
-    def to_json(self) -> Json:
-        return plain(self)
-
-    @classmethod
-    def from_json(cls, data: Json) -> Request:
-        given = {known.name: data[known.name] for known in fields(cls) if data.get(known.name) is not None}
-        values: Dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-        }
-        values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        values["secrets"] = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
-        values["apps"] = tuple(App.from_json(app) for app in data.get("apps") or ())
-        values["user"] = User.from_json(data.get("user") or {})
-        return cls(**values)
 
     @property
     def digest(self) -> str:
