@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils._core.documents import Json
-from ..module_utils._planning.provisioning import lacks
+from ..module_utils._planning.catalogue import lacks
 from ..plugin_utils._action import ComputeAction, unreachable
 from ..plugin_utils._conduct.reports import of_result, report_options
 

@@ -17,10 +17,9 @@ from typing import Any, Callable, Dict, TypeVar
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ._core.calls import taken
-from ._core.documents import Json
+from ._core.documents import Json, part_of
 from ._core.errors import ComputeError, InputError, LibraryError
 from ._core.model import Plan
-from ._core.shared_texts import part_of
 
 Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]

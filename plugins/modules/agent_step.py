@@ -73,7 +73,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._core.documents import Json
 from ..module_utils._module import at_least, run
 from ..module_utils._steps.agent import call
-from ..module_utils._steps.place import Agent, engine_address
+from ..module_utils._steps.step import Agent, engine_address
 
 ARGUMENT_SPEC = {
     "call": {"type": "str", "required": True},

@@ -57,7 +57,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._head.state_folder import state_dir
 from ..module_utils._module import run
 from ..module_utils._steps.head import call
-from ..module_utils._steps.place import Head
+from ..module_utils._steps.step import Head
 
 ARGUMENT_SPEC = {
     "call": {"type": "str", "required": True},

@@ -14,7 +14,7 @@ import socket
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Iterable, List, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -25,13 +25,15 @@ from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.names import owner_from_login
 from ..module_utils._core.text import visible
 from ..module_utils._module import CALLS
-from ..module_utils._planning.options import Options
 from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _trace as trace
 from ._runtime_scripts import runtime_scripts
 from ._transfer_watch import watched
+
+if TYPE_CHECKING:
+    from ..module_utils._planning.options import Options
 
 # The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
 # them, count bytes, or are rare.

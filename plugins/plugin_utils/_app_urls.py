@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from ..module_utils._core.digests import digest
+from ..module_utils._core.documents import digest
 from ..module_utils._core.model import Plan
 from ..module_utils._ssh.app_files import running
 from ..module_utils._ssh.keys import Identity

@@ -12,8 +12,8 @@ from typing import Dict, List, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ..module_utils._agents.image_distribution import plan_reference_image
 from ..module_utils._agents.provisioning import role_settings
-from ..module_utils._agents.reference_image import plan_reference_image
 from ..module_utils._agents.swarm_plan import Node, peers, plan_swarm
 from ..module_utils._agents.swarm_plan import plan_leave as plan_swarm_leave
 from ..module_utils._core.documents import Json

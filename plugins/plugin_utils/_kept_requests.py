@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """The requests of this controller: of its sessions that wait, and of those with secrets, with the paths of their files.
 
 The session store has neither the paths nor the last word: a pass over the queue launches a session that this controller has requested
@@ -13,15 +14,15 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Dict, List, Mapping, Sequence, Tuple
+from dataclasses import fields
+from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ..module_utils._core import arrival
 from ..module_utils._core.constants import RDMA_FOLDER
-from ..module_utils._core.documents import Json
+from ..module_utils._core.documents import DECLARATION, Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._planning.request import Request
 from ..module_utils._planning.secret_rules import HIDDEN
-from ..module_utils._planning.stored_request import stored_request
 from ._artifacts import Artifacts, DamagedError
 
 FOLDER = ".requests"
@@ -98,3 +99,32 @@ class KeptRequests(Artifacts):
             message = "%s/%s is damaged: end session %s with terminate.yml, and launch it again."
             raise DamagedError(message % (self.folder, name, name)) from error
         return kept
+
+
+# What a request holds in another form than its variable: C(arrival) has the rules of their parts.
+_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user")
+_RULES = {
+    known.name: known.metadata[DECLARATION]["check"] for known in fields(Request) if known.name not in _OTHER_FORM
+}
+
+
+def stored_request(document: object, sender: str) -> Request:
+    """The request. Raises ComputeError, which names the sender, if it has no value that a request has there."""
+    checked = arrival.request(document, sender)
+    try:
+        request = Request.from_json(checked)
+    except (LookupError, TypeError, ValueError):
+        raise arrival.refusal("request", sender, (), "a document without what a request has") from None
+    for name, check in _RULES.items():
+        value = getattr(request, name)
+        if not _holds(check, name, value):
+            raise arrival.refusal("request", sender, (name,), value)
+    return request
+
+
+def _holds(check: Callable[[str, object], object], name: str, value: object) -> bool:
+    """Whether a value is its own normal form."""
+    try:
+        return bool(check(name, value) == value)
+    except InputError:
+        return False

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import os
 import shlex
-from typing import Any, ContextManager, Dict, List
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, List
 
 from ansible import constants
 from ansible.errors import AnsibleError
@@ -22,8 +22,10 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
 from ..module_utils._core.documents import Json
-from ._action import ComputeAction
 from ._transfer_watch import watched
+
+if TYPE_CHECKING:
+    from ._action import ComputeAction
 
 
 class OtherHost:

@@ -28,7 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue, sessions
-from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 ENDED = 100_000
 BUDGET = 1.0

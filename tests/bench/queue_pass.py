@@ -20,10 +20,10 @@ from samples import GIB, agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement

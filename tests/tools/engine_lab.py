@@ -28,7 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_LAUNCH,
     LABEL_SESSION,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
     Container,

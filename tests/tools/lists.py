@@ -13,19 +13,23 @@ from typing import Any
 
 from samples import GIB, agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import use_of
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import use_of
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.samples import sample
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
+    available,
+    holdings,
+    list_groups,
+    list_owners,
+    sample,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules, SitePolicy
 
 NOW = 1795280000.0

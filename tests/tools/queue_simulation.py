@@ -18,10 +18,9 @@ from pathlib import Path
 from samples import GIB, agent, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context, turns
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 

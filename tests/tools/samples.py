@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.context import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement

@@ -111,7 +111,7 @@ def _entry_point(name: str) -> dict[str, Any]:
     settings = _declared("settings")
     summary, description = ENTRY_POINTS[name]
     options = {variable.full_name: _option(variable, name) for variable in settings.read_by(name)}
-    documented = _declared("agent_variables").AGENT_VARIABLES
+    documented = _declared("known_names").AGENT_VARIABLES
     agents = {variable: _plain(documented[variable]) for variable in documented if name not in ON_CONTROLLER}
     return {
         "short_description": summary,

@@ -15,7 +15,7 @@ from contextlib import suppress
 from .._core.counting import run_counted
 from .._core.documents import Json
 from .._core.errors import StateError
-from .._core.failed_output import Output
+from .._core.text import Output
 from .._core.waiting import deadline_in, wait_until
 
 CHUNK = 1 << 16

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 PROVISION = "run provision_agents.yml"
@@ -20,7 +20,7 @@ VXLAN, FULL, GOSSIP, CONTAINER = "vxlan", "full", "gossip", "container"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Document):
     """A line of the table. ``where`` is an agent, a pair of agents as ``agent1 -> agent2``, or ``all``."""
 
     check: str
@@ -28,9 +28,6 @@ class Finding:
     status: str
     found: str
     remedy: str = ""
-
-    def to_json(self) -> Json:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

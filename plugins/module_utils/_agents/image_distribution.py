@@ -2,15 +2,15 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Decide how all agents get the same image: which agents pull it, and which get a copy from which agent."""
+"""How an image reaches the agents: who pulls it and who gets a copy; which agent builds the reference image."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.errors import InputError, StateError
 from .._core.image_reference import own_digest
 from .._core.units import show_bytes
@@ -20,7 +20,7 @@ MISSING, ALWAYS, NEVER = "missing", "always", "never"
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Document):
     """The image for all agents. ``source`` is empty if no agent has it; ``copies`` are the agents that get a copy."""
 
     source: str = ""
@@ -28,15 +28,6 @@ class Copies:
     content: str = ""
     size: int = 0
     copies: Tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        return {
-            "source": self.source,
-            "id": self.id,
-            "content": self.content,
-            "size": self.size,
-            "copies": list(self.copies),
-        }
 
 
 def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
@@ -126,3 +117,33 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
             message = "Agent %s has not reported its image: %s; see the task that failed there, and run this again."
             raise StateError(message % (name, str(results.get(name, {}).get("msg") or "no result").rstrip(".")), name)
     return {name: results[name]["image"] for name in agents}
+
+
+@dataclass(frozen=True)
+class ReferenceImagePlan(Document):
+    """The agent that has the image or builds it, its entry as the source of copies, and the agents that receive a copy."""
+
+    builder: str = ""
+    sources: Tuple[Json, ...] = ()
+    takers: Tuple[str, ...] = ()
+
+
+def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> ReferenceImagePlan:
+    """Choose the builder and the takers.
+
+    ``images`` are the answers of the agents about the reference image, in the order of the play. An agent that has the image
+    comes first, then the head, then the first agent. ``hosts`` are the hosts of the play: only they receive a copy.
+    """
+    if not images:
+        return ReferenceImagePlan()
+    builder = min(images, key=lambda image: (not image["present"], image["agent"] != head))
+    takers = tuple(
+        image["agent"]
+        for image in images
+        if not image["present"]
+        and image["agent"] != builder["agent"]
+        and image["host"] == builder["host"]
+        and image["agent"] in hosts
+    )
+    sources = tuple(image for image in images if image["agent"] == builder["agent"])
+    return ReferenceImagePlan(builder["agent"], sources, takers)

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Dict, Mapping, Sequence, Tuple
 
 from .._core.constants import STATE_DIR
-from .._core.documents import Json
+from .._core.documents import Document, Json
 
 # Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
 LAST_DEBIAN_WITH_CLI = 12
@@ -26,7 +26,7 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class RoleSettings:
+class RoleSettings(Document):
     """What the variables of the role mean on one host."""
 
     name: str
@@ -42,9 +42,6 @@ class RoleSettings:
     engine_packages: Tuple[str, ...]
     engine_packages_to_remove: Tuple[str, ...]
     engine_choices: Tuple[Json, ...]
-
-    def to_json(self) -> Json:
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
 def role_settings(

@@ -21,8 +21,7 @@ from .._core.parallel import default_parallelism, run_all
 from .._core.units import parse_bytes, parse_cpus
 from .._docker.apps import read_statuses
 from .._docker.batch import parse_exit, read_state
-from .._docker.client import Engine, LateError, UnreachableError
-from .._docker.container_report import container_entries
+from .._docker.client import Engine, LateError, UnreachableError, container_entries
 from .._docker.data_folders import folders_of, silent_folders
 from .._docker.reports import (
     architecture,
@@ -39,11 +38,8 @@ from .._docker.reports import (
 from .._docker.runtime import find_runtime
 from .._docker.secrets import waits_for_secrets
 from . import guard, host
-from .cgroups import Groups
-from .gpu_use import gpu_use, use_of
-from .gpus import all_gpus
-from .measuring import measure
-from .rdma_devices import rdma_ports
+from .devices import all_gpus, gpu_use, rdma_ports, use_of
+from .measuring import Groups, measure
 
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
 

@@ -17,7 +17,7 @@ from .._core.bounded import PATIENCE, Pending, SilentError, silence, within
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, InputError
 from .._core.waiting import deadline_in, wait_until
-from .._docker.permitted_folders import open_permitted, permitted_above
+from .._docker.data_folders import open_permitted, permitted_above
 
 _INTERVAL = 0.2
 _READABLE = os.O_RDONLY | os.O_DIRECTORY

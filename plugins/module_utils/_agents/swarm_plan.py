@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.reports import Agent
 
 INIT = "init"
@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(Document):
     """The host that leads, its Swarm if it exists, the step of each other host, and the reason for each refusal."""
 
     lead: str = ""
@@ -62,17 +62,6 @@ class Steps:
     managers: Tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     port: int = VXLAN_PORT
-
-    def to_json(self) -> Json:
-        return {
-            "lead": self.lead,
-            "cluster": self.cluster,
-            "address": self.address,
-            "steps": dict(self.steps),
-            "managers": list(self.managers),
-            "refused": dict(self.refused),
-            "port": self.port,
-        }
 
 
 def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:

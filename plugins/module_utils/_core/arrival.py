@@ -17,10 +17,8 @@ import re
 from dataclasses import fields
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from .batch_settings import BatchSettings
-from .container_settings import ContainerSettings
-from .declaration import DECLARATION
-from .documents import Json
+from .declaration import BatchSettings, ContainerSettings
+from .documents import DECLARATION, Json, outline_of
 from .errors import ComputeError
 from .forms import (
     AGENT,
@@ -50,12 +48,10 @@ from .forms import (
 )
 from .model import Plan
 from .names import check_owner, check_session_name
-from .public_keys import check_public_key
 from .report_rules import EXAMINATION, IMAGE, LOGS, PROBE, REPORT, STATUS, UNREACHED
-from .shared_texts import outline_of
 from .text import visible
 from .topology import members
-from .value_rules import check_image
+from .value_rules import check_image, check_public_key
 
 # Documents that must arrive as they are: a plan is compared with its request, a request with the one that was kept.
 _EXACT = ("plan", "request")

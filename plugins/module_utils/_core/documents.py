@@ -1,11 +1,181 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents: what the parts of the collection exchange as JSON."""
+
+"""Documents, which the parts of the collection exchange as JSON: their digests, dataclasses as documents, and texts that occur often.
+
+The containers of a session share long texts, lists of hostnames most of all: a document has each of them once.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Any, Dict
+import hashlib
+import json
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, TypeVar, Union, get_type_hints
 
 Json = Dict[str, Any]
+
+
+# The metadata of a field that does not count, because it may change while the thing stays the same.
+# The metadata of a field that does not count in digests, and where that of any field has the attributes of its variable.
+UNCOUNTED: Mapping[str, Any] = {"uncounted": True}
+DECLARATION = "declaration"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A dataclass that is a document: its fields are the keys."""
+
+    @classmethod
+    def from_json(cls: Type[Value], data: Mapping[str, Any]) -> Value:
+        return decoded(cls, data)
+
+    def to_json(self) -> Json:
+        """Plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
+        text = json.dumps(self, default=lambda part: vars(part) if is_dataclass(part) else dict(part))
+        made: Json = json.loads(text)
+        return made
+
+
+def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
+    """A dataclass from its document: each value in the type of its field.
+
+    A field that is missing or null has its default, and other keys do not count. Raises TypeError or ValueError for a document without
+    a field that has no default, or with a value that has no such type.
+    """
+    if not isinstance(data, dict):
+        raise TypeError("a document must be a dictionary")
+    try:
+        return kind(**{name: read(data[name]) for name, read in _readers(kind).items() if data.get(name) is not None})
+    except OverflowError as error:  # an infinite number, which JSON can have
+        raise ValueError(str(error)) from None
+
+
+@lru_cache(maxsize=None)
+def _readers(kind: type) -> Dict[str, Callable[[Any], Any]]:
+    return {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+
+
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """The function that reads a value of a type. Python 3.8 cannot evaluate ``int | None``: a document has ``Optional[int]``."""
+    origin = getattr(hint, "__origin__", None)
+    if origin is tuple:
+        part = _reader(hint.__args__[0])
+        return lambda value: tuple(map(part, value or ()))
+    if origin is Union:
+        return _reader(hint.__args__[0])
+    found: Callable[[Any], Any] = dict if origin else getattr(hint, "from_json", hint)
+    return found
+
+
+def digest(document: object) -> str:
+    """A short stable digest of a JSON document: equal documents, equal digests."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def sparse(value: Any) -> Any:
+    """A dataclass as a document of the fields that count and differ from their defaults.
+
+    A new field has its default in everything that exists, and so changes no digest.
+    """
+    if is_dataclass(value):
+        pairs = ((known, getattr(value, known.name)) for known in fields(value))
+        return {known.name: sparse(part) for known, part in pairs if _counts(known, part)}
+    if isinstance(value, Mapping):
+        return {name: sparse(part) for name, part in value.items()}
+    return [sparse(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _counts(known: Field[Any], value: Any) -> bool:
+    if UNCOUNTED.items() <= known.metadata.items():
+        return False
+    return bool(value != (known.default if known.default_factory is MISSING else known.default_factory()))
+
+
+Texts = Mapping[str, str]
+# A shorter text costs less where it is.
+LEAST = 32
+# The texts of a container in the document of a plan.
+_NAMES = ("environment", "labels")
+
+
+def split(maps: Sequence[Texts]) -> Tuple[Dict[str, str], List[Dict[str, str]]]:
+    """The beginning that the values of a name share, and each map with only the rest of them.
+
+    >>> split([{"A": "x" * 40 + "1", "B": "1"}, {"A": "x" * 40 + "2", "B": "2"}])[1]
+    [{'A': '1', 'B': '1'}, {'A': '2', 'B': '2'}]
+    """
+    values: Dict[str, List[str]] = {}
+    for texts in maps:
+        for name, text in texts.items():
+            values.setdefault(name, []).append(text)
+    common = {name: _beginning(texts) for name, texts in values.items() if len(texts) > 1}
+    shared = {name: text for name, text in common.items() if len(text) >= LEAST}
+    return shared, [{name: text[len(shared.get(name, "")) :] for name, text in texts.items()} for texts in maps]
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """The longest text with which all begin: that of the first and the last in order."""
+    first, last = min(texts), max(texts)
+    different = (index for index, letter in enumerate(first) if last[index : index + 1] != letter)
+    return first[: next(different, len(first))]
+
+
+def joined(shared: Texts, rest: Texts) -> Dict[str, str]:
+    """A map as it was.
+
+    >>> joined({"A": "long text, "}, {"A": "and its end", "B": "b"})
+    {'A': 'long text, and its end', 'B': 'b'}
+    """
+    return {name: shared.get(name, "") + text for name, text in rest.items()}
+
+
+def shortened(document: Dict[str, Any]) -> Dict[str, Any]:
+    """The document of a plan with the texts that its containers share in one place."""
+    shared: Dict[str, Any] = {}
+    containers = [dict(container) for container in document["containers"]]
+    for name in _NAMES:
+        texts, rests = split([container[name] for container in containers])
+        if texts:
+            shared[name] = texts
+            for container, rest in zip(containers, rests):
+                container[name] = rest
+    return {**document, "containers": containers, **({"shared": shared} if shared else {})}
+
+
+def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """The containers of such a document, with all of their texts."""
+    shared = document.get("shared") or {}
+    return [
+        {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
+        for container in document["containers"]
+    ]
+
+
+def completed_document(document: Mapping[str, Any]) -> Dict[str, Any]:
+    """The document of a plan with all texts where they belong."""
+    return {**{name: value for name, value in document.items() if name != "shared"}, "containers": completed(document)}
+
+
+def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:
+    """The document without the environment and labels of its containers, whose size grows with the square of their number."""
+    bare = [{**container, "environment": {}, "labels": {}} for container in document["containers"]]
+    return {**document, "containers": bare, "shared": {}}
+
+
+def part_of(document: Mapping[str, Any], agent: str) -> Dict[str, Any]:
+    """The part of a plan's document for one agent, as C(Plan.part) makes it of a plan.
+
+    Only the texts of this agent's containers are completed: those of all containers grow with the square of their number.
+    """
+    everyone = document["containers"]
+    own = [container for container in everyone if container["agent"] == agent]
+    peers = document.get("peers") or [[container["hostname"], container["address"]] for container in everyone]
+    rest = {name: value for name, value in document.items() if name != "shared"}
+    return shortened({**rest, "containers": completed({**document, "containers": own}), "peers": peers})

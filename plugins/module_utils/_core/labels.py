@@ -65,7 +65,7 @@ def _are_resources(text: str) -> bool:
         all(_is_amount(amount) for amount in amounts)
         and len(gpus) <= _MOST_CONTAINERS
         and all(isinstance(gpu["id"], str) and 0 < float(gpu.get("shares", 1.0)) <= 1024 for gpu in gpus)
-        and is_cpuset(resources.get("cpuset") or "")
+        and is_cpuset(resources.get("cpuset", ""))
     )
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plan and its parts: the session, its network, its containers and their resources.
+"""The plan and its parts: the session with its apps, its network, its containers and their resources.
 
 Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. docs/contracts.md shows each document.
 """
@@ -10,32 +10,66 @@ Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. do
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import List, Mapping, Sequence, Tuple
+import shlex
+from dataclasses import dataclass, field, replace
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from .apps import App
-from .batch_settings import BatchSettings
-from .constants import SCHEMA
-from .container_settings import ContainerSettings
-from .digests import UNCOUNTED
-from .documents import Json
-from .shared_texts import completed, plain, shortened
+from .constants import GRACE, SCHEMA
+from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
+
+# The command that stands for ENTRYPOINT and CMD of the image.
+IMAGE_COMMAND = "image"
+# In the path of an app, the place of its token.
+TOKEN = "{token}"
 
 
 @dataclass(frozen=True)
-class Gpu:
+class App(Document):
+    """An app: its port is published on the agent of ``main1``, on loopback unless it is public.
+
+    PID 1 runs ``command``; without a command only the port is published. ``ready`` is a path that answers, or a TCP port that
+    is listened at, as soon as the app is ready. ``path`` is that of the URL for a browser.
+    """
+
+    name: str
+    port: int
+    preferred_port: int = 0
+    public: bool = False
+    command: str = ""
+    ready: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: str = "/"
+
+    def url(self, address: str, port: int, token: str) -> str:
+        """The URL for a browser. Secret if it holds the token.
+
+        >>> App("lab", 8888, path="/lab?token={token}").url("127.0.0.1", 30001, "abc")
+        'http://127.0.0.1:30001/lab?token=abc'
+        """
+        host = f"[{address}]" if ":" in address else address
+        return "http://%s:%d%s" % (host, port, self.path.replace(TOKEN, token))
+
+
+def tunnel(folder: str, local_port: int, port: int) -> str:
+    """The command that forwards a port of this machine to a port of ``main1``. It fails if the local port is in use.
+
+    >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
+    'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
+    """
+    config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
+    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:main1:%d main1" % (config, local_port, port)
+
+
+@dataclass(frozen=True)
+class Gpu(Document):
     """A GPU, or a share of it (1.0 is the whole device)."""
 
     id: str
     shares: float = 1.0
 
-    @classmethod
-    def from_json(cls, data: Json) -> Gpu:
-        return cls(id=str(data["id"]), shares=float(data.get("shares", 1.0)))
-
 
 @dataclass(frozen=True)
-class Resources:
+class Resources(Document):
     """What one container holds. ``cpuset`` is empty unless its CPUs are pinned."""
 
     millicpus: int = 0
@@ -43,19 +77,6 @@ class Resources:
     shm: int = 0
     gpus: Tuple[Gpu, ...] = ()
     cpuset: str = ""
-
-    @classmethod
-    def from_json(cls, data: Json) -> Resources:
-        return cls(
-            millicpus=int(data.get("millicpus", 0)),
-            memory=int(data.get("memory", 0)),
-            shm=int(data.get("shm", 0)),
-            gpus=tuple(Gpu.from_json(gpu) for gpu in data.get("gpus") or ()),
-            cpuset=str(data.get("cpuset") or ""),
-        )
-
-    def to_json(self) -> Json:
-        return asdict(self)
 
     @property
     def devices(self) -> Tuple[str, ...]:
@@ -69,7 +90,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Port:
+class Port(Document):
     """A port of ``main1`` published on its agent."""
 
     name: str
@@ -77,13 +98,9 @@ class Port:
     host_ip: str
     host_port: int
 
-    @classmethod
-    def from_json(cls, data: Json) -> Port:
-        return cls(str(data["name"]), int(data["container_port"]), str(data["host_ip"]), int(data["host_port"]))
-
 
 @dataclass(frozen=True)
-class Mount:
+class Mount(Document):
     """A data folder: the same in every container. ``options`` are a named volume's driver options (NFS …).
 
     A volume that is ``local`` may be a different folder on each agent.
@@ -96,20 +113,9 @@ class Mount:
     options: Mapping[str, str] = field(default_factory=dict)
     local: bool = field(default=False, metadata=UNCOUNTED)
 
-    @classmethod
-    def from_json(cls, data: Json) -> Mount:
-        return cls(
-            source=str(data["source"]),
-            target=str(data["target"]),
-            type=str(data.get("type", "bind")),
-            mode=str(data.get("mode", "rw")),
-            options=dict(data.get("options") or {}),
-            local=bool(data.get("local")),
-        )
-
 
 @dataclass(frozen=True)
-class User:
+class User(Document):
     """The account inside every container."""
 
     name: str = "work"
@@ -117,13 +123,9 @@ class User:
     gid: int = 1000
     home: str = "/home/work"
 
-    @classmethod
-    def from_json(cls, data: Json) -> User:
-        return cls(**{key: data[key] for key in ("name", "uid", "gid", "home") if key in data})
-
 
 @dataclass(frozen=True)
-class Secret:
+class Secret(Document):
     """A secret without its value, which only the controller has, as it has the path of its file.
 
     ``environment`` names the variable that has the value, too; empty for none.
@@ -132,13 +134,9 @@ class Secret:
     name: str
     environment: str = ""
 
-    @classmethod
-    def from_json(cls, data: Json) -> Secret:
-        return cls(name=data["name"], environment=data.get("environment") or "")
-
 
 @dataclass(frozen=True)
-class SessionIdentity:
+class SessionIdentity(Document):
     """Which session it is. ``mode`` is the effective one, ``request`` the digest of the request."""
 
     id: str
@@ -153,14 +151,31 @@ class SessionIdentity:
 
 
 @dataclass(frozen=True)
-class Session(BatchSettings, ContainerSettings, SessionIdentity):
-    """The session's own part of the plan.
+class Session(SessionIdentity):
+    """The session's own part of the plan. Its settings are those of the request, with the same defaults: see C(declaration).
 
     ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
     ``main1``. With ``own_volumes``, volumes without options must be those that sessions of this owner have created.
     ``permitted_folders`` are the folders of the site's policy that the mounts lie in: no link is followed below them.
     """
 
+    grace: int = GRACE
+    lifetime: int = field(default=0, metadata=UNCOUNTED)
+    idle_timeout: int = field(default=0, metadata=UNCOUNTED)
+    pids: int = 32768
+    log_size: int = 100 << 20
+    log_files: int = 3
+    disk: int = 0
+    no_new_privileges: bool = False
+    read_only_root: bool = False
+    rdma: bool = False
+    bootstrap: str = ""
+    authorized_keys: Tuple[str, ...] = ()
+    command: str = ""
+    command_timeout: int = 0
+    terminate_when_done: bool = False
+    on_failure: str = "keep"
+    restarts: int = 3
     user: User = field(default_factory=User)
     began: float = 0.0
     mounts: Tuple[Mount, ...] = ()
@@ -169,26 +184,19 @@ class Session(BatchSettings, ContainerSettings, SessionIdentity):
     own_volumes: bool = field(default=False, metadata=UNCOUNTED)
     permitted_folders: Tuple[str, ...] = ()
 
-    @classmethod
-    def from_json(cls, data: Json) -> Session:
-        parts = ("user", "mounts", "secrets", "apps", "authorized_keys", "permitted_folders")
-        values = {key: data[key] for key in cls.__dataclass_fields__ if key in data and key not in parts}
-        mounts = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        secrets = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
-        apps = tuple(App.from_json(app) for app in data.get("apps") or ())
-        return cls(
-            user=User.from_json(data.get("user") or {}),
-            mounts=mounts,
-            secrets=secrets,
-            apps=apps,
-            authorized_keys=tuple(data.get("authorized_keys") or ()),
-            permitted_folders=tuple(map(str, data.get("permitted_folders") or ())),
-            **values,
-        )
+    @property
+    def limits(self) -> str:
+        r"""The file that PID 1 reads; empty without a limit.
+
+        >>> Session("", "", "", "", "", "", 1, "", "", lifetime=60, began=1000.5, idle_timeout=20).limits
+        'lifetime 60 1000\\nidle 20\\n'
+        """
+        lifetime = "lifetime %d %d\n" % (self.lifetime, self.began) if self.lifetime else ""
+        return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Document):
     """The session's private network."""
 
     name: str
@@ -196,17 +204,13 @@ class Network:
     subnet: str
     gateway: str
     ip_range: str
-    mtu: int | None = None
+    mtu: Optional[int] = None
     encrypted: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_json(cls, data: Json) -> Network:
-        return cls(**{key: data[key] for key in cls.__dataclass_fields__ if key in data})
-
 
 @dataclass(frozen=True)
-class Container:
+class Container(Document):
     """A member of a session, with everything that an agent needs to create it."""
 
     id: str
@@ -223,20 +227,9 @@ class Container:
     environment: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_json(cls, data: Json) -> Container:
-        plain = ("id", "name", "hostname", "role", "index", "rank", "local_rank", "agent", "address")
-        return cls(
-            resources=Resources.from_json(data["resources"]),
-            ports=tuple(Port.from_json(port) for port in data.get("ports") or ()),
-            environment=dict(data.get("environment") or {}),
-            labels=dict(data.get("labels") or {}),
-            **{key: data[key] for key in plain},
-        )
-
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Document):
     """The one document: the session, its network and every container, in rank order.
 
     The part of one agent has only that agent's containers, and the hostname and address of all containers as ``peers``.
@@ -248,17 +241,11 @@ class Plan:
     peers: Tuple[Tuple[str, str], ...] = ()
 
     @classmethod
-    def from_json(cls, data: Json) -> Plan:
-        return cls(
-            session=Session.from_json(data["session"]),
-            network=Network.from_json(data["network"]),
-            containers=tuple(Container.from_json(container) for container in completed(data)),
-            peers=tuple((str(hostname), str(address)) for hostname, address in data.get("peers") or ()),
-        )
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        return decoded(cls, {**data, "containers": completed(data)})
 
     def to_json(self) -> Json:
-        """Plain lists and dicts, as JSON would give them back."""
-        document = plain(self)
+        document = super().to_json()
         if not self.peers:
             del document["peers"]
         return {"schema": SCHEMA, **document}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping, Tuple
 
-from .documents import Json
+from .documents import Document, Json
 from .model import Gpu, Resources
 
 
@@ -38,16 +38,12 @@ class ObservedContainer:
 
 
 @dataclass(frozen=True)
-class RdmaPort:
+class RdmaPort(Document):
     """A port of an RDMA device."""
 
     name: str
     link_layer: str
     active: bool
-
-    @classmethod
-    def from_json(cls, data: Json) -> RdmaPort:
-        return cls(str(data["name"]), str(data["link_layer"]), bool(data["active"]))
 
 
 @dataclass(frozen=True)

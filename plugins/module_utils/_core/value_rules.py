@@ -2,13 +2,19 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rules of plain values: each returns the normal form of a value, or raises one sentence with variable, value and rule."""
+"""Rules of values: each returns the normal form of a value, or raises one message with variable, value and rule.
+
+The rules of C(check_plain) hold for every variable: its numbers and texts can be computed with, printed and stored.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from typing import Any, Callable
+from functools import wraps
+from typing import Any, Callable, Iterator, List, Mapping, Tuple
 
 from .errors import InputError
 from .units import parse_bytes, show_bytes
@@ -75,3 +81,109 @@ def check_disk(variable: str, value: Any) -> int:
     if 0 < size < LEAST_DISK:
         raise InputError(variable, value, f"must be 0 for no limit, or at least {show_bytes(LEAST_DISK)}")
     return size
+
+
+_MOST = 1 << 63
+# The longest text: scripts are the longest values, and a plan with all values travels with each call of a module.
+_LONGEST = 1 << 20
+# Values in lists and dictionaries, and their nesting.
+_MOST_VALUES, _DEEPEST = 100_000, 20
+
+Check = Callable[[str, Any], Any]
+
+
+def checked(check: Check) -> Check:
+    """The rule of a variable, with these rules before it."""
+    if hasattr(check, "__wrapped__"):
+        return check
+
+    @wraps(check)
+    def both(variable: str, value: Any) -> Any:
+        check_plain(variable, value)
+        return check(variable, value)
+
+    return both
+
+
+def check_plain(variable: str, value: Any) -> None:
+    """Raise InputError for a number without a use, and for text that has no encoding or is too long."""
+    for count, (depth, item) in enumerate(_walk(value)):
+        if count > _MOST_VALUES or depth > _DEEPEST:
+            raise InputError(variable, "a nested value", "must have at most %d values" % _MOST_VALUES)
+        if isinstance(item, (int, float)) and not -_MOST < item < _MOST:
+            raise InputError(variable, item, "must be a number below 2^63")
+        if isinstance(item, str):
+            _check_text(variable, item)
+
+
+def _check_text(variable: str, text: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InputError(variable, text, "must be Unicode text without lone surrogates") from None
+    if size > _LONGEST:
+        raise InputError(variable, text, "must have at most %d bytes" % _LONGEST)
+
+
+def _walk(value: Any) -> Iterator[Tuple[int, Any]]:
+    """The value and all values in it, with their depth. A value that contains itself goes on until the caller stops."""
+    waiting: List[Tuple[int, Any]] = [(0, value)]
+    while waiting:
+        depth, item = waiting.pop()
+        yield depth, item
+        if isinstance(item, Mapping):
+            waiting += [(depth + 1, part) for pair in item.items() for part in pair]
+        elif isinstance(item, (list, tuple)):
+            waiting += [(depth + 1, part) for part in item]
+
+
+MOST_KEYS, _LONGEST_KEY = 100, 4096
+_LEAST_MODULUS = 256
+# The types that sshd accepts, and how many parts their keys have.
+_PARTS = {
+    "ssh-ed25519": 2,
+    "ssh-rsa": 3,
+    "ecdsa-sha2-nistp256": 3,
+    "ecdsa-sha2-nistp384": 3,
+    "ecdsa-sha2-nistp521": 3,
+    "sk-ssh-ed25519@openssh.com": 3,
+    "sk-ecdsa-sha2-nistp256@openssh.com": 4,
+}
+# An option of a key in ``authorized_keys`` could run a command.
+_RULE = "must be a public key on one line, as in id_ed25519.pub: TYPE KEY COMMENT, without options; TYPE is one of: %s"
+
+
+def check_public_keys(variable: str, value: Any) -> Tuple[str, ...]:
+    """The lines of a list of keys; a string is a single key."""
+    keys = [value] if isinstance(value, str) else value
+    if not isinstance(keys, (list, tuple)) or len(keys) > MOST_KEYS:
+        raise InputError(variable, value, "must be a list of at most %d public keys" % MOST_KEYS)
+    return tuple(dict.fromkeys(check_public_key(variable, key) for key in keys))
+
+
+def check_public_key(variable: str, value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if "PRIVATE KEY" in text:
+        raise InputError(variable, "a private key", "must be the public key, which is in the file that ends with .pub")
+    words = text.split(" ")
+    if not text.isprintable() or len(text) > _LONGEST_KEY or len(words) < 2 or not _is_key(words[0], words[1]):
+        raise InputError(variable, value, _RULE % ", ".join(_PARTS))
+    return text
+
+
+def _is_key(kind: str, text: str) -> bool:
+    """Whether the text is a key of this type: the type again, and the numbers of the key, each after its length."""
+    try:
+        rest = base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        return False
+    parts: List[bytes] = []
+    while len(rest) >= 4:
+        end = 4 + int.from_bytes(rest[:4], "big")
+        if len(rest) < end:
+            return False
+        parts.append(rest[4:end])
+        rest = rest[end:]
+    if rest or len(parts) != _PARTS.get(kind) or parts[0] != kind.encode() or not all(parts):
+        return False
+    return kind != "ssh-rsa" or len(parts[2]) >= _LEAST_MODULUS

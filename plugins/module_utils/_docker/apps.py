@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
 from .._core.constants import LABEL_CONTAINER
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.errors import EngineError, NotFoundError
 from .._core.names import run_folder
 from .._core.text import visible_lines
@@ -32,15 +32,12 @@ _FIRST_PAUSE = 0.2
 
 
 @dataclass(frozen=True)
-class AppStatus:
+class AppStatus(Document):
     """What PID 1 says of an app. ``exit_code`` is that of its last run, None before its end."""
 
     name: str
     state: str
     exit_code: int | None = None
-
-    def to_json(self) -> Json:
-        return {"name": self.name, "state": self.state, "exit_code": self.exit_code}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """The client of a Docker Engine, and the only importer of the Docker SDK for Python."""
 # PRIVATE to the collection: may change in any release.
 
@@ -8,15 +9,49 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any, List, Mapping
+from typing import Any, List, Mapping, Sequence
 
 from .._core.constants import LABEL_RUNTIME
 from .._core.documents import Json
 from .._core.errors import LibraryError
 from .._core.image_reference import names_of
-from .connection import AbsentError, LateError, UnreachableError, label_filter
+from .._core.parallel import run_all
+from .connection import AbsentError, Connection, LateError, UnreachableError, label_filter
 from .container_requests import ContainerRequests
-from .network_requests import NetworkRequests
+from .reports import container_entry, engine_name
+
+
+class NetworkRequests(Connection):
+    """Requests for networks and for the place of a container on a network."""
+
+    def networks(self, session: str = "", everyone: bool = False) -> List[Json]:
+        filters = {} if everyone else label_filter(session)
+        with self._asking("list its networks") as client:
+            return list(client.networks(filters=filters))
+
+    def network(self, identity: str) -> Json | None:
+        with self._asking(f"inspect network {identity}") as client:
+            found: Json | None = self._or_none(client.inspect_network, identity)
+            return found
+
+    def create_network(self, name: str, body: Mapping[str, Any]) -> str:
+        """Create a network, and return its ID. The body holds the keyword arguments of the SDK's low-level call."""
+        with self._asking(f"create network {name}") as client:
+            return str(client.create_network(name, check_duplicate=True, **body)["Id"])
+
+    def remove_network(self, identity: str, name: str = "") -> None:
+        with self._asking("remove network %s" % (name or identity)) as client:
+            self._or_none(client.remove_network, identity)
+
+    def connect(self, identity: str, network: str, endpoint: Json, subject: str = "") -> None:
+        """Connect a container to a network that was created again."""
+        with self._asking(f"connect it to network {network}", subject) as client:
+            self._or_none(client.disconnect_container_from_network, identity, network, force=True)
+            address = (endpoint.get("IPAMConfig") or {}).get("IPv4Address")
+            client.connect_container_to_network(
+                identity, network, ipv4_address=address, aliases=endpoint.get("Aliases")
+            )
+
 
 __all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]
 
@@ -89,3 +124,14 @@ def load_sdk(docker_host: str) -> Any:
         if hidden:
             del sys.modules["paramiko"]
     return docker
+
+
+def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
+    """Report entries of containers, in their order. Only stopped containers are inspected, for how they have ended."""
+
+    def entry(container: Json) -> Json:
+        has_ended = container["State"] not in ("created", "planned", "running")
+        inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None
+        return container_entry(container, inspected)
+
+    return run_all(entry, listed, parallelism)

@@ -10,23 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_SESSION, LABEL_SPEC
+from .._core.constants import (
+    CONFIG_FOLDER,
+    LABEL,
+    LABEL_CONTAINER,
+    LABEL_LAUNCH,
+    LABEL_OWNER,
+    LABEL_SESSION,
+    LABEL_SPEC,
+)
 from .._core.documents import Json
-from .._core.errors import ComputeError, ConflictError, InputError, StateError, TakenError
-from .._core.model import Container, Plan
-from .._core.parallel import error_of, first_error, map_bounded
-from .agent_settings import agent_settings
-from .client import Engine
-from .container_report import container_entries
-from .data_folders import check_folders_answer
-from .limits import apply_limits
+from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
+from .._core.image_reference import names_of
+from .._core.model import Container, Mount, Plan
+from .._core.parallel import error_of, first_error, map_bounded, run_all
+from .client import Engine, container_entries
+from .data_folders import check_folders_answer, check_mounts_answer, found_folders
+from .device_nodes import amd_gpus
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
-from .permitted_folders import found_folders
 from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
-from .reports import claims
+from .reports import claims, engine_name
+from .runtime import find_runtime
 from .secrets import Delivery, waits_for_secrets
 from .starting import RUNNING, Starting
-from .volumes import check_volumes
+
+# The file of the limits, which PID 1 reads.
+_LIMITS = CONFIG_FOLDER + "/limits"
 
 
 @dataclass(frozen=True)
@@ -109,9 +118,24 @@ class AgentContainers:
         return outcome
 
     def limited(self) -> ContainerChanges:
-        """Write the session's limits into the containers that run."""
+        """Write the session's limits into those of the containers that run and have others."""
         listed, outcome = self._look()
-        apply_limits(self.engine, self.plan.session, list(listed.values()), self.parallelism, outcome, check=self.check)
+        check_mounts_answer(list(listed.values()), self.agent)
+        wanted = self.plan.session.limits.encode()
+
+        def differs(container: Json) -> bool:
+            return self.engine.read_file(container["Id"], _LIMITS, engine_name(container)) != wanted
+
+        def write(container: Json) -> None:
+            folder, _slash, name = _LIMITS.rpartition("/")
+            self.engine.put_file(container["Id"], folder, name, wanted, engine_name(container))
+
+        running = [container for container in listed.values() if container["State"] == "running"]
+        changed = [one for one, other in zip(running, run_all(differs, running, self.parallelism)) if other]
+        for container in changed:
+            outcome.act(engine_name(container), "limited", "running")
+        if not self.check:
+            run_all(write, changed, self.parallelism, keep_going=True)
         outcome.containers = self._entries(listed)
         return outcome
 
@@ -220,3 +244,74 @@ def required_action(container: Container, listed: Json | None, launch: str, agen
 def _is_ours(inspected: Json, plan: Plan) -> bool:
     labels = (inspected.get("Config") or {}).get("Labels") or {}
     return labels.get(LABEL_SESSION) == plan.session.id
+
+
+def agent_settings(engine: Engine, reference: str, runtime: str, edition: str) -> AgentSettings:
+    """The settings, without limits. Raises an EngineError if the image or the SSH runtime is missing.
+
+    ``runtime`` is the volume of the SSH runtime; if empty, the newest one with the scripts of this edition.
+    """
+    image = engine.image(reference)
+    if image is None:
+        message = "Agent %s does not have image %s; build or pull the image there, or use another image."
+        raise EngineError(message % (engine.agent, reference), engine.agent)
+    volume = runtime or find_runtime(engine, edition)
+    if not volume or (runtime and engine.volume(runtime) is None):
+        missing = f" (volume {runtime})" if runtime else ""
+        message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
+        raise EngineError(message % (engine.agent, missing), engine.agent)
+    environment = (image.get("Config") or {}).get("Env") or []
+    path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
+    driver = str(engine.info().get("LoggingDriver") or "")
+    name = _name_of(image, reference)
+    return AgentSettings(image_path=path, runtime=volume, image=name, log_driver=driver, nodes=amd_gpus())
+
+
+def _name_of(image: Json, reference: str) -> str:
+    """The image's name in the engine: its reference, or the name that a copy has instead of a digest."""
+    known = image.get("RepoTags") or ()
+    return next((name for name in names_of(reference)[1:] if name in known), reference)
+
+
+# An engine mounts any volume by its name, so the collection decides which existing volumes a session may mount.
+# The driver of the volumes that a session describes: the engine's own.
+_DRIVER = "local"
+
+
+def check_volumes(engine: Engine, plan: Plan, agent: str, runtime: str) -> None:
+    """Refuse the mounts of volumes that belong to the collection or to another owner, or that differ from their description.
+
+    Sessions of one owner may share a volume that they describe alike. Raises a ConflictError.
+    """
+    for mount in plan.session.mounts:
+        if mount.type == "volume":
+            found = engine.volume(mount.source)
+            own_only = plan.session.own_volumes
+            reason = refusal(mount, found, plan.session.owner, runtime, own_only=own_only) if found is not None else ""
+            if reason:
+                message = f"On {agent} the volume {mount.source} {reason}."
+                raise ConflictError(message, agent)
+
+
+def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bool = False) -> str:
+    """Why a session of this owner must not mount this volume, and what to do; empty if it may.
+
+    ``own_only``: the policy of the site permits only volumes that sessions of this owner have created.
+    """
+    labels = found.get("Labels") or {}
+    holder = labels.get(LABEL_OWNER, "")
+    if (runtime and mount.source == runtime) or (not holder and any(name.startswith(LABEL) for name in labels)):
+        return "belongs to the collection and is not for data; choose another name in session_mounts"
+    if holder and holder != owner:
+        return f"belongs to a session of owner {holder}; choose another name in session_mounts"
+    if own_only and not holder:
+        advice = "choose another name in session_mounts"
+        return f"was not created by a session of {owner}, as the policy of this site demands; {advice}"
+    if mount.options and not _is_as_described(mount, found):
+        advice = "remove that volume, or choose another name in session_mounts"
+        return f"exists with another driver or other options than session_mounts describes; {advice}"
+    return ""
+
+
+def _is_as_described(mount: Mount, found: Json) -> bool:
+    return found.get("Driver") == _DRIVER and dict(found.get("Options") or {}) == dict(mount.options)

@@ -2,21 +2,34 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Data folders of the host that do not answer: an engine that mounts such a folder waits for it without a deadline.
+"""Data folders of the host: those that do not answer, and those below a folder that the policy of the site permits.
 
-An engine mounts the folders of a container again to read or write a file of it, and holds the container's lock meanwhile: after one
-such request, no other request for the container is answered, its end included. So the folders are asked first.
+An engine that mounts a folder that does not answer waits for it without a deadline. It mounts the folders of a container
+again to read or write a file of it, and holds the container's lock meanwhile: after one such request, no other request for
+the container is answered, its end included. So the folders are asked first.
+
+Users who can write below a permitted folder can put a link in the place of a folder. Links above and at the permitted folder
+are the administrator's. Below it none is followed, and the folder that is found stays open until PID 1 of each container has
+compared it with what the engine has mounted: its device and inode.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Collection, Iterable, List, Sequence, Set
+import os
+import stat
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Collection, Iterable, Iterator, List, Sequence, Set
 
 from .._core.bounded import PATIENCE, existing, silence
+from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import ComputeError
-from .._core.model import Session
+from .._core.errors import ComputeError, InputError, StateError
+from .._core.model import Container, Session
+from .._core.paths import covers
+
+if TYPE_CHECKING:
+    from .client import Engine
 
 _MOST_NAMES = 5
 
@@ -68,3 +81,67 @@ def _must_answer(folders: Iterable[str], agent: str, seconds: float) -> None:
     silent = [folder for folder, found in existing(asked, seconds).items() if found is None]
     if silent:
         raise ComputeError(silence(silent[0], agent), agent)
+
+
+_VARIABLE = "session_mounts"
+# The files of a container that does not run yet from which its own files are made: _ssh/installer.py.
+_READ = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/ssh/ssh_config", "/etc/ssh/ssh_known_hosts")
+# What PID 1 writes when it has compared all folders: check_folders in roles/image/files/init.sh.
+CHECKED = b"the data folders are those that were checked"
+
+
+@contextmanager
+def found_folders(session: Session, agent: str) -> Iterator[bytes]:
+    """What PID 1 compares, while the folders are open: a line ``DEVICE:INODE TARGET`` for each, and an empty line."""
+    lines: List[str] = []
+    with ExitStack() as opened:
+        for mount in session.mounts if session.permitted_folders else ():
+            folder = permitted_above(mount.source, session.permitted_folders)
+            if mount.type == "bind" and folder:
+                found = os.fstat(open_permitted(folder, mount.source.rstrip("/"), agent, opened))
+                lines.append("%d:%d %s\n" % (found.st_dev, found.st_ino, mount.target))
+        yield "".join([*lines, "\n"]).encode()
+
+
+def check_image_paths(engine: Engine, session: Session, container: Container, identity: str) -> None:
+    """Refuse a container with a link where the SSH runtime or a data folder is mounted, or where the engine reads a file of it.
+
+    With such links, a folder of users would have the SSH runtime in it, the mount that PID 1 looks at would be another, or the
+    container would receive a file of the host: the engine mounts the data folders to read.
+    """
+    targets = [RUNTIME_PATH, *_READ, *(mount.target for mount in session.mounts)]
+    paths = {
+        target[:end] for target in targets for end in range(2, len(target) + 1) if target[end : end + 1] in ("", "/")
+    }
+    for path in sorted(paths):
+        found = engine.path_stat(identity, path, container.hostname)
+        if found is not None and found.get("linkTarget"):
+            message = (
+                "%s: %s is a symbolic link in the image or the container, and the policy of this site bounds its data folders; "
+                "mount them elsewhere, or use another image."
+            )
+            raise StateError(message % (container.hostname, path), engine.agent)
+
+
+def permitted_above(source: str, permitted: Sequence[str]) -> str:
+    """The permitted folder in which a data folder lies; empty without one."""
+    return next((one for one in permitted if covers(one, source)), "")
+
+
+def open_permitted(folder: str, source: str, agent: str, opened: ExitStack) -> int:
+    """A descriptor of a folder or file, for nothing but a look at it; no link below the permitted folder is followed."""
+    path, place = folder, os.O_PATH | os.O_CLOEXEC
+    try:
+        found = os.open(folder, place)
+        opened.callback(os.close, found)
+        for name in filter(None, source[len(folder) :].split("/")):
+            path = path.rstrip("/") + "/" + name
+            found = os.open(name, place | os.O_NOFOLLOW, dir_fd=found)
+            opened.callback(os.close, found)
+            if stat.S_ISLNK(os.fstat(found).st_mode):
+                rule = "must have no symbolic link below %s, and %s on %s is one (policy of this site)"
+                raise InputError(_VARIABLE, source, rule % (folder, path, agent))
+    except OSError as error:
+        rule = "must be a folder that the login on %s can look up below %s (policy of this site); %s: %s"
+        raise InputError(_VARIABLE, source, rule % (agent, folder, path, error.strerror)) from error
+    return found

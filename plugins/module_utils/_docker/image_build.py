@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping
 from .._core.counting import run_counted
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
-from .._core.failed_output import Output
+from .._core.text import Output
 from .._core.waiting import deadline_in
 from .client import Engine
 from .error_text import clean

@@ -20,7 +20,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from .._core.constants import DEFAULT_PATH, LABEL_OWNER, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
-from . import read_only_root, secrets
+from . import read_only_root
 from .device_nodes import device_requests, nvidia_only
 
 MTU_OPTION = "com.docker.network.driver.mtu"
@@ -29,6 +29,8 @@ STOP_MARGIN = 2
 GPUS_SEEN, NO_GPU = "NVIDIA_VISIBLE_DEVICES", "void"
 # The logging drivers that keep files on the agent, and rotate them.
 ROTATING = ("json-file", "local")
+# The size of the tmpfs of the secrets is a part of the container's memory.
+_SECRETS_TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
 # What neither training nor the SSH runtime needs: device nodes, and capabilities of files. AUDIT_WRITE stays: Debian's sshd ends a
 # login with a terminal if it cannot write a record. Without NET_RAW, root sends no Ethernet frames of its own, such as ARP replies
 # for an address of another container. The file of many an image's ping has this capability, and such a file does not start
@@ -164,7 +166,7 @@ def _root(session: Session, memory: int) -> Json:
     """What is in memory alone, and whether the rest of the root file system is read-only."""
     tmpfs = read_only_root.temporary_folders(session, memory)
     if session.secrets:
-        tmpfs[SECRETS_FOLDER] = secrets.TMPFS
+        tmpfs[SECRETS_FOLDER] = _SECRETS_TMPFS
     return {**({"Tmpfs": tmpfs} if tmpfs else {}), **({"ReadonlyRootfs": True} if session.read_only_root else {})}
 
 

@@ -16,7 +16,6 @@ import uuid
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from .._core.apps import App
 from .._core.constants import (
     LABEL_BATCH,
     LABEL_CONTAINER,
@@ -28,9 +27,9 @@ from .._core.constants import (
     RELAY_ROLE,
     RUNTIME_PATH,
 )
-from .._core.digests import digest
-from .._core.documents import Json
+from .._core.documents import Json, digest
 from .._core.errors import EngineError, TakenError
+from .._core.model import App
 from .._core.names import container_names
 from .client import Engine
 from .payloads import GPUS_SEEN, NO_GPU, runtime_mount

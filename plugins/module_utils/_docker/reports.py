@@ -11,8 +11,7 @@ import json
 from typing import Any, Dict, Iterable, List, Set
 
 from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION, RELAY_ROLE
-from .._core.digests import digest
-from .._core.documents import Json
+from .._core.documents import Json, digest
 from .._core.labels import flaw, is_uuid, whole
 from .._core.model import Resources
 from .._core.names import container_names

@@ -15,14 +15,15 @@ import io
 import tarfile
 import time
 from dataclasses import dataclass
-from typing import List, Mapping, Sequence
+from typing import TYPE_CHECKING, List, Mapping, Sequence
 
 from .._core.constants import LABEL_EDITION, LABEL_RUNTIME, RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
-from .._core.digests import digest
-from .._core.documents import Json
+from .._core.documents import Json, digest
 from .._core.errors import ConflictError, EngineError, StateError
-from .client import Engine
 from .reports import content_of
+
+if TYPE_CHECKING:
+    from .client import Engine
 
 COMPLETE = "-complete"
 _FILLER = "-fill"

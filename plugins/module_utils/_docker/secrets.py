@@ -28,8 +28,6 @@ from .client import Engine
 # The seconds that PID 1 waits for them.
 PATIENCE = 60
 _BUSYBOX = RUNTIME_PATH + "/bin/busybox"
-# Options of the tmpfs. Its size is a part of the container's memory.
-TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
 
 
 def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:

@@ -18,10 +18,9 @@ from .._core.model import Container, Plan
 from .._core.parallel import run_all
 from .batch import wait_bootstrapped
 from .client import AbsentError, Engine
-from .data_folders import check_folders_answer
-from .deaths import death
+from .data_folders import CHECKED, check_folders_answer, check_image_paths, found_folders
+from .logs import death
 from .payloads import endpoint
-from .permitted_folders import CHECKED, check_image_paths, found_folders
 from .removal import session_containers, state_of
 from .secrets import Delivery, unpack_command
 

@@ -19,9 +19,8 @@ from .._core.topology import members
 from .._planning.addresses import subnet_layout
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity, free_of
-from .._planning.placement import Placement
+from .._planning.placement import Placement, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
-from .._planning.rdma import usable_ports
 from .._planning.request import Request
 from .row import Row
 

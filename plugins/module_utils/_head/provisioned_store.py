@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from .._core.constants import STATE_DIR
-from .._core.documents import Json
+from .._core.documents import Document
 from .._core.errors import StateError
 from .state_folder import PRIVATE, SHARED, is_shared, make_folder, share
 from .store import Store
@@ -22,7 +22,7 @@ _OWN = re.compile(r"sessions\.db.*|policy\.json|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-
 
 
 @dataclass(frozen=True)
-class Folder:
+class Folder(Document):
     """Mode and group of a folder: an empty mode if there is none, and the group -1 if it is not shared."""
 
     mode: str
@@ -37,9 +37,6 @@ class Folder:
         if not stat.S_ISDIR(entry.st_mode):
             raise StateError(f"The state folder {folder} is a link or no folder: remove it.", folder)
         return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared(entry) else -1)
-
-    def to_json(self) -> Json:
-        return asdict(self)
 
 
 def desired(folder: str, gid: int | None) -> Folder:

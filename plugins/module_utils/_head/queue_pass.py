@@ -13,18 +13,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Collection, Dict, List, Mapping, Tuple
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
+from .._core import states
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError
+from .._core.exits import failed_apps, limit_reached, what_happened
+from .._core.reports import Agent
 from .._planning.placement import Shortfall
-from .bookings import held_plans
-from .context import Context
+from .listing import list_sessions
 from .row import Row
 from .store import Store
 from .transitions import end_over
-from .turns import Turns, with_start
+from .turns import Context, Turns, with_start
 from .upkeep import adopt, cancel_old, expire
+from .usage import held_plans
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -127,3 +130,47 @@ def _split(
             fitting.append(row)
     starts = turns.starts(list(reasons)[:_MOST_ESTIMATES])
     return fitting, [(turns.rows[name], with_start(reason, starts.get(name))) for name, reason in reasons.items()]
+
+
+_DEGRADED = "degraded: "
+_UNHEALTHY = "unhealthy: "
+_WHOLE, _WELL = "every container runs again", "every app runs again"
+
+
+def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
+    """Note which sessions of an owner lack containers or apps, and which no longer do; returns those that newly do.
+
+    A session that another controller repairs, that has a result, or that ends by itself is not noted. A command that has
+    failed is a result, which is recorded when the session ends or a controller waits for it.
+    """
+    rows = [
+        row
+        for row in store.live({states.RUNNING})
+        if row.owner == owner and row.plan and row.holder is None and not row.result
+    ]
+    found = []
+    for row, session in zip(rows, list_sessions(rows, agents)):
+        if limit_reached(session["containers"]):
+            continue
+        is_lacking = bool(session["degraded"] or failed_apps(session["containers"]))
+        noted = _last_note(store, row)
+        back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
+        reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
+        if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
+            _note(store, row, now, reason)
+            found += [row] if is_lacking else []
+    return found
+
+
+def _last_note(store: Store, row: Row) -> str:
+    """The last reason in the history of a session. Its row may have the reason of a repair that failed."""
+    history = store.history(row.id)
+    return str(history[-1]["reason"]) if history else ""
+
+
+def _note(store: Store, row: Row, now: float, reason: str) -> None:
+    """The state does not change, nor does its time."""
+    changed = row.changed
+    store.note(row, now, reason)
+    row.changed = changed
+    store.save(row)

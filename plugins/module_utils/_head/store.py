@@ -20,10 +20,50 @@ from .._core.documents import Json
 from .._core.errors import NotFoundError, StateError
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
-from .lock_holders import lock_holders
 from .row import COLUMNS, End, Requester, Row, held_by, row_of, values_of
-from .schema import SCHEMA
 from .state_folder import check_readable, is_filled, prepare
+
+# Each statement may run again: a store gets the tables that it lacks.
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS session (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
+    result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
+    request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
+    lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
+)""",
+    """CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
+    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')""",
+    "CREATE INDEX IF NOT EXISTS by_end ON session (state, changed)",
+    "CREATE INDEX IF NOT EXISTS states ON session (id, state)",
+    "CREATE INDEX IF NOT EXISTS by_time ON session (created)",
+    "CREATE INDEX IF NOT EXISTS by_owner ON session (owner, created)",
+    """CREATE TABLE IF NOT EXISTS history (
+    session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
+    reason TEXT NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS history_of ON history (session, time)",
+    "CREATE TABLE IF NOT EXISTS sample (time REAL PRIMARY KEY, document TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS retired (id TEXT PRIMARY KEY, time REAL NOT NULL)",
+    # Every launch and repair of this store: a container of another launch belongs to another store.
+    "CREATE TABLE IF NOT EXISTS launch (id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session (id))",
+    # The login on the head whose module recorded the request: the kernel says it, no option does.
+    """CREATE TABLE IF NOT EXISTS requester (
+    session TEXT PRIMARY KEY REFERENCES session (id), uid INTEGER NOT NULL, login TEXT NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS launch_of ON launch (session)",
+    # The ledger: what sessions have held. It stays when their history goes.
+    """CREATE TABLE IF NOT EXISTS holding (
+    session TEXT NOT NULL, owner TEXT NOT NULL, began REAL NOT NULL, ended REAL, millicpus INTEGER NOT NULL,
+    memory INTEGER NOT NULL, gpus REAL NOT NULL
+)""",
+    # The pass over the queue of an owner that is in progress; ``again`` asks it for another round.
+    """CREATE TABLE IF NOT EXISTS pass (
+    owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0
+)""",
+    "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
+    "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
+)
+
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -308,3 +348,30 @@ def _refusal(path: str, words: str) -> StateError:
     elif _DAMAGED.search(words):
         kind, advice = DamagedStoreError, "; " + _MOVE % (path, path)
     return kind(f"The session store {path} cannot be used: {words}{advice}.", path)
+
+
+# A line: number, kind, ADVISORY, READ or WRITE, PID, MAJOR:MINOR:INODE, and the range of bytes. A process that waits has an arrow.
+_LOCKS = "/proc/locks"
+
+
+def lock_holders(path: str, table: str = _LOCKS) -> List[str]:
+    """One entry for each process, such as ``process 712 (python3) locks it``; none if the kernel does not say."""
+    try:
+        inode = str(os.stat(path).st_ino)
+        with open(table, encoding="ascii", errors="replace") as lines:
+            locks = [line.split() for line in lines]
+    except OSError:
+        return []
+    # A process of another PID namespace has the number 0 there.
+    holders = {
+        int(lock[4]) for lock in locks if lock[1] != "->" and lock[5].rpartition(":")[2] == inode and lock[4] != "0"
+    }
+    return ["process %d%s locks it" % (pid, _program(pid)) for pid in sorted(holders - {-1, os.getpid()})]
+
+
+def _program(pid: int) -> str:
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as name:
+            return f" ({name.read().strip()})"
+    except OSError:
+        return ""

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
+from .._core.documents import Json
 from .._core.errors import ComputeError
 from .._core.model import Plan
 from .._core.reports import Agent
@@ -19,14 +20,45 @@ from .._planning.allocation import Allocation
 from .._planning.capacity import free_of
 from .._planning.fair_share import decayed_use, fairness
 from .._planning.placement import Placement, Shortfall
-from .._planning.policy import QueueRules
-from .._planning.queue import QueueEntry, Turn, in_order, take_turns
+from .._planning.policy import QueueRules, SitePolicy
+from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
-from .bookings import booked_on, ends_on
-from .context import Context
 from .quotas import Quotas, by_owner, uses
-from .row import Row
+from .row import Requester, Row
 from .store import Store
+from .usage import booked_on, ends_on
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a decision depends on: the agents' reports, who asks, and when.
+
+    ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
+    to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
+    belongs to, if there is one. ``requester`` is the login of this process on the head.
+    """
+
+    agents: Tuple[Agent, ...]
+    holder: Json
+    now: float
+    policy: Policy = field(default_factory=Policy)
+    lease: float = 600.0
+    takeover: str = ""
+    kept: str = ""
+    site: SitePolicy = field(default_factory=SitePolicy)
+    requester: Requester = field(default_factory=Requester.of_this_process)
+
+    @property
+    def taken_names(self) -> Mapping[str, Collection[str]]:
+        """The names that containers without a session have on each agent."""
+        return {agent.name: agent.names for agent in self.agents}
+
+
+def queue_rules(site: SitePolicy, policy: str, age_bound: float) -> Policy:
+    """How the queue is gone through: as the policy of the site says, else as the caller does."""
+    bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
+    return Policy(site.queue.policy or policy, float(bound), site.queue)
+
 
 # Ends of sessions that an estimate looks at.
 _MOST_ENDS = 20

@@ -2,22 +2,53 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who has how much: what the sessions of each owner hold, on all agents and on each of them."""
+"""What is booked on the agents and by whom, what an owner may still have, and samples of it over time."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
-from .._core.model import Resources
+from .._core.model import Plan, Resources
 from .._core.reports import Agent
-from .bookings import ends_on
-from .row import Row
+from .._planning.policy import SitePolicy
+from .._planning.policy_rules import Use, quota_left
+from .row import End, Row
 from .store import Store
+
+
+def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
+    """The ends of the sessions that have ended and have containers on these agents."""
+    return store.ends(container.session for agent in agents for container in agent.containers)
+
+
+def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
+    """What is booked on each agent, by its name, from the ends of sessions, by ID, and the plans that hold something.
+
+    It is every labelled container that the end of its session does not include, and every container that the store has placed
+    and no engine shows yet.
+    """
+    booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
+    for agent in agents:
+        for observed in agent.containers:
+            end = ends.get(observed.session)
+            if end is None or not end.includes(observed):
+                booked[agent.name][observed.id] = observed.resources
+    for plan in plans:
+        for container in plan.containers:
+            booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
+    return {name: list(resources.values()) for name, resources in booked.items()}
+
+
+def held_plans(store: Store) -> List[Plan]:
+    """The plans of all sessions that hold what they were placed on."""
+    return [row.plan for row in store.live(states.HOLDING) if row.plan]
+
 
 # What is booked, by agent and owner.
 Holdings = Dict[str, Dict[str, List[Resources]]]
@@ -71,3 +102,96 @@ def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -
             }
         )
     return listed
+
+
+_AMOUNTS = ("millicpus", "memory", "gpus")
+_NOTHING = dict.fromkeys(_AMOUNTS, 0)
+
+
+def list_groups(agents: Sequence[Json], owner: str | None) -> List[Json]:
+    """Every resource group of the agents of a list: its capacity, what is allocated of it, and the owner's part of that.
+
+    An agent that cannot be reached adds nothing.
+    """
+    listed = []
+    for group in sorted({name for agent in agents for name in _groups_of(agent)}):
+        mine = [agent for agent in agents if group in _groups_of(agent)]
+        usable = [agent for agent in mine if agent["reachable"]]
+        listed.append(
+            {
+                "group": group,
+                "agents": len(mine),
+                "capacity": _sum(agent["capacity"] for agent in usable),
+                "used": _sum(agent["used"] for agent in usable),
+                "own": _sum(agent["owners"].get(owner, _NOTHING) for agent in usable) if owner else None,
+            }
+        )
+    return listed
+
+
+def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[Json], owner: str) -> Json:
+    """What an owner may still have now: what is free in the permitted groups, at most what the quotas leave."""
+    permitted = policy.limits_for(owner, "resource_groups")
+    usable = [
+        agent
+        for agent in agents
+        if agent["reachable"]
+        and agent["schedulable"]
+        and any(all(group in names for names in permitted) for group in _groups_of(agent))
+    ]
+    free = _sum({name: max(0, agent["capacity"][name] - agent["used"][name]) for name in _AMOUNTS} for agent in usable)
+    left = quota_left(policy, use, owner)
+    if not all(left.get(name, 1) for name in ("sessions", "containers")):
+        return dict(_NOTHING)
+    return {name: min(free[name], left.get(name, free[name])) for name in _AMOUNTS}
+
+
+def _groups_of(agent: Json) -> List[str]:
+    return str(agent["group"]).split(",")
+
+
+def _sum(amounts: Iterable[Json]) -> Json:
+    listed = list(amounts)
+    return {name: round(sum(each[name] for each in listed), 3) for name in _AMOUNTS}
+
+
+# Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
+_CLOSEST = 20
+_OLDEST = 31 * 86400
+
+
+def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) -> Json:
+    """The sums over the agents of a list, and the number of sessions that are live and that wait."""
+    usable = [agent for agent in agents if agent["reachable"]]
+    measured = [agent["measured"] for agent in usable if agent["measured"]]
+    percents = [gpu["percent"] for each in measured for gpu in each["gpus"] if gpu["percent"] is not None]
+    return {
+        "time": round(now, 3),
+        "capacity": _sum([agent["capacity"] for agent in usable]),
+        "used": _sum([agent["used"] for agent in usable]),
+        "measured": {
+            "millicpus": sum(each["millicpus"] for each in measured),
+            "memory": sum(each["memory"] for each in measured),
+            "gpu_percent": round(sum(percents) / len(percents), 1) if percents else None,
+        },
+        "live": sum(state != states.PENDING for state in session_states),
+        "waiting": sum(state == states.PENDING for state in session_states),
+    }
+
+
+def add_sample(store: Store, taken: Json) -> bool:
+    """Keep a sample, unless the last one is only seconds old; returns whether it is kept. Old samples are removed."""
+    now = float(taken["time"])
+    store.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
+    last = store.query("sample", "SELECT max(time) FROM sample")[0][0]
+    # A clock that was set back must not keep samples away until it has caught up.
+    if last is not None and 0 <= now - last < _CLOSEST:
+        return False
+    store.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
+    return True
+
+
+def samples(store: Store, since: float) -> List[Json]:
+    """The samples from a time on, oldest first."""
+    rows = store.query("sample", "SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
+    return [json.loads(row[0]) for row in rows]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Tuple
 
-from .._core.apps import TOKEN, App
 from .._core.errors import InputError
+from .._core.model import TOKEN, App
 from .._core.value_rules import check_boolean, check_text, check_whole
 from .rules import check_entry, check_environment, check_list
 from .variable import APP

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.errors import StateError
 from .._core.exits import describe_command_exit, describe_container_exit
 
@@ -29,14 +29,11 @@ _GROWTH = 1.5
 
 
 @dataclass(frozen=True)
-class BatchResult:
+class BatchResult(Document):
     """The result of a batch session: SUCCESS, FAILURE, or empty while the command runs."""
 
     result: str = ""
     reason: str = ""
-
-    def to_json(self) -> Json:
-        return asdict(self)
 
 
 def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:

@@ -10,10 +10,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Mapping, Set, Tuple
 
+from .._core.constants import BRIDGE_PORTS
 from .._core.model import Gpu, Resources
 from .._core.reports import Agent
 from .._core.units import show_bytes, show_cpus
-from .kernel_limits import kernel_bounds
+
+# What the idle containers of a session take, each: the engine's shim has 11 threads, and PID 1, sshd and one program are
+# processes; the engine keeps six files open. A container takes a port of its bridge and an entry in the neighbours of C(main1).
+_LIMITS = (
+    ("neighbours", "neighbours (net.ipv4.neigh.default.gc_thresh3)", 1),
+    ("processes", "processes (kernel.pid_max)", 14),
+    ("files", "open files of the engine (LimitNOFILE)", 6),
+)
+
+
+def kernel_bounds(kernel: Mapping[str, int]) -> Dict[str, Tuple[int, int]]:
+    """The limits by name: the amount that the agent has, and the amount that each container takes. Unknown limits are left out."""
+    known = {name: (kernel[key], each) for key, name, each in _LIMITS if kernel.get(key)}
+    return {"ports of a bridge": (BRIDGE_PORTS, 1), **known}
+
+
+def kernel_room(bounds: Mapping[str, Tuple[int, int]]) -> int:
+    """How many containers of a session an agent with these limits can run at most."""
+    return min(amount // each for amount, each in bounds.values())
+
+
+def kernel_shortfall(kernel: Mapping[str, int], count: int) -> str:
+    """The first limit that does not suffice for ``count`` containers; empty if all of them do.
+
+    >>> kernel_shortfall({"processes": 32768}, 1000), kernel_shortfall({"processes": 4096}, 300)
+    ('', 'needs 4200 processes (kernel.pid_max), has 4096')
+    """
+    for name, (amount, each) in kernel_bounds(kernel).items():
+        if count * each > amount:
+            return "needs %d %s, has %d" % (count * each, name, amount)
+    return ""
+
 
 # Sums of fractions of a device are off by less than this.
 _WHOLE_TOLERANCE = 1e-9

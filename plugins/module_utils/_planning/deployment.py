@@ -9,12 +9,14 @@ The conductor reads these values; it computes none of them itself.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Iterable, Mapping, Sequence, Tuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Document, Json
 from .._core.model import Plan
-from .request import Request
+
+if TYPE_CHECKING:
+    from .request import Request
 
 LOOPBACK = "127.0.0.1"
 
@@ -182,7 +184,7 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
 
 
 @dataclass(frozen=True)
-class PhaseTimings:
+class PhaseTimings(Document):
     """Seconds that each phase of a launch took; the slowest agent counts."""
 
     inform: float = 0.0
@@ -191,6 +193,3 @@ class PhaseTimings:
     create: float = 0.0
     start: float = 0.0
     verify: float = 0.0
-
-    def to_json(self) -> Json:
-        return asdict(self)

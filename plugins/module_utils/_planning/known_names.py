@@ -12,6 +12,7 @@ from typing import AbstractSet, Iterable, List, Mapping
 
 from .._core.errors import ComputeError
 from .._core.text import visible
+from .variable import Documentation
 
 # No other software has variables that begin like these.
 OWN_PREFIXES = ("session_", "sessions_")
@@ -93,3 +94,49 @@ def _hosts(hosts: List[str]) -> str:
     shown = ", ".join(hosts[:_MOST_SHOWN])
     rest = len(hosts) - _MOST_SHOWN
     return f"the inventory, host {shown}" + (" and %d others" % rest if rest > 0 else "")
+
+
+AGENT_VARIABLES: Mapping[str, Documentation] = {
+    "agent_docker_host": {
+        "type": "str",
+        "default": "",
+        "description": "Address of the agent's engine. If empty, E(DOCKER_HOST) of the environment there, else "
+        "C(unix:///var/run/docker.sock).",
+    },
+    "agent_resource_group": {
+        "type": "list",
+        "elements": "str",
+        "default": ["default"],
+        "description": "Resource groups of the agent: a name, or a list of names.",
+    },
+    "agent_schedulable": {
+        "type": "bool",
+        "default": True,
+        "description": "Whether new sessions may be placed on the agent.",
+    },
+    "agent_cpus": {"type": "float", "description": "CPUs of the agent, instead of those that its engine counts."},
+    "agent_memory": {
+        "type": "str",
+        "description": "Memory of the agent, such as V(64g), instead of what its engine counts.",
+    },
+    "agent_reserved_cpus": {"type": "float", "default": 0, "description": "CPUs of the agent that sessions never get."},
+    "agent_reserved_memory": {
+        "type": "str",
+        "default": "0",
+        "description": "Memory of the agent that sessions never get, such as V(2g).",
+    },
+    "agent_gpus": {
+        "type": "list",
+        "elements": "dict",
+        "description": "GPUs of the agent, instead of those that its kernel shows.",
+        "options": {
+            "id": {"type": "str", "required": True, "description": "The UUID of the device."},
+            "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
+        },
+    },
+    "agent_publish": {
+        "type": "str",
+        "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "
+        "a local connection, else C(0.0.0.0).",
+    },
+}

@@ -33,15 +33,14 @@ from .._core.constants import (
     SCHEMA,
     VXLAN_OVERHEAD,
 )
-from .._core.digests import digest, sparse
+from .._core.documents import digest, sparse
 from .._core.model import Container, Mount, Network, Plan, Port, Session
 from .._core.names import container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks, members
 from .addresses import Subnet
 from .environment import standard_environment
-from .placement import Placement
-from .rdma import rdma_environment
+from .placement import Placement, rdma_environment
 from .request import Request
 from .torchrun import torchrun_environment
 

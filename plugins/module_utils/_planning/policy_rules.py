@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
-from .._core.apps import App
 from .._core.errors import InputError
 from .._core.image_reference import split
-from .._core.model import Mount, Resources
+from .._core.model import App, Mount, Resources
 from .._core.paths import covers
 from .._core.units import show_bytes, show_cpus
 from .addresses import parse_port_range

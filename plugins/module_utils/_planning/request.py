@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """A request: what a session is, and the one declaration of every variable that says so.
 
 Each field declares its variable: type, default, description and rule. The field has the variable's name without
@@ -13,24 +14,70 @@ that are no part of a request; tests/tools/variables.py generates the role's arg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Dict, List, Mapping, Tuple
+from dataclasses import dataclass
+from typing import List, Mapping, Tuple
 
 from .._core import value_rules
-from .._core.apps import App
-from .._core.batch_settings import BatchSettings
 from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
-from .._core.container_settings import ContainerSettings
-from .._core.declaration import declared, declared_choice, declared_flag
-from .._core.digests import digest, sparse
-from .._core.documents import Json
-from .._core.model import Mount, Secret, User
-from .._core.shared_texts import plain
+from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
+from .._core.documents import Document, digest, sparse
+from .._core.model import App, Mount, Secret, User
 from . import app_rules, mount_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
-from .named_request import NamedRequest
 from .placement import Demand
-from .variable import APP, APPS, LAUNCH, MOUNT, SCHEDULE, SECRET, USER, declared_variables
+from .variable import (
+    APP,
+    APPS,
+    COPY,
+    EXEC,
+    LAUNCH,
+    LIST,
+    LOGS,
+    MOUNT,
+    SCHEDULE,
+    SECRET,
+    TERMINATE,
+    USAGE,
+    USER,
+    declared_variables,
+)
+
+
+@dataclass(frozen=True)
+class NamedRequest(Document):
+    """The fields that every request begins with."""
+
+    name: str = declared(
+        "str",
+        "",
+        "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
+        "unique among the live sessions of an owner.",
+        rules.check_name,
+        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS),
+        notes={
+            LAUNCH: "If empty, a readable pair of words is chosen.",
+            TERMINATE: "May be a pattern, such as V(sweep-*), with O(session_many).",
+            LOGS: "The newest session of this name is shown.",
+            LIST: "If empty, all sessions are listed.",
+        },
+        required_by=(TERMINATE, LOGS, EXEC, COPY, APPS),
+        required=True,
+    )
+    owner: str = declared(
+        "str",
+        "",
+        "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
+        "the controller's user.",
+        rules.check_session_owner,
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, USAGE),
+        notes={
+            LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
+            LOGS: "V(all) means every owner.",
+            LIST: "V(all) means every owner.",
+        },
+        required=True,
+    )
+
 
 _DAYS = 86400
 _SECONDS = value_rules.within(1, 30 * _DAYS)
@@ -221,21 +268,6 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         _SECONDS,
         kept=True,
     )
-
-    def to_json(self) -> Json:
-        return plain(self)
-
-    @classmethod
-    def from_json(cls, data: Json) -> Request:
-        given = {known.name: data[known.name] for known in fields(cls) if data.get(known.name) is not None}
-        values: Dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-        }
-        values["mounts"] = tuple(Mount.from_json(mount) for mount in data.get("mounts") or ())
-        values["secrets"] = tuple(Secret.from_json(secret) for secret in data.get("secrets") or ())
-        values["apps"] = tuple(App.from_json(app) for app in data.get("apps") or ())
-        values["user"] = User.from_json(data.get("user") or {})
-        return cls(**values)
 
     @property
     def digest(self) -> str:

@@ -15,7 +15,7 @@ from .._core.constants import SECRETS_FOLDER
 from .._core.errors import InputError
 from .._core.model import Mount, Secret
 from .._core.names import check_variable_name
-from .._core.plain_value import check_plain
+from .._core.value_rules import check_plain
 from .rules import LONGEST_ENTRY
 
 MOST = 64

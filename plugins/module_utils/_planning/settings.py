@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """How a session is launched, shown and terminated: the one declaration of every other variable of the role.
 
 ``request`` declares those that a request is made of.
@@ -12,17 +13,126 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Tuple
 
 from .._core import value_rules
+from .._core.errors import InputError
 from . import rules
 from .access import ACCESS_SETTINGS
-from .app_settings import APP_SETTINGS
+from .catalogue import check_environments
 from .playbook_settings import PLAYBOOK_SETTINGS
-from .preflight import PREFLIGHT_SETTINGS
-from .presets import SHIPPED, check_presets
 from .request import REQUEST_VARIABLES
-from .variable import APPS, COPY, EXEC, LAUNCH, LIST, LOGS, POLICY, SCHEDULE, TERMINATE, USAGE, Variable, choice, flag
+from .variable import (
+    APPS,
+    COPY,
+    ENVIRONMENTS,
+    EXEC,
+    LAUNCH,
+    LIST,
+    LOGS,
+    POLICY,
+    SCHEDULE,
+    TERMINATE,
+    USAGE,
+    Variable,
+    choice,
+    flag,
+)
+
+_WEEK = 7 * 86400
+Table = Dict[str, Dict[str, Any]]
+
+SHIPPED: Table = {
+    "small": {"cpus": 1, "memory": "2g", "shm": "256m", "gpus": 0},
+    "medium": {"cpus": 4, "memory": "16g", "shm": "2g", "gpus": 0},
+    "large": {"cpus": 8, "memory": "64g", "shm": "16g", "gpus": 1},
+}
+_RESOURCES = {variable.name: variable for variable in REQUEST_VARIABLES if variable.name in SHIPPED["small"]}
+
+
+def check_presets(variable: str, value: Any) -> Table:
+    """The table, with each amount as it was given. Raises InputError for an unknown resource or a wrong amount."""
+    if not isinstance(value, dict):
+        raise InputError(variable, value, "must be a dictionary of presets by name")
+    for name, resources in value.items():
+        where = f"{variable}.{name}"
+        if not isinstance(resources, dict):
+            raise InputError(where, resources, f"must be a dictionary of {', '.join(_RESOURCES)}")
+        for resource, amount in resources.items():
+            if resource not in _RESOURCES:
+                raise InputError(where, resource, f"must be one of {', '.join(_RESOURCES)}")
+            _RESOURCES[resource].check(f"{where}.{resource}", amount)
+    return {str(name): dict(resources) for name, resources in value.items()}
+
+
+def with_preset(values: Mapping[str, Any], preset: str, presets: Table) -> Dict[str, Any]:
+    """The variables by full name, with the resources of the preset where the user gives none.
+
+    >>> with_preset({"session_cpus": 2}, "small", {"small": {"cpus": 1, "memory": "2g"}})
+    {'session_cpus': 2, 'session_memory': '2g'}
+    """
+    if not preset:
+        return dict(values)
+    if preset not in presets:
+        raise InputError("session_preset", preset, f"must be a preset of session_presets: {', '.join(sorted(presets))}")
+    resources = {_RESOURCES[name].full_name: amount for name, amount in presets[preset].items()}
+    given = {name: value for name, value in values.items() if name not in resources or value not in (None, "")}
+    return {**given, **{name: amount for name, amount in resources.items() if name not in given}}
+
+
+APP_SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "environments",
+        "dict",
+        {},
+        "Environments by name, in addition to those of the collection or in place of them. Each is a dictionary: C(versions) has the "
+        "image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps); C(command) and "
+        "C(environment) are the defaults of C(session_command) and C(session_environment); C(description) is shown in lists.",
+        check_environments,
+        read_by=(LAUNCH, APPS, ENVIRONMENTS),
+    ),
+    flag(
+        "apps_publish",
+        "Publish the port of each app of O(session_apps) that the launch did not publish, by a relay: a small container of the "
+        "session on the agent of C(main1), which ends with it. Otherwise the app is reached by SSH.",
+        read_by=(APPS,),
+    ),
+    Variable(
+        "apps_restart",
+        "list",
+        [],
+        "Names of apps to start again.",
+        rules.check_names,
+        elements="str",
+        read_by=(APPS,),
+    ),
+    Variable(
+        "apps_remove",
+        "list",
+        [],
+        "Names of apps to end.",
+        rules.check_names,
+        elements="str",
+        read_by=(APPS,),
+    ),
+)
+
+
+PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
+    flag(
+        "preflight",
+        "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
+        "launch says which agents it avoids, and fails if none is left.",
+    ),
+    Variable(
+        "preflight_age",
+        "int",
+        3600,
+        "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
+        "V(0), every launch checks.",
+        value_rules.within(0, _WEEK),
+    ),
+)
+
 
 _ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE)
-_WEEK = 7 * 86400
 _MOST = 2**31 - 1
 _LEASE = (
     "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "

@@ -1,17 +1,21 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+
 """What is declared of a variable of the role ``session``."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
-from .._core import plain_value, value_rules
-from .._core.declaration import DECLARATION, Check
+from .._core import value_rules
+from .._core.documents import DECLARATION
+from .._core.errors import InputError
+from .._core.value_rules import Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
@@ -61,7 +65,7 @@ class Variable:
     prefix: str = PREFIX
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "check", plain_value.checked(self.check))
+        object.__setattr__(self, "check", value_rules.checked(self.check))
 
     @property
     def full_name(self) -> str:
@@ -154,4 +158,45 @@ APP: Dict[str, Documentation] = {
 USER: Dict[str, Documentation] = {
     "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},
     "gid": {"type": "int", "description": "The group ID, at least 1; the user ID by default."},
+}
+
+
+def from_text(variable: str, value: Any) -> Any:
+    """The value of a variable that a user has written as text, one entry in each line. Other values stay as they are.
+
+    >>> from_text("session_apps", "jupyterlab\\n")
+    ['jupyterlab']
+    >>> from_text("session_environment", "A=1\\nB=x=y")
+    {'A': '1', 'B': 'x=y'}
+    """
+    read = _READ.get(variable)
+    if read is None or not isinstance(value, str):
+        return value
+    return read(variable, [line.strip() for line in value.splitlines() if line.strip()])
+
+
+def _entries(variable: str, lines: List[str]) -> List[Any]:
+    return [_entry(variable, line) for line in lines]
+
+
+def _entry(variable: str, line: str) -> Any:
+    if not line.startswith("{"):
+        return line
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise InputError(variable, line, f"must be JSON, because it begins with {{: {error}") from error
+
+
+def _pairs(variable: str, lines: List[str]) -> Dict[str, str]:
+    for line in lines:
+        if "=" not in line:
+            raise InputError(variable, line, "must be NAME=value, one in each line")
+    return {name.strip(): text for name, _equals, text in (line.partition("=") for line in lines)}
+
+
+_READ: Dict[str, Callable[[str, List[str]], Any]] = {
+    "session_apps": _entries,
+    "session_environment": _pairs,
+    "session_mounts": _entries,
 }

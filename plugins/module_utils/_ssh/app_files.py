@@ -11,12 +11,10 @@ import re
 import shlex
 from typing import Dict, List, Mapping, Sequence
 
-from .._core.apps import IMAGE_COMMAND, App
 from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
-from .._core.digests import digest, sparse
-from .._core.documents import Json
+from .._core.documents import Json, digest, sparse
 from .._core.errors import StateError
-from .._core.model import User
+from .._core.model import IMAGE_COMMAND, App, User
 from .rootfs import Entry
 
 FOLDER = CONFIG_FOLDER + "/app"

@@ -13,12 +13,10 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence
 
-from .._core.apps import App
 from .._core.constants import CONFIG_FOLDER
-from .._core.digests import digest
-from .._core.documents import Json
+from .._core.documents import Json, digest
 from .._core.errors import EngineError, InputError
-from .._core.model import User
+from .._core.model import App, User
 from .._core.waiting import deadline_in, wait_until
 from .._docker.apps import Apps
 from .app_files import INDEX, app_entries, index_entry, index_lines, parse_index

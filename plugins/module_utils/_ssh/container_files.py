@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass, field
 from typing import List, Mapping, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
-from .._core.digests import digest, sparse
-from .._core.documents import Json
+from .._core.documents import Json, digest, sparse
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
 from .._docker.batch import timeout_text
-from .._docker.limits import limits_text
 from .._docker.secrets import PATIENCE
 from . import accounts, config_files, host_lists
 from .app_files import INDEX, app_entries, index_entry, index_lines
@@ -70,7 +68,7 @@ class Bundle:
     def content_digest(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
-        scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, limits_text(session)]
+        scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, session.limits]
         scripts += [_patience(session), _restarts(session)]
         own = [container.id, container.hostname, container.address]
         if container.rank == 0:
@@ -164,7 +162,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
         "timeout": timeout_text(session) if is_main else "",
         "restarts": _restarts(session) if is_main else "",
         "grace": "%d\n" % session.grace,
-        "limits": limits_text(session),
+        "limits": session.limits,
         "volumes": "".join(volumes),
         "secrets": _patience(session),
         "container": container.id + "\n",

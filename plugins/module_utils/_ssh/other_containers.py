@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, LABEL_SESSION, RUNTIME_PATH, SEARCH_PATH
-from .._core.digests import digest
-from .._core.documents import Json
+from .._core.documents import Json, digest
 from .._core.errors import EngineError, StateError
 from .._core.model import Container, Mount, Plan, Session
 from .._core.parallel import default_parallelism, run_all

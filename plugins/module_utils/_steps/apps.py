@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from .._core.apps import App
 from .._core.documents import Json
-from .._core.model import User
+from .._core.model import App, User
 from .._docker.apps import Apps
 from .._docker.client import Engine
 from .._docker.data_folders import check_mounts_answer
@@ -19,7 +18,7 @@ from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
 from .._ssh.app_files import running
 from .._ssh.app_installer import AppInstaller, parse_tokens
-from .place import Agent
+from .step import Agent
 
 
 def ready(agent: Agent, session: str, apps: Sequence[Json], deadline: int) -> Json:

@@ -11,7 +11,7 @@ from .._core.documents import Json
 from .._docker.batch import Batch
 from .._docker.client import Engine
 from .._module import read_plan
-from .place import Agent
+from .step import Agent
 
 
 def start(agent: Agent, plan: Json) -> Json:

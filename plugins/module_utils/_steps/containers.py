@@ -7,7 +7,11 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Mapping, Sequence, Tuple
 
 from .._agents.host import engine_limits
 from .._core.documents import Json
@@ -15,16 +19,18 @@ from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
 from .._docker.client import Engine
 from .._docker.containers import AgentContainers
+from .._docker.data_folders import check_folders_answer
 from .._docker.error_text import naming_image
 from .._docker.logs import LogRequest
-from .._docker.networks import without_networks
+from .._docker.networks import present, without_networks
+from .._docker.read_only_root import writable_folders
 from .._docker.removal import Removal
 from .._docker.removal import stopped as stop_containers
 from .._docker.secrets import Delivery
 from .._module import joined, read_plan
-from .._ssh import launching
 from .._ssh.container_files import Bundle
-from .place import Agent
+from .._ssh.installer import FileInstaller, Installation, Lacking
+from .step import Agent
 
 
 def created(
@@ -39,7 +45,7 @@ def created(
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
     with naming_image(launch.plan.session.image):
-        return launching.created(launch, _bundle(bundle), network=network)
+        return _created(launch, _bundle(bundle), network=network)
 
 
 def started(
@@ -55,7 +61,7 @@ def started(
     """Start the containers, with the files of C(bundle) and the secrets of the session."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume, secrets, bootstrap_timeout)
     with naming_image(launch.plan.session.image):
-        return launching.started(launch, _bundle(bundle))
+        return _started(launch, _bundle(bundle))
 
 
 def limited(agent: Agent, plan: Json) -> Json:
@@ -128,6 +134,48 @@ def _launch(
 
 def _bundle(text: str) -> Bundle | None:
     return Bundle.from_text(text) if text else None
+
+
+def _created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) -> Json:
+    """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
+    begun = time.monotonic()
+    made = present(launch.engine, launch.plan, launch.check) if network else {}
+    seconds = round(time.monotonic() - begun, 3)
+    result = launch.created().to_json()
+    if bundle is not None:
+        installed = FileInstaller(launch.engine, launch.plan, launch.agent, bundle).install((), launch.check)
+        result = {**joined(result, installed), "installed": installed["installed"]}
+    if not made:
+        return result
+    return {**joined(made, result), "network": made["network"], "network_duration": seconds}
+
+
+def _started(launch: AgentContainers, bundle: Bundle | None) -> Json:
+    """Start the containers. With a bundle, PID 1 of each container that has no files gets them.
+
+    The files are prepared while the first containers start, which takes the engine longer.
+    """
+    if bundle is None:
+        return launch.started().to_json()
+    # The engine reads files of the containers, for which it needs the folders that they mount.
+    check_folders_answer(launch.plan.session, launch.agent)
+    installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
+    lacking = installer.lacking()
+    with ThreadPoolExecutor(1) as pool:
+        prepared = pool.submit(_prepared, installer, lacking)
+        files = {name: partial(_archive_of, prepared, name) for name in lacking.listed}
+        result = replace(launch, files=files).started().to_json()
+    installed = prepared.result()[0].to_json()
+    return {**joined(result, installed), "installed": installed["installed"]}
+
+
+def _prepared(installer: FileInstaller, lacking: Lacking) -> Tuple[Installation, Mapping[str, bytes]]:
+    installation = installer.prepared(lacking)
+    return installation, installation.archives(writable_folders(installer.plan.session))
+
+
+def _archive_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name: str) -> bytes:
+    return prepared.result()[1][name]
 
 
 STEPS = {"absent": absent, "created": created, "limited": limited, "started": started, "stopped": stopped}

@@ -15,7 +15,7 @@ from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.waiting import deadline_in
 from .._docker.client import Engine
-from .place import Agent
+from .step import Agent
 
 # Seconds after which a listener that nothing removes ends by itself, and for a container that sends.
 _LIFETIME, _SENDING = 300, 30

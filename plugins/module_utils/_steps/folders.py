@@ -11,7 +11,7 @@ from typing import List, Sequence
 
 from .._agents.shared_folders import find_marks, read_only, remove_marks, unwritable, write_marks
 from .._core.documents import Json
-from .place import Agent
+from .step import Agent
 
 _READ_ONLY = (
     "No container can write to %s: %s has mounted it read-only; mount it there for writing, or mount it with mode ro."

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Dict
 
 from .._core.documents import Json
 from .._core.errors import InputError
-from .place import Head
-from .step import Step, carry_out
+from .step import Head, Step, carry_out
 
 if TYPE_CHECKING:
     # Ansible packs what a module imports anywhere. A host imports, and so compiles, only the noun of its call.

@@ -19,7 +19,7 @@ from .._docker import images
 from .._docker.image_build import COUNT_TIMEOUT, BuildEngine
 from .._docker.image_build import build as build_image
 from .._docker.images import ImageEngine
-from .place import Agent
+from .step import Agent
 
 
 def describe(agent: Agent, name: str) -> Json:

@@ -12,7 +12,7 @@ from typing import Sequence
 from .._core.documents import Json
 from .._docker.client import Engine
 from .._docker.logs import LogRequest, read_logs
-from .place import Agent
+from .step import Agent
 
 
 def read(

@@ -14,7 +14,7 @@ from .._core.waiting import deadline_in
 from .._docker import networks
 from .._docker.client import Engine
 from .._module import read_plan
-from .place import Agent
+from .step import Agent
 
 
 def present(agent: Agent, plan: Json) -> Json:

@@ -17,20 +17,19 @@ from .._core.reports import Agent
 from .._core.states import LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
-from .._head.context import Context, queue_rules
-from .._head.health import note_degraded
 from .._head.listing import list_agents
 from .._head.policy_file import read_policy
+from .._head.queue_pass import note_degraded
 from .._head.retention import expired, remove_logs, retire, surplus_logs
 from .._head.row import Row
-from .._head.samples import add_sample, sample
 from .._head.store import Store
+from .._head.turns import Context, queue_rules
 from .._head.upkeep import removable
-from .._head.usage import holdings
+from .._head.usage import add_sample, holdings, sample
 from .._planning.allocation import checked_folders
 from .._planning.request import Request
 from .._text.views import waiting_summary
-from .place import Head
+from .step import Head
 
 
 def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> Json:

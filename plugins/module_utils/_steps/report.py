@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .._agents.report import report, warnings_of
 from .._core.documents import Json
-from .place import Agent
+from .step import Agent
 
 
 def collect(agent: Agent, options: Json) -> Json:

@@ -13,7 +13,7 @@ from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._docker.client import Engine
 from .._docker.runtime import Scripts, install_runtime
-from .place import Agent
+from .step import Agent
 
 
 def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:

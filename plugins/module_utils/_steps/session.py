@@ -16,16 +16,16 @@ from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
-from .._head.context import Context, queue_rules
 from .._head.policy_file import read_policy
 from .._head.recording import Recording
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
 from .._head.transitions import Change
+from .._head.turns import Context, queue_rules
 from .._planning.placement import never_fits
 from .._planning.request import Request
-from .place import Head
+from .step import Head
 
 
 def place(

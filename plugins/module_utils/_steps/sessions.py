@@ -21,15 +21,14 @@ from .._head.listing import list_agents, list_sessions
 from .._head.policy_file import read_policy
 from .._head.quotas import use_by_owner
 from .._head.row import Row
-from .._head.samples import samples as read_samples
-from .._head.shares import available, list_groups
 from .._head.store import FullStoreError, Store
 from .._head.turns import turns
 from .._head.upkeep import adopt
-from .._head.usage import Holdings, holdings, list_owners
+from .._head.usage import Holdings, available, holdings, list_groups, list_owners
+from .._head.usage import samples as read_samples
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import allowed
-from .place import Head
+from .step import Head
 
 
 def list_all(

@@ -15,7 +15,7 @@ from .._module import read_plan
 from .._ssh.container_files import Bundle
 from .._ssh.installer import FileInstaller
 from .._ssh.other_containers import SetInstaller, found_containers
-from .place import Agent
+from .step import Agent
 
 
 def install(agent: Agent, plan: Json, bundle: str, containers: Sequence[str] = ()) -> Json:

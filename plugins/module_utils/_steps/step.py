@@ -8,13 +8,45 @@
 from __future__ import annotations
 
 import inspect
+import os
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from .._core.constants import DOCKER_HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
 from .._module import at_least
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent.
+
+    ``name`` is its name in the inventory, ``timeout`` the seconds of a request to its engine, ``edition`` the digest of the scripts
+    in the SSH runtime of this release. With ``check``, nothing is changed.
+    """
+
+    name: str
+    docker_host: str
+    timeout: int = 60
+    edition: str = ""
+    check: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head. ``directory`` holds the session store. With ``check``, nothing is changed."""
+
+    directory: str
+    check: bool = False
+
+
+def engine_address(given: str = "") -> str:
+    """The address of the engine of this host: the given one, or what its environment names, or the default."""
+    return given or os.environ.get("DOCKER_HOST") or DOCKER_HOST
+
 
 Step = Callable[..., Json]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from typing import Sequence, Tuple
 
-from .._core.apps import App
 from .._core.documents import Json
+from .._core.model import App
 from .._core.names import check_owner
 from .._core.reports import Agent
 from .._head.policy_file import read_document, read_policy, write_document
@@ -24,7 +24,7 @@ from .._head.upkeep import adopt
 from .._planning import fair_share, policy_rules
 from .._planning.policy import parse_policy
 from .._text.table import policy_lines, usage_csv, usage_lines
-from .place import Head
+from .step import Head
 
 
 def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Json:

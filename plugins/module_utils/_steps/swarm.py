@@ -14,7 +14,7 @@ from .._agents.host import own_address
 from .._core.documents import Json
 from .._core.errors import ConflictError
 from .._core.waiting import deadline_in
-from .place import Agent
+from .step import Agent
 
 
 def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:

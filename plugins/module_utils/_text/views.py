@@ -11,10 +11,9 @@ from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from .._core import arrival
-from .._core.apps import tunnel
 from .._core.constants import SCHEMA
 from .._core.documents import Json
-from .._core.model import Container, Plan, Port, Resources
+from .._core.model import Container, Plan, Port, Resources, tunnel
 from .._core.topology import rank_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import table

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import List, Mapping, Sequence
 
-from ...module_utils._core.apps import App, tunnel
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
-from ...module_utils._core.model import Plan
+from ...module_utils._core.model import App, Plan, tunnel
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._ssh.app_files import running
 from ...module_utils._ssh.app_installer import show_tokens

@@ -17,8 +17,8 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
+from ...module_utils._planning.catalogue import lacks
 from ...module_utils._planning.deployment import AgentStatus
-from ...module_utils._planning.provisioning import lacks
 from ...modules.agent_info import ARGUMENT_SPEC
 from .._action import failure_reason
 from .play import Play, StepError

@@ -14,21 +14,19 @@ from typing import Any, Dict, List, Sequence
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
 
-from ...module_utils._core.apps import App
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._core.model import App
 from ...module_utils._core.names import check_session_name, random_name
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.app_rules import check_apps
 from ...module_utils._planning.playbook_settings import resolved
-from ...module_utils._planning.presets import with_preset
 from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
 from ...module_utils._planning.rules import is_name_pattern
-from ...module_utils._planning.settings import check_variables, read_by
-from ...module_utils._planning.text_entries import from_text
-from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE
+from ...module_utils._planning.settings import check_variables, read_by, with_preset
+from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE, from_text
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction, login

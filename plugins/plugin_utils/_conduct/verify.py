@@ -14,7 +14,7 @@ from ansible.errors import AnsibleError
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from ...module_utils._docker.deaths import LAST_LINES, joined_lines
+from ...module_utils._docker.logs import LAST_LINES, joined_lines
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._ssh.config_files import ssh_port
 from .._artifacts import Artifacts

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import SHIPPED
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import SHIPPED, VARIABLES
 
 ROOT = Path(__file__).resolve().parents[3]
 PATTERNS = sorted((ROOT / "extensions/patterns").iterdir())

@@ -11,8 +11,7 @@ from typing import Any
 
 from hostile import Choices, assert_one_message, assert_visible, changed_bytes, changed_parts, fuzzed
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import parse_gpu_use
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpus import parse_list
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import parse_gpu_use, parse_list
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import parse_stats, use
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -20,8 +19,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_status, parse_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import PullCount
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchWait
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.accounts import (

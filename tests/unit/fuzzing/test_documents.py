@@ -16,7 +16,7 @@ from hostile import Choices, assert_one_message, assert_visible, changed, change
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement

@@ -30,12 +30,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.samples import sample
-from ansible_collections.cluster.compute.plugins.module_utils._head.shares import list_groups
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import list_groups, sample
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, place
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rdma import rdma_refusal, usable_ports
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
+    Placement,
+    place,
+    rdma_refusal,
+    usable_ports,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._text import lists as tables
 
 ASKED = request(cluster_size=2, apps=[{"name": "lab", "port": 8888, "command": "lab"}])

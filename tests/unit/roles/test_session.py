@@ -15,7 +15,7 @@ import yaml
 from expressions import evaluated
 from variables import FRAGMENT, TARGET, fragments, specification
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agent_variables import AGENT_VARIABLES
+from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT, VARIABLES, read_by

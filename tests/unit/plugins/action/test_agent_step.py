@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import agent as agent_steps
-from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]

@@ -19,9 +19,12 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
-from ansible_collections.cluster.compute.plugins.module_utils._planning.presets import with_preset
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import check_variables, read_by
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
+    check_variables,
+    read_by,
+    with_preset,
+)
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.variables import make_requests
 
 COUNT = int(os.environ.get("HOSTILE_REQUESTS", "20000"))

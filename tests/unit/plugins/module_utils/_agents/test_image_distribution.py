@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.image_dist
     distribution_message,
     plan_copies,
     plan_pulls,
+    plan_reference_image,
     same,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -155,3 +156,28 @@ def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
     options = {"name": ASKED, "digests": [ASKED.replace("a" * 64, "e" * 64)], "progress": None}
     assert pull(engine, engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
     assert engine.asked == [("registry.example.org/team/train", "sha256:" + "a" * 64)]
+
+
+def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str, Any]:
+    return {"agent": agent, "present": present, "host": host}
+
+
+@pytest.mark.parametrize(
+    ("images", "builder", "takers"),
+    [
+        ([], "", ()),
+        ([answer("a1"), answer("a2"), answer("a3")], "a2", ("a1", "a3")),
+        ([answer("a1"), answer("a3")], "a1", ("a3",)),
+        ([answer("a1"), answer("a2"), answer("a3", present=True)], "a3", ("a1", "a2")),
+        ([answer("a1", present=True), answer("a2"), answer("a3", present=True)], "a1", ("a2",)),
+        ([answer("a1"), answer("a2"), answer("a3", host="aarch64")], "a2", ("a1",)),
+        ([answer("a1"), answer("elsewhere", present=True)], "elsewhere", ("a1",)),
+        ([answer("a2"), answer("elsewhere")], "a2", ()),
+    ],
+)
+def test_an_agent_that_has_the_image_comes_first_then_the_head(
+    images: Any, builder: str, takers: tuple[str, ...]
+) -> None:
+    plan = plan_reference_image(images, "a2", ["a1", "a2", "a3"])
+    assert (plan.builder, plan.takers) == (builder, takers)
+    assert [image["agent"] for image in plan.sources] == ([builder] if builder else [])

@@ -11,9 +11,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.cgroups import Groups, Reading
-from ansible_collections.cluster.compute.plugins.module_utils._agents.gpu_use import amd_use, parse_gpu_use, use_of
-from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import measure, parse_stats, use
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import amd_use, parse_gpu_use, use_of
+from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import (
+    Groups,
+    Reading,
+    measure,
+    parse_stats,
+    use,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 

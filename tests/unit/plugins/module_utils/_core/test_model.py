@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import outline_of, part_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.shared_texts import outline_of, part_of
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App
 from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import relay_body
 
 

@@ -15,10 +15,10 @@ from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.bookings import booked_on, ends_on, held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import booked_on, ends_on, held_plans
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)

@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head import store
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
-from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 LONG = "x" * 100000
 HOLDER: Json = {"user": "alice"}

@@ -16,7 +16,7 @@ from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.health import note_degraded
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
     expired,
     remove_logs,
@@ -29,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
-from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 DAY = 86400.0
 A = agent("a")

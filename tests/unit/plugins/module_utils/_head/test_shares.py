@@ -14,12 +14,12 @@ from samples import GIB, agent, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.shares import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, list_groups
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
-from ansible_collections.cluster.compute.plugins.module_utils._steps.place import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 
 def listed_agent(name: str, group: str, **changes: object) -> Json:

@@ -18,10 +18,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
-from ansible_collections.cluster.compute.plugins.module_utils._head.samples import add_sample, sample, samples
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings, list_owners
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
+    add_sample,
+    holdings,
+    list_owners,
+    sample,
+    samples,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
 from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App
 from ansible_collections.cluster.compute.plugins.module_utils._planning.app_rules import check_apps
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogu
     BASES,
     SHIPPED,
     check_environments,
+    lacks,
     listed,
     to_build,
     with_environment,
@@ -146,3 +147,26 @@ def test_what_is_built() -> None:
         with pytest.raises(InputError, match="environments"):
             to_build(names)
     assert set(BASES) | {"reference"} == set(SHIPPED)
+
+
+def result(reference: str, *, present: bool, runtime: bool = True, **fields: Any) -> dict[str, Any]:
+    image = {"reference": reference, "present": present}
+    return {"agent": {"reachable": True, "runtime": {"present": runtime}, "image": image}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (result("debian:12", present=True), []),
+        (result("debian:12", present=False), []),
+        (result("debian:12", present=True, runtime=False), ["agent"]),
+        (result("cluster-compute/reference:1", present=False), ["agent"]),
+        (result("cluster-compute/lab:1.0", present=True), []),
+        (result("cluster-compute/lab:1.0", present=False), ["environment"]),
+        (result("cluster-compute/lab:1.0", present=False, runtime=False), ["agent", "environment"]),
+        ({"agent": {"name": "a", "reachable": False}}, ["agent"]),
+        ({"agent": {"name": "a", "reachable": False}, "connected": False}, []),
+    ],
+)
+def test_what_a_host_lacks(found: dict[str, Any], wanted: list[str]) -> None:
+    assert lacks(found) == wanted

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.batch_settings import BatchSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
     LABEL_BATCH,
@@ -22,8 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_SECRETS,
     LABEL_SESSION,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.container_settings import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import sparse
+from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import BatchSettings, ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
     container_id,
@@ -46,8 +45,15 @@ def specs(made: Plan) -> list[str]:
     return [one.labels[SPEC] for one in made.containers]
 
 
-def test_a_setting_of_request_and_plan_is_declared_once() -> None:
-    """Only identities, and what a plan changes, stand in both."""
+def test_a_setting_of_request_and_plan_has_the_same_type_and_default_in_both() -> None:
+    declared = {one.name: one for settings in (ContainerSettings, BatchSettings) for one in fields(settings)}
+    planned = {one.name: one for one in fields(Session)}
+    for name, one in declared.items():
+        assert (planned[name].type, planned[name].default) == (one.type, one.default), name
+        assert ("uncounted" in planned[name].metadata) == ("uncounted" in one.metadata), name
+
+
+def test_only_identities_and_what_a_plan_changes_are_declared_by_themselves() -> None:
     shared = {field.name for field in fields(ContainerSettings)} | {field.name for field in fields(BatchSettings)}
     both = {field.name for field in fields(Session)} & {field.name for field in fields(Request)}
     assert both - shared == {"name", "owner", "group", "mode", "size", "image", "user", "mounts", "secrets", "apps"}

@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared_choice
-from ansible_collections.cluster.compute.plugins.module_utils._core.digests import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, User
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import digest
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Mount, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request

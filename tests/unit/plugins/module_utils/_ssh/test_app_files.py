@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, User
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Plan, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
     app_entries,

@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 from samples import GIB, SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.apps import App
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._text.views import (
     logs_view,
     names_matching,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.pull_count import PullCount, counted
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount, counted
 
 
 def event(layer: str, status: str, now: int = 0, whole: int = 0) -> dict[str, Any]:

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import MIB, Pieces, last, unframed, until
+from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
+    MIB,
+    Pieces,
+    last,
+    unframed,
+    until,
+)
 
 
 def endless() -> Iterator[bytes]:

@@ -12,7 +12,7 @@ import pytest
 from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.text_entries import from_text
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import from_text
 
 PUBLIC = {"name": "jupyterlab", "public": True}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents import gpus
+from ansible_collections.cluster.compute.plugins.module_utils._agents import devices
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import rdma_ports
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
 WHOLE = """\
@@ -47,7 +48,7 @@ GPU 0: A100-SXM4-40GB (UUID: GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0)
     ],
 )
 def test_the_list_of_nvidia_smi(text: str, found: list[str]) -> None:
-    assert gpus.parse_list(text) == found
+    assert devices.parse_list(text) == found
 
 
 def driver(folder: Path, *uuids: str) -> str:
@@ -63,23 +64,23 @@ def never() -> str:
 
 
 def test_the_kernel_knows_the_gpus_that_were_used(tmp_path: Path) -> None:
-    assert gpus.gpu_ids(driver(tmp_path, "GPU-a", "GPU-b"), never) == ["GPU-a", "GPU-b"]
+    assert devices.gpu_ids(driver(tmp_path, "GPU-a", "GPU-b"), never) == ["GPU-a", "GPU-b"]
 
 
 def test_a_host_without_a_driver_is_not_asked(tmp_path: Path) -> None:
-    assert gpus.gpu_ids(str(tmp_path), never) == []
+    assert devices.gpu_ids(str(tmp_path), never) == []
 
 
 def test_before_the_first_use_nvidia_smi_is_asked(tmp_path: Path) -> None:
     proc = driver(tmp_path, "GPU-????????-????-????-????-????????????", "GPU-b")
-    assert gpus.gpu_ids(proc, lambda: WHOLE) == gpus.parse_list(WHOLE)
-    assert gpus.gpu_ids(proc, lambda: "") == ["GPU-b"]
+    assert devices.gpu_ids(proc, lambda: WHOLE) == devices.parse_list(WHOLE)
+    assert devices.gpu_ids(proc, lambda: "") == ["GPU-b"]
 
 
 def test_mig_devices_are_asked_for(tmp_path: Path) -> None:
     proc = driver(tmp_path, "GPU-a")
     (tmp_path / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
-    assert gpus.gpu_ids(proc, lambda: SPLIT) == gpus.parse_list(SPLIT)
+    assert devices.gpu_ids(proc, lambda: SPLIT) == devices.parse_list(SPLIT)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,28 @@ def test_nvidia_smi_may_fail_or_hang(tmp_path: Path, monkeypatch: pytest.MonkeyP
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(gpus, "PATIENCE", 2)
-    monkeypatch.setattr(gpus.shutil, "which", lambda _name: str(program))
-    assert gpus.ask_driver() == answer
+    monkeypatch.setattr(devices, "PATIENCE", 2)
+    monkeypatch.setattr(devices.shutil, "which", lambda _name: str(program))
+    assert devices.ask_driver() == answer
+
+
+def write_port(sys: Path, device: str, port: int, link_layer: str, state: str = "4: ACTIVE") -> None:
+    folder = sys / "class" / "infiniband" / device / "ports" / str(port)
+    folder.mkdir(parents=True)
+    (folder / "link_layer").write_text(link_layer + "\n", encoding="ascii")
+    (folder / "state").write_text(state + "\n", encoding="ascii")
+
+
+def test_each_port_has_its_link_layer_and_state(tmp_path: Path) -> None:
+    write_port(tmp_path, "mlx5_0", 1, "InfiniBand")
+    write_port(tmp_path, "mlx5_0", 2, "InfiniBand", "1: DOWN")
+    write_port(tmp_path, "mlx5_1", 1, "Ethernet")
+    assert rdma_ports(str(tmp_path)) == [
+        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True},
+        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False},
+        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True},
+    ]
+
+
+def test_a_host_without_rdma_has_no_ports(tmp_path: Path) -> None:
+    assert rdma_ports(str(tmp_path)) == []

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The devices of a host: its GPUs, what they do now, and the ports of its RDMA devices.
+
+AMD's GPUs are known by their device nodes, and what they do by files of the kernel. The UUIDs of NVIDIA's are from the
+driver's files in /proc, or from ``nvidia-smi`` where these do not have them; their use is from ``nvidia-smi``.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+from typing import Callable, List, Mapping, Sequence
+
+from .._core.documents import Json
+from .._docker.device_nodes import amd_gpus
+from .host import read
+
+# Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
+PATIENCE = 30
+_UUID = re.compile(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)")
+
+
+def all_gpus(has_runtime: bool) -> List[str]:
+    """The GPUs that containers can get: those of NVIDIA if the engine has its runtime, and those of AMD."""
+    return (gpu_ids() if has_runtime else []) + list(amd_gpus())
+
+
+def ask_driver() -> str:
+    """The output of ``nvidia-smi -L``; empty if it is missing, fails or does not end."""
+    program = shutil.which("nvidia-smi") or "/usr/bin/nvidia-smi"
+    try:
+        done = subprocess.run(
+            [program, "-L"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+
+def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = ask_driver) -> List[str]:
+    """The UUIDs of the GPUs and MIG devices that a container can get.
+
+    Before its first use the kernel shows a GPU as ``GPU-????????-…``, and it never shows MIG devices. ``nvidia-smi`` is asked only
+    then, because it takes seconds on some hosts.
+    """
+    files = sorted(glob.glob(f"{proc}/driver/nvidia/gpus/*/information"))
+    matches = (re.search(r"^GPU UUID:\s*(\S+)", read(name), re.MULTILINE) for name in files)
+    known = [match.group(1) for match in matches if match]
+    is_split = bool(glob.glob(f"{proc}/driver/nvidia/capabilities/gpu*/mig/gi*"))
+    listed = parse_list(ask()) if known and (is_split or any("?" in uuid for uuid in known)) else []
+    return listed or [uuid for uuid in known if "?" not in uuid]
+
+
+def parse_list(text: str) -> List[str]:
+    """The UUIDs in the output of ``nvidia-smi -L``. A GPU that is divided into MIG devices counts as these devices.
+
+    https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
+    """
+    groups: List[List[str]] = []
+    for line in text.splitlines():
+        found = _UUID.search(line)
+        if found and line.startswith("GPU "):
+            groups.append([found.group(1)])
+        elif found and groups and line.lstrip().startswith("MIG "):
+            groups[-1].append(found.group(1))
+    return [uuid for group in groups for uuid in (group[1:] or group)]
+
+
+_COMMAND = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+# Seconds. The driver loads for a second or two if no program uses it.
+_PATIENCE = 10
+_MIB = 1 << 20
+
+
+def gpu_use() -> List[Json]:
+    """The use of each device; empty without devices, or without the program of their driver."""
+    return nvidia_use() + amd_use(amd_gpus())
+
+
+def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
+    """The use of the devices of a container, each with C(id). A device that nothing measures, as one of MIG, is left out."""
+    own = {device["id"] for device in devices}
+    return [one for one in use if one["id"] in own]
+
+
+def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
+    """The use of AMD's devices, whose nodes are given by their names.
+
+    https://docs.kernel.org/gpu/amdgpu/thermal.html
+    """
+    folders = {name: f"{sys}/class/drm/{os.path.basename(node)}/device/" for name, node in nodes.items()}
+    return [
+        {
+            "id": name,
+            "percent": _number(read(folder + "gpu_busy_percent").strip()),
+            "memory": _number(read(folder + "mem_info_vram_used").strip()),
+            "capacity": _number(read(folder + "mem_info_vram_total").strip()),
+        }
+        for name, folder in folders.items()
+    ]
+
+
+def nvidia_use() -> List[Json]:
+    """The use of NVIDIA's devices."""
+    try:
+        done = subprocess.run(
+            _COMMAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return parse_gpu_use(done.stdout) if done.returncode == 0 else []
+
+
+def parse_gpu_use(text: str) -> List[Json]:
+    """The devices in the program's output. A device that does not report an amount has None.
+
+    >>> parse_gpu_use("GPU-1, 37, 1024, 2048\\n")
+    [{'id': 'GPU-1', 'percent': 37, 'memory': 1073741824, 'capacity': 2147483648}]
+    """
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
+    return [
+        {
+            "id": row[0],
+            "percent": _number(row[1]),
+            "memory": _bytes(row[2]),
+            "capacity": _bytes(row[3]),
+        }
+        for row in rows
+        if len(row) == len(_COMMAND[1].split(","))
+    ]
+
+
+def _number(cell: str) -> int | None:
+    return int(cell) if re.fullmatch("[0-9]{1,18}", cell) else None
+
+
+def _bytes(cell: str) -> int | None:
+    mebibytes = _number(cell)
+    return None if mebibytes is None else mebibytes * _MIB
+
+
+def rdma_ports(sys: str = "/sys") -> List[Json]:
+    """Each port with the name that UCX and NCCL give it, as C(mlx5_0:1), its link layer, and whether its link is up.
+
+    https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
+    """
+    found = sorted(glob.glob(f"{sys}/class/infiniband/*/ports/*"))
+    return [
+        {
+            "name": f"{os.path.basename(os.path.dirname(os.path.dirname(port)))}:{os.path.basename(port)}",
+            "link_layer": read(port + "/link_layer").strip(),
+            "active": read(port + "/state").strip().endswith("ACTIVE"),
+        }
+        for port in found
+    ]
