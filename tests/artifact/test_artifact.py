@@ -16,7 +16,7 @@ import pytest
 # Each packed file matches this pattern.
 ALLOWED = re.compile(
     r"""
-    MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
+    MANIFEST\.json | FILES\.json | LICENSE | (AGENTS|CODE_OF_CONDUCT|CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml
     | docs/[\w./-]+\.(md|png|rst|svg|yml)
     | examples/[\w./-]+
