@@ -16,11 +16,12 @@ import pytest
 # Each packed file matches this pattern.
 ALLOWED = re.compile(
     r"""
-    MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
+    MANIFEST\.json | FILES\.json | LICENSE | (AGENTS|CODE_OF_CONDUCT|CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml
     | docs/[\w./-]+\.(md|png|rst|svg|yml)
     | examples/[\w./-]+
     | extensions/drill/\w+\.py | extensions/front_end/cluster_session\.py
+    | extensions/grafana/cluster_compute\.json
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
@@ -44,6 +45,7 @@ REQUIRED = {
     "docs/architecture.svg",
     "extensions/drill/drill.py",
     "extensions/front_end/cluster_session.py",
+    "extensions/grafana/cluster_compute.json",
     "extensions/patterns/cluster_sessions/README.md",
     "extensions/patterns/cluster_sessions/meta/pattern.json",
     "extensions/patterns/cluster_sessions/playbooks/launch.yml",

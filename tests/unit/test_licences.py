@@ -16,6 +16,7 @@ WITHOUT = {
     "changelogs/changelog.yaml",
     "changelogs/fragments/.keep",
     "examples/hpcc/hpccinf.txt",
+    "extensions/grafana/cluster_compute.json",
     "extensions/patterns/cluster_sessions/meta/pattern.json",
 }
 

@@ -13,7 +13,7 @@ from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import InputError
 from . import rules
-from .variable import CHECK, EVERY, LIST, POLICY, USAGE, Variable, choice
+from .variable import CHECK, EVERY, LIST, POLICY, SCHEDULE, USAGE, Variable, choice
 
 # build_environments.yml passes it on to the role `image`, which checks it.
 ENVIRONMENTS_TO_BUILD = "environments"
@@ -93,6 +93,16 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         rules.check_path,
         prefix="sessions_",
         read_by=(LIST,),
+    ),
+    Variable(
+        "metrics",
+        "str",
+        "",
+        "File on the controller that gets metrics of the agents and of the sessions of all owners, in OpenMetrics format, with mode "
+        "0644. Empty for none.",
+        rules.check_path,
+        prefix="sessions_",
+        read_by=(LIST, SCHEDULE),
     ),
     Variable(
         "state",

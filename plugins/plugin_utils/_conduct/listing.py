@@ -15,6 +15,7 @@ from ...module_utils._core.errors import InputError
 from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._text.lists import WIDTH, list_lines
+from ...module_utils._text.metrics import metrics_text
 from ...module_utils._text.page import MONTH
 from .._action import login
 from .._page import sessions_page
@@ -45,6 +46,8 @@ def sessions(play: Play, given: Json) -> Json:
     has_changed = bool(settings["sessions_file"]) and write(
         settings["sessions_file"], document + "\n", 0o600, check=play.check
     )
+    if settings["sessions_metrics"]:
+        has_changed = write_metrics(play, settings["sessions_metrics"], agents) or has_changed
     if is_page:
         page = location(settings["sessions_page"])
         has_changed = write(page, sessions_page(result), 0o644, check=play.check) or has_changed
@@ -54,6 +57,11 @@ def sessions(play: Play, given: Json) -> Json:
     else:
         lines = list_lines(result, str(wanted["name"] or ""), settings["sessions_columns"], _width())
     return {**result, "changed": has_changed, "lines": lines}
+
+
+def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
+    """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
+    return write(path, metrics_text(_read(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)
 
 
 def newest(play: Play) -> Json:

@@ -22,6 +22,7 @@ from .._action import holder, is_gone, login
 from .._ended_folders import EndedFolders
 from .._kept_requests import checked_sessions
 from .launch import launch
+from .listing import write_metrics
 from .place import Asked
 from .play import Play
 from .reports import Reports, collect_reports
@@ -72,6 +73,8 @@ class _Pass:
             self._go_through()
         finally:
             self._call("end")
+        with self._keeping_failure():
+            self._write_metrics()
         if self._failures:
             raise SessionError(" ".join(self._failures))
 
@@ -104,6 +107,13 @@ class _Pass:
         for session in healing:
             self._launch(session)
         self._launch_what_fits(collect_reports(play) if healing or finished else reports)
+
+    def _write_metrics(self) -> None:
+        """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
+        path = "" if self._follows else str(self._settings["sessions_metrics"])
+        if path:
+            agents = collect_reports(self._play, measure=True).agents
+            self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
 
     def _listed(self, reports: Reports) -> List[Json]:
         owner = self._play.owner or login()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from controller import ROOT, SMALL, Controller, Done, run
+from openmetrics import parsed
 from servers import until
 
 # A crontab that keeps its table in a file of the home folder.
@@ -59,12 +60,13 @@ def programs(controller: Controller) -> str:
     return f"{folder}{os.pathsep}{controller.environment['PATH']}"
 
 
-def test_the_timer_launches_what_waits_and_writes_the_page(
+def test_the_timer_launches_what_waits_and_writes_the_page_and_the_metrics(
     controller: Controller, programs: str, tmp_path: Path
 ) -> None:
     environment = {**controller.environment, "PATH": programs}
-    page, variables = tmp_path / "sessions.html", {"timer_minutes": 5, "timer_variables": str(controller.common)}
-    command = controller.command("queue_timer", **variables, timer_page=str(page))
+    page, metrics = tmp_path / "sessions.html", tmp_path / "metrics of sessions.prom"
+    variables = {"timer_minutes": 5, "timer_variables": str(controller.common)}
+    command = controller.command("queue_timer", **variables, timer_page=str(page), timer_metrics=str(metrics))
     run(command, cwd=ROOT, env=environment).check()
     assert run(command, cwd=ROOT, env=environment).check().changed == 0
     assert "is PENDING" in controller.launch("queued", agent_schedulable=False, **SMALL).check().text
@@ -77,6 +79,9 @@ def test_the_timer_launches_what_waits_and_writes_the_page(
     assert "Session queued: RUNNING" in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
     assert "<b>queued</b>" in page.read_text()
+    labels = (("owner", controller.owner), ("session", "queued"))
+    assert parsed(metrics.read_text())["cluster_compute_session_containers_running"][labels] == 1
+    assert metrics.stat().st_mode & 0o777 == 0o644
     controller.terminate("queued").check()
     run([*command, "-e", "timer_state=absent"], cwd=ROOT, env=environment).check()
     assert not [path for path in log.parent.iterdir() if path.is_file()]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,13 @@ def test_amounts_that_the_form_leaves_empty_are_those_of_the_preset() -> None:
     """An answer with a default would replace the amounts of the preset."""
     amounts = [one for _playbook, one in questions() if one["variable"].partition("_")[2] in SHIPPED["small"]]
     assert [(one["required"], "default" in one) for one in amounts] == [(False, False)] * 4
+
+
+def test_the_execution_environment_of_the_page_has_this_collection_and_a_release_that_it_supports() -> None:
+    page = (ROOT / "extensions/patterns/cluster_sessions/README.md").read_text()
+    [block] = re.findall(r"^ *```yaml\n(.*?)```", page, re.MULTILINE | re.DOTALL)
+    dependencies = yaml.safe_load(block)["dependencies"]
+    assert dependencies["ansible_core"]["package_pip"] in (ROOT / "requirements.txt").read_text().splitlines()
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+    [collection] = dependencies["galaxy"]["collections"]
+    assert collection == {"name": f"{galaxy['namespace']}.{galaxy['name']}", "version": f">={galaxy['version']}"}

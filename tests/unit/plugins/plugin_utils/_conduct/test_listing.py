@@ -63,6 +63,21 @@ def test_check_mode_writes_no_file(tmp_path: Path) -> None:
     assert (result["changed"], result["lines"], list(tmp_path.iterdir())) == (True, [], [])
 
 
+def test_metrics_are_about_all_owners_whatever_the_list_shows(tmp_path: Path) -> None:
+    path = tmp_path / "a.prom"
+    play = conducted(
+        {"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED},
+        "a",
+        session_name="train",
+        sessions_metrics=str(path),
+    )
+    assert listing.sessions(play, {})["changed"] is True
+    shown, measured = options_of(play, "sessions.list")
+    assert (shown["name"], shown["owner"]) == ("train", login())
+    assert {"name", "owner", "ended", "state"}.isdisjoint(measured)
+    assert (path.stat().st_mode & 0o777, path.read_text()[-6:]) == (0o644, "# EOF\n")
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     message = f"{tmp_path}/none/page cannot be written: No such file or directory; name another file."
     with pytest.raises(ComputeError, match=exactly(message)):

@@ -15,6 +15,7 @@ from samples import request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.queue import follow_up, make_pass
@@ -40,6 +41,7 @@ SETTINGS = {
     "session_queue_policy": "backfill",
     "session_queue_age_bound": 60,
     "session_wait_result": True,
+    "sessions_metrics": "",
 }
 
 
@@ -165,6 +167,35 @@ def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypa
     follow_up(play)
     assert play.lines[-1] == "The pass over the queue was not complete: late: Session late was not launched: why."
     assert not any(asked.takes_variables or asked.setting("wait_result") for asked in play.launches)
+
+
+def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "a.prom"))
+    play = passing(monkeypatch, "late", **{"sessions.list": {"sessions": [], "agents": [], "time": 5.0}})
+    with pytest.raises(SessionError, match=r"^late: Session late was not launched: why\.$"):
+        make_pass(play)
+    assert "cluster_compute_written_timestamp_seconds 5\n" in (tmp_path / "a.prom").read_text()
+    assert [name for _host, name, _args in play.asked[-3:]] == ["queue.end", "report.collect", "sessions.list"]
+    assert [options.get("owner") for options in options_of(play, "sessions.list")] == [login(), None]
+    assert play.asked[-2][2]["options"]["measure"] is True
+
+
+def test_a_pass_whose_metrics_cannot_be_written_has_made_its_launches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "none/a.prom"))
+    play = passing(monkeypatch, **{"sessions.list": {"sessions": [], "agents": [], "time": 5.0}})
+    with pytest.raises(SessionError, match=r"none/a\.prom cannot be written: No such file or directory"):
+        make_pass(play)
+    assert [asked.queued for asked in play.launches] == ["late", "later"]
+
+
+def test_the_pass_after_an_end_writes_no_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "a.prom"))
+    follow_up(passing(monkeypatch))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_pass_that_is_in_progress_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
