@@ -69,6 +69,8 @@ ruff: .venv/.tested
 mypy: .venv/.tested
 	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
 	@MYPYPATH=extensions/drill mypy extensions/drill/*.py
+	@MYPYPATH=extensions/command mypy -p cluster_compute
+	@MYPYPATH=extensions/command mypy extensions/front_end/*.py
 
 shellcheck: .venv/.tested
 	@shellcheck --severity=info $$(git ls-files ':!*.j2' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"

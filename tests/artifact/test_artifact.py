@@ -20,7 +20,7 @@ ALLOWED = re.compile(
     | changelogs/(config|changelog)\.yaml
     | docs/[\w./-]+\.(md|png|rst|svg|yml)
     | examples/[\w./-]+
-    | extensions/drill/\w+\.py | extensions/front_end/cluster_session\.py
+    | extensions/(drill|command/cluster_compute)/\w+\.py | extensions/front_end/cluster_session\.py
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
@@ -42,6 +42,7 @@ REQUIRED = {
     "CHANGELOG.rst",
     "requirements.txt",
     "docs/architecture.svg",
+    "extensions/command/cluster_compute/words.py",
     "extensions/drill/drill.py",
     "extensions/front_end/cluster_session.py",
     "extensions/patterns/cluster_sessions/README.md",
