@@ -18,7 +18,7 @@ ALLOWED = re.compile(
     r"""
     MANIFEST\.json | FILES\.json | LICENSE | (CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml
-    | docs/[\w./-]+\.(md|png|rst|svg|yml)
+    | docs/[\w./-]+\.(json|md|png|rst|svg|yml)
     | examples/[\w./-]+
     | extensions/(drill|command/cluster_compute)/\w+\.py | extensions/front_end/cluster_session\.py
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)

@@ -68,13 +68,13 @@ def wait(process: subprocess.Popen[Any]) -> int:
 
 
 def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
-    """Run the lines, one after the other, until one fails. The exit code is the first that is not 0."""
+    """Run the lines, one after the other, until one fails. The exit code is that of the failure, if there is one."""
     results: List[Json] = []
     worst = 0
     for line in lines:
         code, result = play(line, asked, quiet=asked.json)
         results.append(result)
-        worst = worst or code
+        worst = code if code not in (0, PENDING) else worst or code
         if code not in (0, PENDING):
             break
     if asked.json:

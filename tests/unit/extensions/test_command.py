@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from ansible import context
@@ -23,6 +24,7 @@ from ansible.utils.vars import load_extra_vars
 from cluster_compute import places
 from cluster_compute.__main__ import main
 from cluster_compute.verbs import VERBS, read
+from command_schema import SCHEMA, checked
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAYBOOKS = ROOT / "playbooks"
@@ -294,7 +296,7 @@ def test_apps_are_listed_and_opened_by_a_tunnel(capsys: pytest.CaptureFixture[st
     [line] = shown(capsys, "open", "train", "lab")
     assert line[-5:] == ["-F", str(folder / "ssh_config"), "-L", "30001:main1:8888", "main1"]
     assert main(["open", "train", "--json"]) == 0
-    assert [app["name"] for app in json.loads(capsys.readouterr().out)["apps"]] == ["lab", "open"]
+    assert [app["name"] for app in checked("open", capsys.readouterr().out)["apps"]] == ["lab", "open"]
     assert refusal(capsys, "open", "train", "other") == "session train has no app other: it has lab, open"
 
 
@@ -346,10 +348,10 @@ def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd:
 def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
     stand_in(playbook, 2)
     assert main(["-i", "h", "ls", "--json"]) == 1
-    assert json.loads(capfd.readouterr().out) == {"failed": True, "exit_code": 1}
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 1}
     stand_in(playbook, 2, "session_exec", {"exit_code": 9, "failed": True, "containers": []})
     assert main(["-i", "h", "exec", "train", "--json", "--", "exit 9"]) == 1
-    assert json.loads(capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
 
 
 LISTED = {
@@ -377,6 +379,13 @@ def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.Captu
     assert main(["-i", "h", "queue"]) == 4
 
 
+def test_every_verb_has_a_definition_in_the_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert set(VERBS) <= set(SCHEMA["$defs"])
+    with pytest.raises(jsonschema.ValidationError):
+        checked("up", '{"results": [{"changed": true}]}')
+
+
 # Hosts and a first session
 
 
@@ -393,7 +402,7 @@ def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) ->
     text = Path("hosts.yml").read_text()
     Path("hosts.yml").write_text(text.replace("  hosts:\n", "  # Mine.\n  hosts:\n", 1))
     assert main(["hosts", "add", "2001:db8::3", "--name", "node3", "--no-provision", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"file": "hosts.yml", "hosts": ["node3"], "provisioned": False}
+    assert checked("hosts", capsys.readouterr().out) == {"file": "hosts.yml", "hosts": ["node3"], "provisioned": False}
     read = inventory("hosts.yml")
     assert sorted(read["agents"]["hosts"]) == ["192.0.2.1", "node2.example.org", "node3"]
     assert read["head"]["hosts"] == ["192.0.2.1"]
@@ -443,7 +452,7 @@ def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     monkeypatch.setattr("builtins.input", lambda: next(answers))
     assert main(["init", "--json"]) == 0
     output = capsys.readouterr()
-    assert json.loads(output.out) == {"files": ["hosts.yml", "session.yml"]}
+    assert checked("init", output.out) == {"files": ["hosts.yml", "session.yml"]}
     assert "Name of the first session [train]:" in output.err
     assert yaml.safe_load(Path("session.yml").read_text()) == {
         "session_name": "first",
@@ -497,6 +506,8 @@ def test_other_shells_read_their_scripts(capsys: pytest.CaptureFixture[str], she
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "completion words --" in script
+    assert main(["completion", shell, "--json"]) == 0
+    assert checked("completion", capsys.readouterr().out) == {"text": script}
     if shutil.which(shell):
         file = tmp_path / "script"
         file.write_text(script)
