@@ -47,7 +47,8 @@ VARIABLES = frozenset(
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 PLAYBOOKS = {"launch": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
 _NAME, _ON = argument("name"), argument("--on", default="main1")
-_WORDS = argument("words", nargs=argparse.REMAINDER)
+_WORDS, _COPY = argument("words", nargs=argparse.REMAINDER), (_NAME, _ON, argument("path"))
+_CONNECT = (_NAME, argument("on", nargs="?", default="main1", metavar="host"))
 VERBS = {
     "launch": Verb("launch a session, or repair it: launch NAME [VARIABLE=VALUE …]", (_NAME, _WORDS)),
     "list": Verb("list the sessions of the caller"),
@@ -60,23 +61,18 @@ VERBS = {
         has_command=True,
     ),
     "copy-to": Verb(
-        "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] FOLDER",
-        (_NAME, _ON, argument("path")),
+        "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] DIRECTORY", _COPY
     ),
     "copy-from": Verb(
-        "write a file or folder of a container to standard output as a tar archive: copy-from NAME [--on sub1] PATH",
-        (_NAME, _ON, argument("path")),
+        "write a file or directory of a container as a tar archive: copy-from NAME [--on sub1] PATH", _COPY
     ),
     "apps": Verb("show the apps of a session, and how to open them", (_NAME,)),
-    "connect": Verb(
-        "connect standard input and output to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]",
-        (_NAME, argument("on", nargs="?", default="main1", metavar="host")),
-    ),
+    "connect": Verb("connect to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]", _CONNECT),
     "ssh-config": Verb("print a configuration with which ssh logs in with a key of the caller", (_NAME,)),
     "known-hosts": Verb("print the line that proves the host keys of a session to ssh", (_NAME,)),
 }
 AFTER_LAUNCH = (
-    "The paths above are those of the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
+    "The paths belong to the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
 )
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
 OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()

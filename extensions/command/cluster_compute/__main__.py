@@ -21,15 +21,9 @@ from cluster_compute.verbs import PROGRAM, read
 from cluster_compute.words import MisuseError
 
 # The verbs that are more than their lines.
-OTHERS: Dict[str, Callable[[argparse.Namespace], int]] = {
-    "ssh": views.ssh,
-    "open": views.open_app,
-    "why": views.why,
-    "queue": views.queue,
-    "hosts": hosts.hosts,
-    "init": hosts.init,
-    "completion": completion.completion,
-}
+OTHERS: Dict[str, Callable[[argparse.Namespace], int]]
+OTHERS = {"ssh": views.ssh, "open": views.open_app, "why": views.why, "queue": views.queue}
+OTHERS.update(hosts=hosts.hosts, init=hosts.init, completion=completion.completion)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -121,17 +121,11 @@ def copy(asked: argparse.Namespace) -> List[Line]:
     names = {name for name, _path in (*sides, (to, place)) if name}
     if len(names) != 1 or any(bool(name) == bool(to) for name, _path in sides):
         raise MisuseError("cp copies between this machine and one session: NAME:PATH must name the side in the session")
-    on = {"session_copy_containers": check_hosts(asked.on)} if asked.on else {}
     given = {"session_name": check_name(names.pop()), "session_copy_direction": "to" if to else "from"}
-    return [
-        Line(
-            "session_copy",
-            "session_copy",
-            variables(**given, session_copy_source=source, session_copy_target=place or ".", **on),
-            needs_inventory=False,
-        )
-        for _name, source in sides
-    ]
+    given["session_copy_target"] = place or "."
+    on = {"session_copy_containers": check_hosts(asked.on)} if asked.on else {}
+    each = [variables(**given, session_copy_source=source, **on) for _name, source in sides]
+    return [Line("session_copy", "session_copy", options, needs_inventory=False) for options in each]
 
 
 def env(asked: argparse.Namespace) -> List[Line]:
@@ -163,23 +157,13 @@ def _side(asked: argparse.Namespace, word: str) -> Tuple[str, str]:
     return name or places.named(asked, [])[0], path
 
 
-LINES: Dict[str, Callable[[argparse.Namespace], List[Line]]] = {
-    "up": up,
-    "down": down,
-    "ls": ls,
-    "logs": logs,
-    "exec": execute,
-    "cp": copy,
-    "env": env,
-}
-FIXED = {
-    "why": Line("sessions", "session_info"),
-    "queue": Line("sessions", "session_info"),
-    "doctor": Line("check_agents", "agent_check_info"),
-    "usage": Line("usage", "usage_info"),
-}
-
-
 def lines_of(asked: argparse.Namespace) -> List[Line]:
     """The lines of a verb."""
     return [FIXED[asked.verb]] if asked.verb in FIXED else LINES[asked.verb](asked)
+
+
+# Verbs without arguments, and the others.
+FIXED = {name: Line("sessions", "session_info") for name in ("why", "queue")}
+FIXED.update(doctor=Line("check_agents", "agent_check_info"), usage=Line("usage", "usage_info"))
+LINES: Dict[str, Callable[[argparse.Namespace], List[Line]]]
+LINES = {"up": up, "down": down, "ls": ls, "logs": logs, "exec": execute, "cp": copy, "env": env}

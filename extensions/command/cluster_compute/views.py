@@ -72,10 +72,9 @@ def ssh(asked: argparse.Namespace) -> int:
         os.execvp("ssh", words)
     if not asked.command:
         raise MisuseError("a login has no JSON document: name a command after --")
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
-    done = subprocess.run(words, check=False, **streams)  # type: ignore[call-overload]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, errors="replace")
     write({"exit_code": done.returncode, "stderr": done.stderr, "stdout": done.stdout})
-    return int(done.returncode)
+    return done.returncode
 
 
 def open_app(asked: argparse.Namespace) -> int:
