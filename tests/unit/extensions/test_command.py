@@ -239,6 +239,20 @@ def test_the_configuration_of_the_collection_is_used_unless_there_is_another(mon
     assert places.configuration({}) == {}
 
 
+def test_the_command_starts_without_ansible() -> None:
+    """Its start would take as long as that of the playbook otherwise."""
+    heavy = "print(sorted({'ansible', 'docker', 'jinja2', 'yaml'} & set(sys.modules)))"
+    script = f"import sys; sys.path.insert(0, {str(ROOT / 'extensions/command')!r}); import cluster_compute.__main__; {heavy}"
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_file_that_cannot_be_read_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hosts.d").mkdir()
+    assert main(["-i", "hosts.d", "hosts", "add", "node1"]) == 1
+    assert "hosts.d" in capsys.readouterr().err
+
+
 # Sessions with files on this machine
 
 
