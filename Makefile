@@ -14,8 +14,10 @@ HAVE_PYTHON = test -n "$(PYTHON)" || { echo "Python 3.11 or newer with the modul
 # Only files whose digests are in the lock: `make lock` writes the locks.
 PIP := bin/pip install --quiet --disable-pip-version-check
 BY_DIGEST := $(PIP) --require-hashes
-PLAY := .venv/bin/ansible-playbook
+# These targets are about this machine.
+PLAY := .venv/bin/ansible-playbook -i inventory/local.yml
 DEMO := -e session_name=demo
+NAME = $(lastword demo $(patsubst session_name=%,%,$(filter session_name=%,$(ARGS))))
 COLLECTION := ansible_collections.cluster.compute.plugins
 MOLECULE := $(addprefix molecule-,$(notdir $(patsubst %/molecule.yml,%,$(wildcard extensions/molecule/*/molecule.yml))))
 
@@ -28,6 +30,8 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 .PHONY: session terminate sessions logs bench
 session: .venv  ## Launch the session "demo" with three containers on this machine (ARGS='-e session_name=train …')
 	@$(PLAY) playbooks/cluster_session.yml $(DEMO) -e session_cluster_size=3 -e session_cpus=0.5 -e session_memory=512m $(ARGS)
+	@printf '%s\n' 'Go on with:' '  bin/cluster-compute ssh $(NAME)' '  bin/cluster-compute exec $(NAME) -- hostname' \
+		'  bin/cluster-compute ls --local' '  bin/cluster-compute down $(NAME) --local'
 
 terminate: .venv  ## End the session "demo" and remove everything of it (ARGS='-e session_name=train')
 	@$(PLAY) playbooks/terminate.yml $(DEMO) $(ARGS)
@@ -69,6 +73,8 @@ ruff: .venv/.tested
 mypy: .venv/.tested
 	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
 	@MYPYPATH=extensions/drill mypy extensions/drill/*.py
+	@MYPYPATH=extensions/command mypy -p cluster_compute
+	@MYPYPATH=extensions/command mypy extensions/front_end/*.py
 
 shellcheck: .venv/.tested
 	@shellcheck --severity=info $$(git ls-files ':!*.j2' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"

@@ -27,8 +27,14 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
+# Python runs this program isolated. What it shares with the command is in the directory beside its own.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
+
+from cluster_compute.words import MisuseError, Verb, apps_of, argument, check_hosts, check_name, script_of
+from cluster_compute.words import parsed as parsed_words
+
+del sys.path[0]
 CONFIG = Path(__file__).resolve().parent / "front_end.json"
-NAME = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 # The variables of a launch that a caller may set, without their prefix. The policy of the site limits their values.
 VARIABLES = frozenset(
@@ -40,24 +46,34 @@ VARIABLES = frozenset(
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 PLAYBOOKS = {"launch": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
-COMMANDS = {
-    "launch": "launch a session, or repair it: launch NAME [VARIABLE=VALUE …]",
-    "list": "list the sessions of the caller",
-    "logs": "show the logs of a session",
-    "end": "end a session",
-    "enter": "log in to main1 of a session, or run a command there: enter NAME [COMMAND …]",
-    "exec": "run a command in containers: exec NAME [--on main1,sub1 | --all] -- COMMAND …",
-    "copy-to": "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] FOLDER",
-    "copy-from": "write a file or folder of a container to standard output as a tar archive: copy-from NAME [--on sub1] PATH",
-    "apps": "show the apps of a session, and how to open them",
-    "connect": "connect standard input and output to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]",
-    "ssh-config": "print a configuration with which ssh logs in with a key of the caller",
-    "known-hosts": "print the line that proves the host keys of a session to ssh",
+_NAME, _ON = argument("name"), argument("--on", default="main1")
+_WORDS, _COPY = argument("words", nargs=argparse.REMAINDER), (_NAME, _ON, argument("path"))
+_CONNECT = (_NAME, argument("on", nargs="?", default="main1", metavar="host"))
+VERBS = {
+    "launch": Verb("launch a session, or repair it: launch NAME [VARIABLE=VALUE …]", (_NAME, _WORDS)),
+    "list": Verb("list the sessions of the caller"),
+    "logs": Verb("show the logs of a session", (_NAME,)),
+    "end": Verb("end a session", (_NAME,)),
+    "enter": Verb("log in to main1 of a session, or run a command there: enter NAME [COMMAND …]", (_NAME, _WORDS)),
+    "exec": Verb(
+        "run a command in containers: exec NAME [--on main1,sub1 | --all] -- COMMAND …",
+        (_NAME, argument("--on"), argument("--all", action="store_true")),
+        has_command=True,
+    ),
+    "copy-to": Verb(
+        "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] DIRECTORY", _COPY
+    ),
+    "copy-from": Verb(
+        "write a file or directory of a container as a tar archive: copy-from NAME [--on sub1] PATH", _COPY
+    ),
+    "apps": Verb("show the apps of a session, and how to open them", (_NAME,)),
+    "connect": Verb("connect to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]", _CONNECT),
+    "ssh-config": Verb("print a configuration with which ssh logs in with a key of the caller", (_NAME,)),
+    "known-hosts": Verb("print the line that proves the host keys of a session to ssh", (_NAME,)),
 }
 AFTER_LAUNCH = (
-    "The paths above are those of the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
+    "The paths belong to the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
 )
-HOST = re.compile(r"main1|sub[1-9][0-9]{0,2}")
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
 OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
 RUNTIME = "/opt/cluster-compute/bin/"
@@ -73,16 +89,16 @@ def main(arguments: list[str]) -> int:
     asked = parsed(words)
     config = json.loads(CONFIG.read_text(encoding="utf-8"))
     artifacts = Path(config["artifacts"]) / owner
-    if asked.action not in PLAYBOOKS:
+    if asked.verb not in PLAYBOOKS:
         return reach(artifacts / asked.name, asked, config)
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
-    if asked.action == "launch":
+    if asked.verb == "launch":
         fixed.update(chosen(asked.words))
         fixed["session_user"] = numbers(owner)
     if asked.name:
         fixed["session_name"] = asked.name
-    code = play(config, PLAYBOOKS[asked.action], fixed)
-    if asked.action == "launch" and not code:
+    code = play(config, PLAYBOOKS[asked.verb], fixed)
+    if asked.verb == "launch" and not code:
         print(AFTER_LAUNCH.format(asked.name))
     return code
 
@@ -105,44 +121,20 @@ def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str])
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
-    command: list[str] = []
-    if words[:1] == ["exec"] and "--" in words:
-        cut = words.index("--")
-        words, command = words[:cut], words[cut + 1 :]
-    defaults = {"name": "", "words": command, "on": "main1", "all": False}
-    asked = argparse.Namespace(**{**defaults, **vars(parser().parse_args(words))})
-    if asked.action != "exec":
+    defaults: dict[str, Any] = {"name": "", "words": [], "on": None, "all": False}
+    asked = argparse.Namespace(**{**defaults, **vars(parsed_words("cluster-session", VERBS, words))})
+    if asked.verb != "exec":
         asked.words = [word for place, word in enumerate(asked.words) if place or word != "--"]
-    elif not command:
-        refuse("exec needs a command after --")
-    if asked.name and not NAME.fullmatch(asked.name):
-        refuse("%r is no name of a session: 4 to 64 letters, digits, '-', '_' or '.'" % asked.name)
-    asked.hosts = list(dict.fromkeys(asked.on.split(","))) if asked.action == "exec" else [asked.on]
-    for host in asked.hosts:
-        if not HOST.fullmatch(host):
-            refuse("%r is no name of a container, such as main1 or sub1" % host)
+    elif not asked.command or (asked.all and asked.on is not None):
+        refuse("exec needs a command after --, and either --on or --all")
+    try:
+        asked.name = asked.name and check_name(asked.name)
+        asked.hosts = check_hosts("main1" if asked.on is None else asked.on)
+    except MisuseError as error:
+        refuse(str(error))
+    if len(asked.hosts) > 1 and asked.verb != "exec":
+        refuse("%s needs a single container" % asked.verb)
     return asked
-
-
-def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(prog="cluster-session", allow_abbrev=False)
-    actions = whole.add_subparsers(dest="action", required=True)
-    for action, text in COMMANDS.items():
-        sub = actions.add_parser(action, help=text, description=text, allow_abbrev=False)
-        if action != "list":
-            sub.add_argument("name")
-        if action in ("launch", "enter"):
-            sub.add_argument("words", nargs=argparse.REMAINDER)
-        if action in ("exec", "copy-to", "copy-from"):
-            where = sub.add_mutually_exclusive_group()
-            where.add_argument("--on", default="main1")
-        if action == "exec":
-            where.add_argument("--all", action="store_true")
-        if action in ("copy-to", "copy-from"):
-            sub.add_argument("path")
-        if action == "connect":
-            sub.add_argument("on", nargs="?", default="main1", metavar="host")
-    return whole
 
 
 def chosen(words: list[str]) -> dict[str, object]:
@@ -218,11 +210,11 @@ def reach(folder: Path, asked: argparse.Namespace, config: dict[str, str]) -> in
     unknown = [host for host in asked.hosts if host not in known]
     if unknown:
         refuse("session %s has no container %s: it has %s" % (folder.name, unknown[0], ", ".join(known)))
-    if asked.action == "apps":
+    if asked.verb == "apps":
         print(shown_apps(folder, document))
-    elif asked.action == "known-hosts":
+    elif asked.verb == "known-hosts":
         print((folder / "known_hosts").read_text(encoding="utf-8"), end="")
-    elif asked.action == "ssh-config":
+    elif asked.verb == "ssh-config":
         print(client_config(folder.name, known, document["session"]["user"]["name"], way_here(config)))
     else:
         ssh(folder, arguments(asked, known))
@@ -232,17 +224,16 @@ def reach(folder: Path, asked: argparse.Namespace, config: dict[str, str]) -> in
 def arguments(asked: argparse.Namespace, known: list[str]) -> list[str]:
     """The arguments of ssh for what is asked in a session with these containers."""
     hosts = known if asked.all else asked.hosts
-    if asked.action == "connect":
+    if asked.verb == "connect":
         return ["-W", "%s:22" % hosts[0], "--", "main1"]
-    if asked.action == "enter" and not asked.words:
+    if asked.verb == "enter" and not asked.words:
         return [*(["-t"] if sys.stdin.isatty() else []), "--", "main1"]
-    if asked.action == "exec" and (asked.all or len(hosts) > 1):
+    if asked.verb == "exec" and (asked.all or len(hosts) > 1):
         program = ["env", "BACKENDAI_CLUSTER_HOSTS=" + ",".join(hosts), RUNTIME + "everywhere"]
-        return ["-T", "--", "main1", shlex.join([*program, *asked.words])]
-    if asked.action in ("enter", "exec"):
-        # As with ssh and `everywhere`: a single word is a script, and several are passed on unchanged.
-        return ["-T", "--", hosts[0], asked.words[0] if len(asked.words) == 1 else shlex.join(asked.words)]
-    return ["-T", "--", hosts[0], archiver(asked.action, asked.path)]
+        return ["-T", "--", "main1", shlex.join([*program, *asked.command])]
+    if asked.verb in ("enter", "exec"):
+        return ["-T", "--", hosts[0], script_of(asked.command or asked.words)]
+    return ["-T", "--", hosts[0], archiver(asked.verb, asked.path)]
 
 
 def archiver(action: str, path: str) -> str:
@@ -273,16 +264,11 @@ def ssh(folder: Path, words: list[str]) -> NoReturn:
 
 def shown_apps(folder: Path, document: dict[str, Any]) -> str:
     """A line for each app with its URL, and the command that connects its port to the same port of the caller's machine."""
-    file = folder / "apps"
-    urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
     lines = []
-    for app in document["apps"]:
-        url = urls.get(app["name"], "")
-        ports = re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
-        if app["name"] != "ssh":
-            lines.append(("%s %s" % (app["name"], url)).rstrip())
-        if ports and (not url or "://127." in url):
-            lines.append("  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (ports.group(1), folder.name))
+    for app in apps_of(folder, document):
+        lines.append(("%s %s" % (app["name"], app["url"])).rstrip())
+        if app["forward"]:
+            lines.append("  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (app["forward"], folder.name))
     return "\n".join(lines or ["The session has no app."])
 
 

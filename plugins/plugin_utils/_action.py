@@ -29,6 +29,7 @@ from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _trace as trace
+from ._result_file import write_result
 from ._runtime_scripts import runtime_scripts
 from ._transfer_watch import watched
 
@@ -75,7 +76,9 @@ class ComputeAction(ActionBase):
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:
-            return self._acted(tmp, task_vars)
+            result = self._acted(tmp, task_vars)
+            write_result(self._task, result)
+            return result
         finally:
             if not self.is_noted_by_host:
                 where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))

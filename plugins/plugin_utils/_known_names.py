@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Dict, List, Set
 
@@ -43,6 +44,8 @@ DECLARED = frozenset(
 )
 IGNORED = "session_ignored_variables"
 _OTHER_ROLES = ("agent", "image", "ssh", "timer")
+# Inventories that the command cluster-compute finds in the working directory.
+_INVENTORIES = ("cluster-compute.yml", "hosts.yml")
 _ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 
@@ -75,9 +78,18 @@ def check_command(place: Controller, agents: bool = True) -> Json:
     given = {str(name) for name in load_extra_vars(place.action._loader)}
     _check_names(place, given, found, [own.get(IGNORED) for own in variables.values()])
     if agents and not listed:
-        local = f"{place.variables['playbook_dir']}/inventory/local.yml"
-        raise ComputeError(f"The inventory has no host in the group agents: name one with -i, as in -i {local}.")
+        raise ComputeError(_without_agents(str(place.variables["playbook_dir"])))
     return {}
+
+
+def _without_agents(playbooks: str) -> str:
+    """The message for an inventory without agents: no machine is used by accident, also not the one that runs the playbook."""
+    found = [name for name in _INVENTORIES if os.path.exists(name)]
+    here = f", as in -i {found[0]}" if found else ""
+    return (
+        f"The inventory has no host in the group agents: name one with -i FILE or ANSIBLE_INVENTORY{here}. "
+        f"For this machine alone: -i {playbooks}/inventory/local.yml."
+    )
 
 
 def _check_names(place: Controller, given: Set[str], found: Dict[str, List[str]], ignored: List[Any]) -> None:

@@ -18,9 +18,9 @@ ALLOWED = re.compile(
     r"""
     MANIFEST\.json | FILES\.json | LICENSE | (AGENTS|CODE_OF_CONDUCT|CONTRIBUTING|README|SECURITY)\.md | CHANGELOG\.(md|rst) | requirements\.txt
     | changelogs/(config|changelog)\.yaml
-    | docs/[\w./-]+\.(md|png|rst|svg|yml)
+    | docs/[\w./-]+\.(json|md|png|rst|svg|yml)
     | examples/[\w./-]+
-    | extensions/drill/\w+\.py | extensions/front_end/cluster_session\.py
+    | extensions/(drill|command/cluster_compute)/\w+\.py | extensions/front_end/cluster_session\.py
     | extensions/grafana/cluster_compute\.json
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
@@ -43,6 +43,7 @@ REQUIRED = {
     "CHANGELOG.rst",
     "requirements.txt",
     "docs/architecture.svg",
+    "extensions/command/cluster_compute/words.py",
     "extensions/drill/drill.py",
     "extensions/front_end/cluster_session.py",
     "extensions/grafana/cluster_compute.json",

@@ -280,7 +280,12 @@ def _play(playbook: str, *arguments: str, collections: str = "") -> None:
         environment["ANSIBLE_COLLECTIONS_PATH"] = collections
     program = str(Path(sys.executable).parent / "ansible-playbook")
     done = subprocess.run(
-        [program, playbook, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [program, "-i", "inventory/local.yml", playbook, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(f"{playbook} failed:\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")

@@ -50,7 +50,9 @@ def run_block(text: str, environment: dict[str, str]) -> str:
 def test_the_readme_from_top_to_bottom(shell: dict[str, str]) -> None:
     launch, use_and_terminate, check, build = steps()
 
-    assert "Session demo: RUNNING (cluster session, single-node)" in run_block(launch, shell)
+    launched = run_block(launch, shell)
+    assert "Session demo: RUNNING (cluster session, single-node)" in launched
+    assert "bin/cluster-compute ssh demo" in launched
     assert "Session demo: RUNNING, nothing to do" in run_block(launch, shell)
 
     # The check-mode block would launch a second session beside demo. It runs without ARGS, so on a busy engine

@@ -29,7 +29,7 @@ def _run(tmp_path: Path, content: Json, *arguments: str) -> Done:
     book = tmp_path / "play.yml"
     book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, **content}]))
     variables = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "default"}
-    return run([PLAYBOOK, str(book), *arguments], cwd=ROOT, env=variables).check()
+    return run([PLAYBOOK, "-i", "inventory/local.yml", str(book), *arguments], cwd=ROOT, env=variables).check()
 
 
 def filled(folder: Path, *names: str) -> Path:

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900
 READY = bool(os.environ.get("IMAGES_READY"))
 OF_TESTS = "lab"
+PLAYBOOK = (str(Path(sys.executable).with_name("ansible-playbook")), "-i", "inventory/local.yml")
 
 
 def provision() -> None:
@@ -37,7 +38,7 @@ def provision() -> None:
     """
     if READY:
         return
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/provision_agents.yml"]
+    command = [*PLAYBOOK, "playbooks/provision_agents.yml"]
     with lock("provision"):
         done = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -53,8 +54,8 @@ def environment(name: str, arguments: Mapping[str, str] | None = None) -> None:
     """
     if READY and name == OF_TESTS:
         return
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "playbooks/build_environments.yml"]
-    command += ["-e", json.dumps({"environments": [name], "image_build_arguments": arguments or {}})]
+    variables = json.dumps({"environments": [name], "image_build_arguments": arguments or {}})
+    command = [*PLAYBOOK, "playbooks/build_environments.yml", "-e", variables]
     with lock(f"environment-{name}"):
         done = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE

@@ -30,7 +30,7 @@ systemctl enable nftables
 FOLDER = "/opt/controller"
 IN_CHECKOUT = (
     f"cd {FOLDER}/checkout && PATH={FOLDER}/venv/bin:$PATH ANSIBLE_CONFIG={FOLDER}/checkout/ansible.cfg "
-    "ANSIBLE_NOCOLOR=1 ANSIBLE_STDOUT_CALLBACK=default ansible-playbook playbooks/"
+    "ANSIBLE_NOCOLOR=1 ANSIBLE_STDOUT_CALLBACK=default ansible-playbook -i inventory/local.yml playbooks/"
 )
 QUEUED = "-e session_name=queued -e session_cpus=0.2 -e session_memory=64m -e session_shm=16m"
 LOG = ".local/share/cluster-compute/cluster-compute-queue.log"

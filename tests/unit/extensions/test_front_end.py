@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +103,28 @@ def test_without_a_caller_nothing_is_done(
 def test_other_commands_and_names_are_refused(front_end: ModuleType, words: list[str]) -> None:
     with pytest.raises(SystemExit):
         front_end.parsed(words)
+
+
+def test_the_program_is_isolated_from_its_caller(tmp_path: Path) -> None:
+    """As docs/policy.md installs it: two directories side by side. A package of the caller with the same name is not imported."""
+    for name in ("front_end", "command"):
+        shutil.copytree(PROGRAM.parents[1] / name, tmp_path / "srv" / name)
+    own = tmp_path / "caller" / "cluster_compute"
+    own.mkdir(parents=True)
+    for name in ("__init__.py", "words.py"):
+        (own / name).write_text("raise SystemExit(9)\n")
+    environment = {"SUDO_USER": "alice", "PYTHONPATH": str(own.parent)}
+    program = tmp_path / "srv/front_end" / PROGRAM.name
+    done = subprocess.run(
+        [sys.executable, "-I", str(program), "enter", "../train"],
+        cwd=own.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("cluster-session: '../train' is no name of a session")
 
 
 def test_a_command_for_main1_keeps_its_options(front_end: ModuleType) -> None:

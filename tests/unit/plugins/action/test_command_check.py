@@ -86,12 +86,22 @@ def test_names_of_other_software_can_be_ignored(tmp_path: Path) -> None:
     check(tmp_path, site(agent_user="monitor", session_ignored_variables="agent_user"))
 
 
-def test_an_inventory_without_agents_is_refused_unless_none_is_needed(tmp_path: Path) -> None:
+def test_an_inventory_without_agents_is_refused_unless_none_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     message = (
-        "^The inventory has no host in the group agents: name one with -i, as in -i /playbooks/inventory/local.yml.$"
+        "The inventory has no host in the group agents: name one with -i FILE or ANSIBLE_INVENTORY{}. "
+        "For this machine alone: -i /playbooks/inventory/local.yml."
     )
-    with pytest.raises(ComputeError, match=message):
+    with pytest.raises(ComputeError) as refused:
         check(tmp_path, {"all": {"hosts": {"web": {}}}})
+    assert str(refused.value) == message.format("")
+    Path("hosts.yml").touch()
+    with pytest.raises(ComputeError) as refused:
+        check(tmp_path, {"all": {"hosts": {"web": {}}}})
+    assert str(refused.value) == message.format(", as in -i hosts.yml")
     check(tmp_path, {"all": {"hosts": {"web": {}}}}, agents=False)
 
 

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The command ``cluster-compute``: each verb is a line of ansible-playbook, or of ssh into a running session."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Callable, Dict, Sequence
+
+if not __package__:  # a checkout starts the directory
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from cluster_compute import completion, hosts, views
+from cluster_compute.lines import lines_of
+from cluster_compute.run import FAILED, INTERRUPTED, play_all, show
+from cluster_compute.verbs import PROGRAM, read
+from cluster_compute.words import MisuseError
+
+# The verbs that are more than their lines.
+OTHERS: Dict[str, Callable[[argparse.Namespace], int]]
+OTHERS = {"ssh": views.ssh, "open": views.open_app, "why": views.why, "queue": views.queue}
+OTHERS.update(hosts=hosts.hosts, init=hosts.init, completion=completion.completion)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 1 failed, 2 wrong use, 3 the session is PENDING, 4 hosts unreachable, 130 interrupted."""
+    asked = read(sys.argv[1:] if words is None else words)
+    try:
+        if asked.verb in OTHERS:
+            return OTHERS[asked.verb](asked)
+        lines = lines_of(asked)
+        return show(lines, asked) if asked.show else play_all(lines, asked)
+    except (MisuseError, OSError) as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, MisuseError) else FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files that a user begins with: an inventory of hosts, and a first session."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, Sequence
+
+from . import places
+from .lines import Line
+from .run import play, play_all, show, shown, write
+from .words import MisuseError, check_name
+
+HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
+ADDRESS = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.:-]*)")
+EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
+GROUP = re.compile(r"^agents:\n(?: *#.*\n)* +hosts:\n", re.MULTILINE)
+
+
+def hosts(asked: argparse.Namespace) -> int:
+    """Show the hosts of the inventory, make them agents, or add some first."""
+    if asked.action == "provision":
+        lines = [Line("provision_agents", "")]
+        return show(lines, asked) if asked.show else play_all(lines, asked)
+    return _list(asked) if asked.action == "ls" else _add(asked)
+
+
+def _list(asked: argparse.Namespace) -> int:
+    form = ["--list"] if asked.json else ["--graph"]
+    words = [places.program("ansible-inventory"), *places.inventory(asked, os.environ), *form]
+    own = places.configuration(os.environ)
+    if asked.show:
+        print(shown(words, own))
+        return 0
+    return 1 if subprocess.run(words, env={**os.environ, **own}, check=False).returncode else 0
+
+
+def _add(asked: argparse.Namespace) -> int:
+    file = Path(asked.inventory[-1]) if asked.inventory else HOSTS
+    if not asked.addresses or (asked.name and len(asked.addresses) > 1):
+        raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
+    entries = entries_of(asked.addresses, asked.name)
+    text = with_hosts(file.read_text(encoding="utf-8") if file.exists() else EMPTY, entries, head=asked.head)
+    asked.inventory = [str(file)]
+    line = Line("provision_agents", "")
+    if asked.show:
+        return show([line], asked)
+    file.write_text(text, encoding="utf-8")
+    code = 0 if asked.no_provision else play(line, asked, quiet=asked.json)[0]
+    if asked.json:
+        write({"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)})
+    return code
+
+
+def entries_of(addresses: Sequence[str], name: str = "") -> Dict[str, str]:
+    """A line of YAML for each host. Its login may use the engine after provisioning."""
+    entries = {}
+    for address in addresses:
+        found = ADDRESS.fullmatch(address)
+        if not found:
+            raise MisuseError(f"{address!r} is no [USER@]ADDRESS of a host")
+        user = found["user"] or ""
+        login = {"ansible_user": user, **({"agent_users": [user]} if user != "root" else {})} if user else {}
+        variables = json.dumps({"ansible_host": found["host"], **login})
+        entries[name or found["host"]] = f"    {json.dumps(name or found['host'])}: {variables}\n"
+    return entries
+
+
+def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str:
+    """An inventory with further agents. All other lines, comments too, stay as they are."""
+    group, lines = GROUP.search(text), "".join(entries.values())
+    known = [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]
+    if known:
+        raise MisuseError(f"{', '.join(known)}: the inventory has it already")
+    if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
+        raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
+    text = f"{text[: group.end()]}{lines}{text[group.end() :]}"
+    return text + (f"head:\n  hosts:\n    {json.dumps(next(iter(entries)))}:\n" if head else "")
+
+
+def init(asked: argparse.Namespace) -> int:
+    """Write an inventory and the file of a first session, which must not exist."""
+    existing = [str(file) for file in (HOSTS, SESSION) if file.exists()]
+    if existing:
+        raise MisuseError(f"{', '.join(existing)}: init overwrites no file")
+    addresses = asked.yes or _answer(asked, "Hosts, as [USER@]ADDRESS with spaces", "").split()
+    if not addresses:
+        raise MisuseError("init needs a host; for this machine alone, use --local with each command")
+    entries = entries_of(addresses)
+    values = {
+        "session_name": check_name(_answer(asked, "Name of the first session", "train")),
+        "session_cluster_size": _answer(asked, "Containers", str(len(entries))),
+        "session_cluster_mode": "multi-node" if len(entries) > 1 else "single-node",
+        "session_cpus": _answer(asked, "CPUs of each container", "1"),
+        "session_memory": _answer(asked, "Memory of each container", "1g"),
+        "session_image": _answer(asked, "Image; empty for the small reference image", ""),
+    }
+    lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
+    _write_new(HOSTS, with_hosts(EMPTY, entries))
+    _write_new(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines))
+    if asked.json:
+        write({"files": [str(HOSTS), str(SESSION)]})
+    else:
+        print(
+            f"{HOSTS} and {SESSION} are written. Next:\n  cluster-compute hosts provision\n  cluster-compute up {SESSION}"
+        )
+    return 0
+
+
+def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
+    if asked.yes:
+        return default
+    print(f"{question}{f' [{default}]' if default else ''}: ", end="", file=sys.stderr, flush=True)
+    try:
+        return input().strip() or default
+    except EOFError:
+        raise MisuseError("init asks on a terminal; init --yes HOST … asks nothing") from None
+
+
+def _write_new(file: Path, text: str) -> None:
+    with file.open("x", encoding="utf-8") as new:
+        new.write(text)

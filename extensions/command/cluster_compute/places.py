@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where things are: the playbooks, Ansible, the inventory, and the files of sessions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from .words import HOST, MisuseError
+
+# Inventories that are found in the working directory.
+FOUND = ("cluster-compute.yml", "hosts.yml")
+NO_INVENTORY = (
+    "no inventory: name one with -i FILE or ANSIBLE_INVENTORY, write hosts.yml into this directory (cluster-compute init asks for "
+    "the hosts), or use this machine with --local"
+)
+
+
+def collection() -> Path:
+    """The directory of the collection: the checkout, the installed collection, or its copy beside this package."""
+    here = Path(__file__).resolve()
+    beside = here.parents[1] / "ansible_collections" / "cluster" / "compute"
+    return beside if beside.is_dir() else here.parents[3]
+
+
+def program(name: str) -> str:
+    """A program of Ansible: the one of this Python, or else that of the search path."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise MisuseError(
+            f"{name} was not found: run make .venv in the checkout, or install ansible-core for {sys.executable}"
+        )
+    return found
+
+
+def playbook(name: str) -> str:
+    """The path of a playbook of the collection."""
+    return str(collection() / "playbooks" / f"{name}.yml")
+
+
+def configuration(environment: Mapping[str, str]) -> Dict[str, str]:
+    """The collection's own configuration of Ansible, unless the user has one for this directory."""
+    own = collection() / "ansible.cfg"
+    is_chosen = environment.get("ANSIBLE_CONFIG") or os.path.exists("ansible.cfg")
+    return {} if is_chosen or not own.exists() else {"ANSIBLE_CONFIG": str(own)}
+
+
+def inventory(asked: argparse.Namespace, environment: Mapping[str, str]) -> List[str]:
+    """The options of Ansible for the inventory; none if the environment names it. Raises MisuseError if there is none."""
+    if asked.inventory:
+        return [word for name in asked.inventory for word in ("-i", name)]
+    if asked.local:
+        return ["-i", str(collection() / "playbooks" / "inventory" / "local.yml")]
+    if environment.get("ANSIBLE_INVENTORY"):
+        return []
+    for name in FOUND:
+        if os.path.exists(name):
+            return ["-i", name]
+    raise MisuseError(NO_INVENTORY)
+
+
+def artifacts(asked: argparse.Namespace) -> Path:
+    """The directory with the files of sessions: that of the option ``-e session_artifacts=…``, or the default."""
+    chosen = [text.partition("=")[2] for text in asked.variables if text.startswith("session_artifacts=")]
+    return Path(chosen[-1] if chosen else "~/.cluster-compute").expanduser()
+
+
+def sessions(asked: argparse.Namespace) -> List[str]:
+    """The names of the sessions that have files on this machine."""
+    return sorted(path.parent.name for path in artifacts(asked).glob("*/session.json"))
+
+
+def named(asked: argparse.Namespace, words: Sequence[str]) -> Tuple[str, List[str]]:
+    """The session and the other words: the first word is its name, unless there is only one session."""
+    known = sessions(asked)
+    if words and (words[0] in known or len(known) != 1 or not _belongs(asked, known[0], words[0])):
+        return words[0], list(words[1:])
+    if len(known) == 1:
+        return known[0], list(words)
+    which = f"one of {', '.join(known)}" if known else "no session has files on this machine"
+    raise MisuseError(f"{asked.verb} needs the name of a session: {which}")
+
+
+def _belongs(asked: argparse.Namespace, name: str, word: str) -> bool:
+    """Whether a word is a container or an app of a session."""
+    apps = [app["name"] for app in document(asked, name)["apps"]] if asked.verb == "open" else []
+    return word in apps or (asked.verb in ("logs", "ssh") and bool(HOST.fullmatch(word)))
+
+
+def document(asked: argparse.Namespace, name: str) -> Dict[str, Any]:
+    """What ``session.json`` of a session has."""
+    file = artifacts(asked) / name / "session.json"
+    try:
+        loaded: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise MisuseError(
+            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys"
+        ) from None
+    return loaded

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run the lines of Ansible, and read the results of their modules."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from . import places
+from .lines import Line, command
+
+# Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook, of an interruption.
+FAILED, PENDING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 130
+# The variable of the environment that names the directory for results: plugins/plugin_utils/_result_file.py.
+RESULTS = "CLUSTER_COMPUTE_RESULTS"
+Json = Dict[str, Any]
+
+
+def shown(words: Sequence[str], environment: Mapping[str, str]) -> str:
+    """A line for a shell, with what is added to the environment."""
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(words)])
+
+
+def show(lines: Sequence[Line], asked: argparse.Namespace) -> int:
+    """Print the lines instead of running them."""
+    for line in lines:
+        print(shown(command(line, asked, os.environ), places.configuration(os.environ)))
+    return 0
+
+
+def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Json]:
+    """Run a line. Returns the exit code of this command, and the result of the module.
+
+    With ``quiet``, standard output is left to the caller: details of ``-v`` go to standard error.
+    """
+    words = command(line, asked, os.environ)
+    with tempfile.TemporaryDirectory(prefix="cluster-compute-") as folder:
+        environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder}
+        output: Any = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
+        code = wait(subprocess.Popen(words, env=environment, stdout=output))
+        result = _read(Path(folder) / f"{line.result}.json")
+    if code == 0:
+        sessions = result.get("sessions", []) if line.playbook == "cluster_session" else []
+        return (PENDING if any(one["state"] == "PENDING" for one in sessions) else 0), result
+    code = code if code in (UNREACHABLE, INTERRUPTED) else FAILED
+    return code, {**result, "failed": True, "exit_code": result.get("exit_code", code)}
+
+
+def wait(process: subprocess.Popen[Any]) -> int:
+    """The exit code of a program. Ctrl-C reaches the program, too, which then undoes what it has begun."""
+    is_interrupted = False
+    while True:
+        try:
+            code = process.wait()
+            return INTERRUPTED if is_interrupted else code
+        except KeyboardInterrupt:
+            is_interrupted = True
+
+
+def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
+    """Run the lines, one after the other, until one fails. The exit code is that of the failure, if there is one."""
+    results: List[Json] = []
+    worst = 0
+    for line in lines:
+        code, result = play(line, asked, quiet=asked.json)
+        results.append(result)
+        worst = code if code not in (0, PENDING) else worst or code
+        if code not in (0, PENDING):
+            break
+    if asked.json:
+        write({"results": results} if asked.verb in ("up", "down", "cp") else results[0])
+    return worst
+
+
+def write(document: Json) -> None:
+    """Print a document."""
+    print(json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True))
+
+
+def _read(file: Path) -> Json:
+    try:
+        result: Json = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return result

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verbs that show a part of the list of sessions, or reach into a running session."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import webbrowser
+from typing import Callable, Dict, List, Tuple
+
+from . import places
+from .lines import lines_of
+from .run import FAILED, Json, play, show, shown, wait, write
+from .words import MisuseError, apps_of, check_hosts, check_name, script_of
+
+
+def why(asked: argparse.Namespace) -> int:
+    """The state of a session, its turn, and the reason."""
+    name = check_name(places.named(asked, [asked.name] if asked.name else [])[0])
+
+    def view(listed: Json) -> Tuple[Json, List[str]]:
+        found = [session for session in listed["sessions"] if session["name"] == name]
+        if not found:
+            raise MisuseError(f"there is no live session {name}: ls --ended lists those that have ended")
+        turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
+        facts = filter(None, (found[-1]["state"], turn, found[-1]["reason"]))
+        return found[-1], [f"Session {name}: {'; '.join(facts)}"]
+
+    return _view(asked, view)
+
+
+def queue(asked: argparse.Namespace) -> int:
+    """The sessions that wait, in the order of the queue."""
+
+    def view(listed: Json) -> Tuple[Json, List[str]]:
+        waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
+        lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
+        return {"sessions": waiting}, lines or ["No session waits."]
+
+    return _view(asked, view)
+
+
+def _view(asked: argparse.Namespace, view: Callable[[Json], Tuple[Json, List[str]]]) -> int:
+    lines = lines_of(asked)
+    if asked.show:
+        return show(lines, asked)
+    code, listed = play(lines[0], asked, quiet=True)
+    document, texts = (listed, []) if code else view(listed)
+    if asked.json:
+        write(document)
+    elif texts:
+        print("\n".join(texts))
+    return code
+
+
+def ssh(asked: argparse.Namespace) -> int:
+    """A login or a command in a container. Without ``--json``, ssh takes the place of this program."""
+    name, containers = places.named(asked, asked.words)
+    if len(containers) > 1:
+        raise MisuseError("ssh reaches one container: ssh NAME [CONTAINER] [-- COMMAND]")
+    host = check_hosts(containers[0])[0] if containers else "main1"
+    words = ["ssh", "-F", _config(asked, name), "--", host, *([script_of(asked.command)] if asked.command else [])]
+    if asked.show:
+        print(shown(words, {}))
+        return 0
+    if not asked.json:
+        os.execvp("ssh", words)
+    if not asked.command:
+        raise MisuseError("a login has no JSON document: name a command after --")
+    done = subprocess.run(words, check=False, capture_output=True, text=True, errors="replace")
+    write({"exit_code": done.returncode, "stderr": done.stderr, "stdout": done.stdout})
+    return done.returncode
+
+
+def open_app(asked: argparse.Namespace) -> int:
+    """The apps of a session, or one app: its URL, and a tunnel to it that stands until Ctrl-C."""
+    name, words = places.named(asked, asked.words)
+    apps = apps_of(places.artifacts(asked) / check_name(name), places.document(asked, name))
+    chosen = [app for app in apps if app["name"] in words] if words else apps
+    if words and (len(words) > 1 or not chosen):
+        known = ", ".join(app["name"] for app in apps)
+        raise MisuseError(f"session {name} has no app {' '.join(words)}: it has {known or 'none'}")
+    tunnel = _tunnel(_config(asked, name), chosen[0]["forward"]) if words else []
+    if asked.show or not tunnel or asked.no_wait:
+        _present(asked, chosen, [shown(tunnel, {})] if asked.show and tunnel else [])
+        return 0
+    with subprocess.Popen(tunnel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        # A line of LocalCommand says that the tunnel stands. Without it, ssh has said why on standard error.
+        if process.stdout and process.stdout.readline():
+            _present(asked, chosen, [])
+        return FAILED if wait(process) else 0
+
+
+def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:
+    """Print the apps, and open the only one in a browser if that is asked."""
+    texts = lines or [f"{app['name']} {app['url']}".rstrip() for app in apps] or ["The session has no app."]
+    if asked.json:
+        write({"apps": apps})
+    else:
+        print("\n".join(texts), flush=True)
+    if asked.browser and asked.words and not asked.show and apps[0]["url"]:
+        webbrowser.open(apps[0]["url"])
+
+
+def _config(asked: argparse.Namespace, name: str) -> str:
+    """The ssh_config of a session that has files on this machine."""
+    places.document(asked, check_name(name))
+    return str(places.artifacts(asked) / name / "ssh_config")
+
+
+def _tunnel(config: str, forward: str) -> List[str]:
+    """The line of ssh that connects a port of this machine to an app; none if it is public, or its agent is this machine."""
+    settings = subprocess.run(
+        ["ssh", "-G", "-F", config, "main1"], stdout=subprocess.PIPE, text=True, check=False
+    ).stdout
+    is_proxied = re.search(r"^proxy(command|jump) (?!none$)", settings, re.MULTILINE)
+    is_here = re.search(r"^hostname (127\.|localhost$)", settings, re.MULTILINE) and not is_proxied
+    if not forward or is_here:
+        return []
+    own = ("ExitOnForwardFailure=yes", "ConnectTimeout=30", "PermitLocalCommand=yes", "LocalCommand=echo")
+    return ["ssh", "-NT", *(word for option in own for word in ("-o", option)), "-F", config, "-L", forward, "main1"]

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the command and the front end for accounts without Docker share: verbs, names, commands after ``--``, and apps."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+NAME = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+HOST = re.compile(r"main1|sub[1-9][0-9]{0,2}")
+Argument = Tuple[Tuple[str, ...], Mapping[str, Any]]
+
+
+class MisuseError(Exception):
+    """The words cannot be carried out: the message says what to write instead."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What a verb does, its arguments, and whether a command follows after ``--``."""
+
+    help: str
+    arguments: Tuple[Argument, ...] = ()
+    has_command: bool = False
+
+
+def argument(*flags: str, **options: Any) -> Argument:
+    """An argument of a verb, as ``add_argument`` of argparse reads it."""
+    return flags, options
+
+
+def parsed(
+    program: str, verbs: Mapping[str, Verb], words: Sequence[str], common: Sequence[argparse.ArgumentParser] = ()
+) -> argparse.Namespace:
+    """The verb, its arguments, and the words after ``--`` as ``command``. Ends the program with exit code 2 if they do not fit."""
+    words, command = list(words), []
+    if words and words[0] in verbs and verbs[words[0]].has_command and "--" in words:
+        cut = words.index("--")
+        words, command = words[:cut], words[cut + 1 :]
+    parser = argparse.ArgumentParser(prog=program, allow_abbrev=False, parents=list(common))
+    choices = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, verb in verbs.items():
+        one = choices.add_parser(name, help=verb.help, description=verb.help, allow_abbrev=False)
+        for flags, options in verb.arguments:
+            one.add_argument(*flags, **options)
+    asked = parser.parse_args(words)
+    asked.command = command
+    return asked
+
+
+def check_name(name: str) -> str:
+    """The name of a session, or MisuseError."""
+    if not NAME.fullmatch(name):
+        raise MisuseError(f"{name!r} is no name of a session: 4 to 64 letters, digits, '-', '_' or '.'")
+    return name
+
+
+def check_hosts(text: str) -> List[str]:
+    """The names of containers in a list with commas, each once, or MisuseError."""
+    hosts = list(dict.fromkeys(text.split(",")))
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            raise MisuseError(f"{host!r} is no name of a container, such as main1 or sub1")
+    return hosts
+
+
+def script_of(command: Sequence[str]) -> str:
+    """A command for the shell of a container: a single word is a script, several are passed on unchanged."""
+    return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
+    """The apps of a session, each with its URL, and with the ends of a tunnel as ``forward`` if its port is private."""
+    file = folder / "apps"
+    urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
+    found = []
+    for app in document["apps"]:
+        url, ends = urls.get(app["name"], ""), re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
+        forward = ends.group(1) if ends and (not url or "://127." in url) else ""
+        found.append({"name": app["name"], "url": url, "forward": forward})
+    return [app for app in found if app["name"] != "ssh"]

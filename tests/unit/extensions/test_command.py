@@ -1,0 +1,528 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command ``cluster-compute``: what its words become, the inventory that it finds, and what it exits with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from ansible import context
+from ansible.module_utils.common.collections import ImmutableDict
+from ansible.parsing.dataloader import DataLoader
+from ansible.utils.vars import load_extra_vars
+from cluster_compute import places
+from cluster_compute.__main__ import main
+from cluster_compute.verbs import VERBS, read
+from command_schema import SCHEMA, checked
+
+ROOT = Path(__file__).resolve().parents[3]
+PLAYBOOKS = ROOT / "playbooks"
+APPS = [
+    {"name": "ssh", "address": "127.0.0.1", "port": 30000},
+    {"name": "lab", "port": 30001, "tunnel": "ssh -N -F x -L 30001:main1:8888 main1"},
+    {"name": "open", "port": 30002, "tunnel": "ssh -N -F x -L 30002:main1:80 main1"},
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home and working directory."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("ANSIBLE_INVENTORY", raising=False)
+    monkeypatch.setenv("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "home"
+
+
+def session(home: Path, name: str, *, proxy: bool = True) -> Path:
+    """The files of a session."""
+    folder = home / ".cluster-compute" / name
+    folder.mkdir(parents=True)
+    document = {"containers": [{"hostname": "main1"}, {"hostname": "sub1"}], "apps": APPS}
+    (folder / "session.json").write_text(json.dumps(document))
+    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://192.0.2.1:30002/\n")
+    (folder / "ssh_config").write_text(f"Host main1\n  HostName 127.0.0.1\n{'  ProxyJump node1' if proxy else ''}\n")
+    return folder
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> list[list[str]]:
+    """The lines that the command would run, without the program and the paths of playbooks."""
+    assert main(["--show", *words]) == 0
+    lines = [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
+    return [[part.replace(f"{PLAYBOOKS}/", "") for part in line[1:]] for line in lines]
+
+
+def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The variables of a line, as Ansible reads them."""
+    given = [value for option, value in pairwise(words) if option == "-e"]
+    monkeypatch.setattr(context, "CLIARGS", ImmutableDict(extra_vars=tuple(given)))
+    monkeypatch.setattr(load_extra_vars, "extra_vars", None, raising=False)
+    loaded: dict[str, Any] = dict(load_extra_vars(DataLoader()))
+    monkeypatch.setattr(load_extra_vars, "extra_vars", None)
+    return loaded
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The message of a refusal, which must be all that happens."""
+    assert main(words) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    return output.err.removeprefix("cluster-compute: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "playbook", "expected"),
+    [
+        (["ls"], "sessions.yml", {}),
+        (["ls", "--all", "--ended"], "sessions.yml", {"session_owner": "all", "session_ended_too": "true"}),
+        (["down", "train"], "terminate.yml", {"session_name": "train"}),
+        (["down", "sweep-*", "--many"], "terminate.yml", {"session_name": "sweep-*", "session_many": "true"}),
+        (["logs", "train"], "session_logs.yml", {"session_name": "train"}),
+        (
+            ["logs", "train", "main1", "sub2", "-f"],
+            "session_logs.yml",
+            {"session_name": "train", "session_logs_containers": ["main1", "sub2"], "session_logs_follow": "true"},
+        ),
+        (["why", "train"], "sessions.yml", {}),
+        (["queue"], "sessions.yml", {}),
+        (["doctor"], "check_agents.yml", {}),
+        (["usage"], "usage.yml", {}),
+        (["env"], "environments.yml", {}),
+        (["env", "build", "lab", "pytorch"], "build_environments.yml", {"environments": ["lab", "pytorch"]}),
+        (["hosts", "provision"], "provision_agents.yml", {}),
+        (
+            ["exec", "train", "--", "ls", "-l"],
+            "session_exec.yml",
+            {"session_name": "train", "session_exec_command": "ls -l"},
+        ),
+        (
+            ["exec", "train", "--on", "sub1,main1", "--", "echo $HOME; {{ x }} # \"'"],
+            "session_exec.yml",
+            {
+                "session_name": "train",
+                "session_exec_command": "echo $HOME; {{ x }} # \"'",
+                "session_exec_containers": ["sub1", "main1"],
+            },
+        ),
+        (
+            ["cp", "my data", "train:in", "--on", "sub1"],
+            "session_copy.yml",
+            {
+                "session_name": "train",
+                "session_copy_direction": "to",
+                "session_copy_source": "my data",
+                "session_copy_target": "in",
+                "session_copy_containers": ["sub1"],
+            },
+        ),
+        (
+            ["cp", "train:/data/x:1", "./a:b"],
+            "session_copy.yml",
+            {
+                "session_name": "train",
+                "session_copy_direction": "from",
+                "session_copy_source": "/data/x:1",
+                "session_copy_target": "./a:b",
+            },
+        ),
+    ],
+)
+def test_a_verb_is_a_line_of_ansible(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    playbook: str,
+    expected: dict[str, Any],
+) -> None:
+    [line] = shown(capsys, "-i", "hosts.ini", "-e", "session_state_dir=/x", *words)
+    assert line[:3] == ["-i", "hosts.ini", playbook]
+    assert variables(line, monkeypatch) == {**expected, "session_state_dir": "/x"}
+    assert (PLAYBOOKS / playbook).exists()
+
+
+def test_a_session_file_is_passed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("train.yml", "other.yml"):
+        Path(name).write_text("session_name: train\n")
+    lines = shown(capsys, "-i", "h", "up", "train.yml", "other.yml", "--check", "--wait", "5")
+    assert [line[3:5] for line in lines] == [["-e", "@train.yml"], ["-e", "@other.yml"]]
+    assert lines[0][5:] == ["-e", "session_wait=5", "--check", "--diff"]
+    assert shown(capsys, "-i", "h", "down", "train.yml") == [["-i", "h", "terminate.yml", "-e", "@train.yml"]]
+    assert refusal(capsys, "-i", "h", "up", "absent.yml") == "absent.yml: there is no such session file"
+
+
+def test_options_stand_before_or_after_the_verb_and_not_in_a_command() -> None:
+    asked = read(
+        ["-e", "a=1", "--json", "exec", "train", "-i", "h", "-v", "-K", "-e", "b=2", "--", "ls", "-v", "--json"]
+    )
+    assert (asked.variables, asked.inventory, asked.json, asked.become, asked.verbose) == (
+        ["a=1", "b=2"],
+        ["h"],
+        True,
+        True,
+        1,
+    )
+    assert asked.command == ["ls", "-v", "--json"]
+    assert not read(["exec", "train", "--", "ls", "--show"]).show
+
+
+def test_a_copy_of_several_sources_is_a_line_for_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(capsys, "cp", "train:a", "train:b", ".")
+    assert [variables(line, monkeypatch)["session_copy_source"] for line in lines] == ["a", "b"]
+    for words in (["a", "b"], ["train:a", "train:b"], ["a", "train:b", "c"], ["train:a", "other:b", "."], ["train:a"]):
+        assert refusal(capsys, "cp", *words).startswith("cp ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["exec", "train", "--"], "exec needs a command after --"),
+        (["exec", "../x", "--", "id"], "'../x' is no name of a session"),
+        (["exec", "train", "--on", "-oProxyCommand=id", "--", "id"], None),
+        (["exec", "train", "--on", "main1,x", "--", "id"], "'x' is no name of a container"),
+        (["down", "sweep-*"], "'sweep-*' is no name of a session"),
+        (["ssh", "train", "sub1", "sub2"], "ssh reaches one container"),
+        (["logs", "train", "-f", "--json"], "logs -f has no end"),
+        (["env", "build"], "env lists the environments"),
+        (["ls", "--", "x"], None),
+        (["ls", "x"], None),
+        (["up"], None),
+        (["nothing"], None),
+        (["down", "--man", "x"], None),
+    ],
+)
+def test_other_words_are_refused(capsys: pytest.CaptureFixture[str], words: list[str], message: str | None) -> None:
+    if message is None:
+        with pytest.raises(SystemExit) as ended:
+            main(["-i", "h", *words])
+        assert ended.value.code == 2
+    else:
+        assert refusal(capsys, "-i", "h", *words).startswith(message)
+
+
+def test_the_inventory_is_never_this_machine_by_accident(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of precedence, from the last to the first."""
+    refused = refusal(capsys, "ls")
+    assert all(way in refused for way in ("-i FILE", "ANSIBLE_INVENTORY", "hosts.yml", "--local"))
+    for name in ("hosts.yml", "cluster-compute.yml"):
+        Path(name).touch()
+        assert shown(capsys, "ls") == [["-i", name, "sessions.yml"]]
+    monkeypatch.setenv("ANSIBLE_INVENTORY", "mine.ini")
+    assert shown(capsys, "ls") == [["sessions.yml"]]
+    assert shown(capsys, "ls", "--local") == [["-i", "inventory/local.yml", "sessions.yml"]]
+    assert shown(capsys, "--local", "ls", "-i", "a", "-i", "b") == [["-i", "a", "-i", "b", "sessions.yml"]]
+
+
+def test_a_verb_of_a_running_session_needs_no_inventory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "exec", "train", "--", "id")[0][:2] == ["-i", "localhost,"]
+
+
+def test_the_configuration_of_the_collection_is_used_unless_there_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert places.configuration({}) == {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    assert places.configuration({"ANSIBLE_CONFIG": "mine.cfg"}) == {}
+    Path("ansible.cfg").touch()
+    assert places.configuration({}) == {}
+
+
+def test_the_command_starts_without_ansible() -> None:
+    """Its start would take as long as that of the playbook otherwise."""
+    heavy = "print(sorted({'ansible', 'docker', 'jinja2', 'yaml'} & set(sys.modules)))"
+    script = f"import sys; sys.path.insert(0, {str(ROOT / 'extensions/command')!r}); import cluster_compute.__main__; {heavy}"
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_file_that_cannot_be_read_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hosts.d").mkdir()
+    assert main(["-i", "hosts.d", "hosts", "add", "node1"]) == 1
+    assert "hosts.d" in capsys.readouterr().err
+
+
+# Sessions with files on this machine
+
+
+def test_the_only_session_needs_no_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    assert "no session has files on this machine" in refusal(capsys, "-i", "h", "logs")
+    session(home, "train")
+    for words in (["logs"], ["logs", "sub1"], ["down"], ["exec", "--", "id"], ["cp", "a", ":b"]):
+        [line] = shown(capsys, "-i", "h", *words)
+        assert variables(line, monkeypatch)["session_name"] == "train"
+    [line] = shown(capsys, "-i", "h", "logs", "other")
+    assert variables(line, monkeypatch)["session_name"] == "other"
+    session(home, "main1")
+    assert refusal(capsys, "-i", "h", "logs") == "logs needs the name of a session: one of main1, train"
+    [line] = shown(capsys, "-i", "h", "logs", "main1")
+    assert variables(line, monkeypatch) == {"session_name": "main1"}
+
+
+def test_ssh_reads_the_configuration_of_the_session(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    config = str(session(home, "train") / "ssh_config")
+    for words, expected in (
+        (["ssh"], ["main1"]),
+        (["ssh", "train", "sub1"], ["sub1"]),
+        (["ssh", "sub1", "--", "echo $HOME; id"], ["sub1", "echo $HOME; id"]),
+        (["ssh", "train", "--", "ls", "a b"], ["main1", "ls 'a b'"]),
+    ):
+        assert shown(capsys, *words) == [["-F", config, "--", *expected]]
+    assert refusal(capsys, "ssh", "train", "oProxyCommand=id").endswith("such as main1 or sub1")
+    assert "only the machine that launched it has its keys" in refusal(capsys, "ssh", "other")
+    assert refusal(capsys, "ssh", "train", "--json").startswith("a login has no JSON document")
+
+
+def test_the_exit_code_of_a_command_by_ssh_is_that_of_the_command(home: Path, tmp_path: Path) -> None:
+    """A program in the place of ssh shows what it receives."""
+    session(home, "train")
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nshift 3; echo "$@"; exit 7\n')
+    program.chmod(0o755)
+    environment = {"HOME": str(home), "PATH": f"{program.parent}:/usr/bin:/bin"}
+    for more, expected in ([], "main1 id\n"), (["--json"], {"exit_code": 7, "stderr": "", "stdout": "main1 id\n"}):
+        command = [str(ROOT / "bin/cluster-compute"), *more, "ssh", "train", "--", "id"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 7, done.stderr
+        assert (json.loads(done.stdout) if more else done.stdout) == expected
+
+
+def test_apps_are_listed_and_opened_by_a_tunnel(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    folder = session(home, "train")
+    assert main(["open", "train"]) == 0
+    assert capsys.readouterr().out == "lab http://127.0.0.1:30001/lab?token=abc\nopen http://192.0.2.1:30002/\n"
+    assert main(["open", "lab", "--no-wait"]) == 0
+    assert capsys.readouterr().out == "lab http://127.0.0.1:30001/lab?token=abc\n"
+    [line] = shown(capsys, "open", "train", "lab")
+    assert line[-5:] == ["-F", str(folder / "ssh_config"), "-L", "30001:main1:8888", "main1"]
+    assert main(["open", "train", "--json"]) == 0
+    assert [app["name"] for app in checked("open", capsys.readouterr().out)["apps"]] == ["lab", "open"]
+    assert refusal(capsys, "open", "train", "other") == "session train has no app other: it has lab, open"
+
+
+def test_an_app_of_this_machine_and_a_public_app_need_no_tunnel(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    session(home, "train", proxy=False)
+    for app, url in (("lab", "http://127.0.0.1:30001/lab?token=abc"), ("open", "http://192.0.2.1:30002/")):
+        assert main(["open", "train", app]) == 0
+        assert capsys.readouterr().out == f"{app} {url}\n"
+
+
+# Exit codes and documents
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of ansible-playbook: a file has its script."""
+    program = tmp_path / "ansible-playbook"
+    monkeypatch.setattr(places, "program", lambda _name: str(program))
+    return program
+
+
+def stand_in(program: Path, code: int, module: str = "", result: dict[str, Any] | None = None) -> None:
+    write = f"open(os.environ['CLUSTER_COMPUTE_RESULTS'] + '/{module}.json', 'w').write({json.dumps(result)!r})"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, sys\nprint('for people')\n{write if module else ''}\nsys.exit({code})\n"
+    )
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(0, 0), (1, 1), (2, 1), (4, 4), (6, 1), (99, 1), (250, 1)])
+def test_exit_codes_are_few(playbook: Path, capfd: pytest.CaptureFixture[str], theirs: int, ours: int) -> None:
+    stand_in(playbook, theirs)
+    assert main(["-i", "h", "ls"]) == ours
+    assert capfd.readouterr().out == "for people\n"
+
+
+def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("train.yml").touch()
+    for state, code in (("PENDING", 3), ("RUNNING", 0)):
+        stand_in(playbook, 0, "session", {"sessions": [{"name": "train", "state": state}]})
+        assert main(["-i", "h", "up", "train.yml"]) == code
+        assert main(["-i", "h", "up", "train.yml", "train.yml", "--json"]) == code
+        output = capfd.readouterr().out
+        document = json.loads(output.removeprefix("for people\n"))
+        assert [result["sessions"][0]["state"] for result in document["results"]] == [state, state]
+    assert main(["-i", "h", "down", "train"]) == 0
+
+
+def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in(playbook, 2)
+    assert main(["-i", "h", "ls", "--json"]) == 1
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 1}
+    stand_in(playbook, 2, "session_exec", {"exit_code": 9, "failed": True, "containers": []})
+    assert main(["-i", "h", "exec", "train", "--json", "--", "exit 9"]) == 1
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
+
+
+LISTED = {
+    "sessions": [
+        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": ""},
+        {"name": "late", "owner": "bob", "state": "PENDING", "turn": 2, "reason": "node1: needs 4 CPUs, 1 free"},
+        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits"},
+    ]
+}
+
+
+def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in(playbook, 0, "session_info", LISTED)
+    assert main(["-i", "h", "why", "late"]) == 0
+    assert capfd.readouterr().out == "Session late: PENDING; turn 2 of the queue; node1: needs 4 CPUs, 1 free\n"
+    assert main(["-i", "h", "why", "late", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == LISTED["sessions"][1]
+    assert main(["-i", "h", "queue"]) == 0
+    assert capfd.readouterr().out == "   1  soon of bob: waits\n   2  late of bob: node1: needs 4 CPUs, 1 free\n"
+    assert main(["-i", "h", "queue", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capfd.readouterr().out)["sessions"]] == ["soon", "late"]
+    assert main(["-i", "h", "why", "other"]) == 2
+    assert "there is no live session other" in capfd.readouterr().err
+    stand_in(playbook, 4)
+    assert main(["-i", "h", "queue"]) == 4
+
+
+def test_every_verb_has_a_definition_in_the_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert set(VERBS) <= set(SCHEMA["$defs"])
+    with pytest.raises(jsonschema.ValidationError):
+        checked("up", '{"results": [{"changed": true}]}')
+
+
+# Hosts and a first session
+
+
+def inventory(file: str) -> dict[str, Any]:
+    """An inventory as Ansible reads it."""
+    program = Path(sys.executable).with_name("ansible-inventory")
+    done = subprocess.run([str(program), "-i", file, "--list"], capture_output=True, text=True, check=True)
+    loaded: dict[str, Any] = json.loads(done.stdout)
+    return loaded
+
+
+def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hosts", "add", "alice@192.0.2.1", "root@node2.example.org", "--head", "--no-provision"]) == 0
+    text = Path("hosts.yml").read_text()
+    Path("hosts.yml").write_text(text.replace("  hosts:\n", "  # Mine.\n  hosts:\n", 1))
+    assert main(["hosts", "add", "2001:db8::3", "--name", "node3", "--no-provision", "--json"]) == 0
+    assert checked("hosts", capsys.readouterr().out) == {"file": "hosts.yml", "hosts": ["node3"], "provisioned": False}
+    read = inventory("hosts.yml")
+    assert sorted(read["agents"]["hosts"]) == ["192.0.2.1", "node2.example.org", "node3"]
+    assert read["head"]["hosts"] == ["192.0.2.1"]
+    assert read["_meta"]["hostvars"] == {
+        "192.0.2.1": {"ansible_host": "192.0.2.1", "ansible_user": "alice", "agent_users": ["alice"]},
+        "node2.example.org": {"ansible_host": "node2.example.org", "ansible_user": "root"},
+        "node3": {"ansible_host": "2001:db8::3"},
+    }
+    assert "# Mine." in Path("hosts.yml").read_text()
+
+
+def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "all:\n  children:\n    agents:\n      hosts:\n        node1:\n"
+    Path("mine.yml").write_text(text)
+    assert '"192.0.2.1": {"ansible_host": "192.0.2.1"}' in refusal(
+        capsys, "-i", "mine.yml", "hosts", "add", "192.0.2.1"
+    )
+    assert Path("mine.yml").read_text() == text
+    assert main(["hosts", "add", "node1", "--no-provision"]) == 0
+    text = Path("hosts.yml").read_text()
+    assert refusal(capsys, "hosts", "add", "node1") == "node1: the inventory has it already"
+    for words in (["a b"], ["x;id@host"], ["{{x}}"], [], ["a", "b", "--name", "c"]):
+        refusal(capsys, "hosts", "add", *words)
+    assert Path("hosts.yml").read_text() == text
+
+
+def test_init_writes_two_files_and_overwrites_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["init", "--yes", "alice@node1", "alice@node2"]) == 0
+    assert "cluster-compute up session.yml" in capsys.readouterr().out
+    assert sorted(inventory("hosts.yml")["agents"]["hosts"]) == ["node1", "node2"]
+    first = yaml.safe_load(Path("session.yml").read_text())
+    assert (first["session_name"], first["session_cluster_size"], first["session_cluster_mode"]) == (
+        "train",
+        "2",
+        "multi-node",
+    )
+    before = Path("session.yml").read_text()
+    Path("hosts.yml").unlink()
+    assert "init overwrites no file" in refusal(capsys, "init", "--yes", "node9")
+    assert (Path("session.yml").read_text(), Path("hosts.yml").exists()) == (before, False)
+
+
+def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["node1", "first", "", "0.5", "", "pytorch"])
+    monkeypatch.setattr("builtins.input", lambda: next(answers))
+    assert main(["init", "--json"]) == 0
+    output = capsys.readouterr()
+    assert checked("init", output.out) == {"files": ["hosts.yml", "session.yml"]}
+    assert "Name of the first session [train]:" in output.err
+    assert yaml.safe_load(Path("session.yml").read_text()) == {
+        "session_name": "first",
+        "session_cluster_size": "1",
+        "session_cluster_mode": "single-node",
+        "session_cpus": "0.5",
+        "session_memory": "1g",
+        "session_image": "pytorch",
+    }
+
+
+# Completion
+
+
+def completed(capsys: pytest.CaptureFixture[str], *before: str) -> list[str]:
+    assert main(["completion", "words", "--", *before]) == 0
+    return capsys.readouterr().out.split()
+
+
+def test_words_complete_a_line(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    session(home, "train")
+    assert [*VERBS, "--local"] == [word for word in completed(capsys) if word in VERBS or word == "--local"]
+    assert completed(capsys, "--json", "ssh")[0] == "train"
+    assert completed(capsys, "ssh", "train")[:2] == ["main1", "sub1"]
+    assert completed(capsys, "open", "train")[:2] == ["lab", "open"]
+    assert completed(capsys, "cp", "x")[0] == "train:"
+    assert "--many" in completed(capsys, "down")
+    assert completed(capsys, "hosts")[:3] == ["add", "ls", "provision"]
+
+
+def test_bash_completes(home: Path) -> None:
+    session(home, "train")
+    script = f"""
+    PATH={ROOT / "bin"}:$PATH
+    eval "$(cluster-compute completion bash)"
+    COMP_WORDS=(cluster-compute "$@") COMP_CWORD=$#
+    _cluster_compute
+    printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    for words, expected in (
+        (["do"], ["down", "doctor"]),
+        (["ssh", "tr"], ["train"]),
+        (["ssh", "train", "su"], ["sub1"]),
+    ):
+        done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_read_their_scripts(capsys: pytest.CaptureFixture[str], shell: str, tmp_path: Path) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "completion words --" in script
+    assert main(["completion", shell, "--json"]) == 0
+    assert checked("completion", capsys.readouterr().out) == {"text": script}
+    if shutil.which(shell):
+        file = tmp_path / "script"
+        file.write_text(script)
+        subprocess.run([shell, "-n", str(file)], check=True)
