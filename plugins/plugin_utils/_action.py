@@ -31,6 +31,7 @@ from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _trace as trace
 from ._runtime_scripts import runtime_scripts
+from ._session_files import located
 from ._transfer_watch import watched
 
 # The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
@@ -69,7 +70,7 @@ class ComputeAction(ActionBase):
         """An option of the task, or else the variable of the task, templated; None if neither is set."""
         if variable in self.given:
             return self.given[variable]
-        return self._templar.template(task_vars.get(variable))
+        return located(variable, self._templar.template(task_vars.get(variable)), self._loader)
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:
