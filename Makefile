@@ -171,8 +171,8 @@ docs-site: .venv/.tested .cache/docs-site/.ready  ## Build the documentation as 
 	@tests/tools/docs_site.sh .cache/docs-site build/site
 
 .PHONY: variables lock
-variables: .venv/.tested  ## Write the role's argument specification from the declaration of its variables
-	@python tests/tools/variables.py
+variables: .venv/.tested  ## Write what is generated from the declaration of the variables
+	@PYTHONPATH=collections python tests/tools/variables.py
 
 lock: .cache/uv/.ready  ## Write the locks from the requirements (LOCK_OPTIONS=--upgrade for the newest versions)
 	@tests/tools/lock_requirements.sh .cache/uv

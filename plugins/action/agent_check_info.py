@@ -35,7 +35,9 @@ class ActionModule(ConductorAction):
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
-            warning = last_check.write(options["artifacts"] or "", addresses, result["unfit"], result["unguarded"])
+            warning = last_check.write(
+                options["artifacts"] or play.artifacts, addresses, result["unfit"], result["unguarded"]
+            )
             play.warn(*([warning] if warning else ()))
         return {**result, "lines": self._lines(result, settings)}
 

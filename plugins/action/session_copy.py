@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any, Mapping, Sequence
 
@@ -16,7 +15,9 @@ from ..module_utils._planning import answers
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import COPY
 from ..plugin_utils._access import AccessAction
+from ..plugin_utils._report_file import location
 from ..plugin_utils._session_copy import NOTHING, Copy
+from ..plugin_utils._session_files import path_of
 from ..plugin_utils._session_shell import Shell
 
 
@@ -32,7 +33,8 @@ class ActionModule(AccessAction):
             raise InputError("session_copy_source", given, "must be given, as in -e session_copy_source=data")
         is_to = options["direction"] == "to"
         source, target = given.rstrip("/"), options["target"]
-        source, target = (_here(source), target) if is_to else (source, _here(target))
+        source = self._here("session_copy_source", source) if is_to else source
+        target = target if is_to else self._here("session_copy_target", target)
         if self._task.check_mode:
             line = f"{source} would be copied {options['direction']} {answers.counted(hosts)}."
             return {"changed": True, "containers": [], "lines": [line], "message": ""}
@@ -45,11 +47,10 @@ class ActionModule(AccessAction):
             "message": answers.failure(done, "The copy"),
         }
 
+    def _here(self, variable: str, path: str) -> str:
+        """A path of the controller, relative to the session file that gives it, else to the working directory of the command."""
+        return location(path if variable in self.given else path_of(variable, path, self._loader))
+
 
 def _line(answer: answers.Answer) -> list[str]:
     return [] if answer.problem else answers.report([answer], "prefixed")
-
-
-def _here(path: str) -> str:
-    """A path of the controller, relative to the working directory of the command and not to the playbook."""
-    return os.path.abspath(os.path.join(os.environ.get("PWD", os.getcwd()), os.path.expanduser(path)))

@@ -350,7 +350,7 @@ options:
           - Script for the user's shell, or V(image) for ENTRYPOINT and CMD of the image. Without it, only the port
             is published.
       ready:
-        type: str
+        type: raw
         description:
           - Path that answers, or TCP port that accepts connections, when the app is ready. By default the port
             of the app.
@@ -681,7 +681,7 @@ options:
           - Script for the user's shell, or V(image) for ENTRYPOINT and CMD of the image. Without it, only the port
             is published.
       ready:
-        type: str
+        type: raw
         description:
           - Path that answers, or TCP port that accepts connections, when the app is ready. By default the port
             of the app.

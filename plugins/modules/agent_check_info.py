@@ -39,7 +39,7 @@ options:
   artifacts:
     description:
       - The directory on the controller in which the result is kept for launches with a preflight.
-      - If not set, C(~/.cluster-compute).
+      - If not set, the variable C(session_artifacts), else C(~/.cluster-compute).
     type: path
 extends_documentation_fragment:
   - cluster.compute.attributes.info

@@ -31,6 +31,7 @@ from . import _direct_call as direct_call
 from . import _trace as trace
 from ._result_file import write_result
 from ._runtime_scripts import runtime_scripts
+from ._session_files import located
 from ._transfer_watch import watched
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class ComputeAction(ActionBase):
         """An option of the task, or else the variable of the task, templated; None if neither is set."""
         if variable in self.given:
             return self.given[variable]
-        return self._templar.template(task_vars.get(variable))
+        return located(variable, self._templar.template(task_vars.get(variable)), self._loader)
 
     def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
         try:

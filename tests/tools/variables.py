@@ -1,19 +1,23 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the argument specification of the role ``session``, and the documentation of options, from the declaration of its variables.
+"""Writes the argument specification of the role ``session``, the documentation of options and the schema of a session file.
 
-``make variables`` runs it. A unit test fails if a file differs from what this writes.
+All of them come from the declaration of the variables. ``make variables`` runs it. A unit test fails if a file differs from what this writes.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
+from session_schema import SCHEMA, schema
+
+from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
+from ansible_collections.cluster.compute.plugins.module_utils._planning.options import OPTIONS
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import read_by
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "roles" / "session" / "meta" / "argument_specs.yml"
@@ -108,11 +112,9 @@ def specification() -> str:
 
 
 def _entry_point(name: str) -> dict[str, Any]:
-    settings = _declared("settings")
     summary, description = ENTRY_POINTS[name]
-    options = {variable.full_name: _option(variable, name) for variable in settings.read_by(name)}
-    documented = _declared("known_names").AGENT_VARIABLES
-    agents = {variable: _plain(documented[variable]) for variable in documented if name not in ON_CONTROLLER}
+    options = {variable.full_name: _option(variable, name) for variable in read_by(name)}
+    agents = {name: _plain(text) for name, text in AGENT_VARIABLES.items()} if name not in ON_CONTROLLER else {}
     return {
         "short_description": summary,
         "description": [description],
@@ -141,9 +143,8 @@ def _option(variable: Any, entry_point: str) -> dict[str, Any]:
 
 def fragments() -> str:
     """The text of the fragments with the options of the actions."""
-    actions = _declared("options").OPTIONS
     return FRAGMENT_HEADER + "".join(
-        f'\n    {name.upper()} = r"""\n{_fragment(options)}"""\n' for name, options in actions.items()
+        f'\n    {name.upper()} = r"""\n{_fragment(options)}"""\n' for name, options in OPTIONS.items()
     )
 
 
@@ -202,13 +203,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _declared(module: str) -> Any:
-    from importlib import import_module
-
-    sys.path.insert(0, str(ROOT / "collections"))
-    return import_module("ansible_collections.cluster.compute.plugins.module_utils._planning." + module)
-
-
 if __name__ == "__main__":
     TARGET.write_text(specification())
     FRAGMENT.write_text(fragments())
+    SCHEMA.write_text(schema())

@@ -158,7 +158,8 @@ def test_a_missing_file_is_found() -> None:
 
 def test_every_page_is_in_the_contents_of_the_documentation_site() -> None:
     listed = set(re.findall(r"^   (\S+)$", text_of(ROOT / "docsite/index.rst"), re.MULTILINE))
-    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "docs").glob("*.md")}
+    paths = (path for pattern in ("docs/*.md", "examples/*/README.md") for path in ROOT.glob(pattern))
+    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in paths}
     assert sorted(pages - listed) == []
 
 

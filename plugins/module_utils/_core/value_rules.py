@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Callable, Iterator, List, Mapping, Tuple
 
@@ -37,8 +38,21 @@ def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     return number
 
 
-def within(least: int, most: int) -> Callable[[str, Any], int]:
-    return lambda variable, value: check_whole(variable, value, least, most)
+@dataclass(frozen=True)
+class Bounds:
+    """The rule of a number. Editors read its bounds in the schema of a session file."""
+
+    rule: Callable[[str, Any, int, int], Any]
+    least: int
+    most: int
+
+    def __call__(self, variable: str, value: Any) -> Any:
+        return self.rule(variable, value, self.least, self.most)
+
+
+def within(least: int, most: int) -> Bounds:
+    """The rule of a whole number."""
+    return Bounds(check_whole, least, most)
 
 
 def one_of(*choices: str) -> Callable[[str, Any], str]:

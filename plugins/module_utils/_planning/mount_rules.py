@@ -45,7 +45,7 @@ def _parsed(variable: str, text: str) -> Dict[str, str]:
 def _mount(variable: str, value: Any) -> Mount:
     entry = check_entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
     source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
-    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if source.startswith("/") else "volume"))
+    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if "/" in source else "volume"))
     mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):
@@ -56,7 +56,7 @@ def _mount(variable: str, value: Any) -> Mount:
         rule = "must be an absolute path without '.' and '..' that the session does not use itself"
         raise InputError(variable, entry["target"], rule)
     if kind == "bind" and not source.startswith("/"):
-        raise InputError(variable, source, "must be an absolute path, because it is a folder of the host")
+        raise InputError(variable, source, "must be an absolute path, because it is a directory of the agents")
     if kind == "bind" and options:
         raise InputError(variable, options, "must be empty: only volumes and NFS folders have options")
     if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):

@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from .._core.errors import InputError
 from .._core.model import User
 from .._core.names import check_owner, check_session_name, check_variable_name
 from .._core.units import parse_bytes, parse_cpus, show_bytes
-from .._core.value_rules import check_text, check_whole
+from .._core.value_rules import Bounds, check_text, check_whole
 from .addresses import check_pools, parse_port_range
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
@@ -29,19 +29,19 @@ MOST_ENVIRONMENT = LONGEST_ENTRY
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def seconds_up_to(most: int) -> Callable[[str, Any], float]:
-    """A number of seconds, which may have a fraction."""
+def seconds_up_to(most: int) -> Bounds:
+    """The rule of a number of seconds, which may have a fraction."""
+    return Bounds(_check_seconds, 0, most)
 
-    def check(variable: str, value: Any) -> float:
-        try:
-            seconds = float(str(value))
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds <= most:
-            raise InputError(variable, value, "must be a number of seconds from 0 to %d" % most)
-        return seconds
 
-    return check
+def _check_seconds(variable: str, value: Any, least: int, most: int) -> float:
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        seconds = -1.0
+    if not least <= seconds <= most:
+        raise InputError(variable, value, "must be a number of seconds from %d to %d" % (least, most))
+    return seconds
 
 
 def check_cpus(variable: str, value: Any) -> int:

@@ -120,7 +120,8 @@ def check_file(variable: str, file: Any) -> None:
     if not file:
         return
     if not isinstance(file, str) or not file.startswith(("/", "~/")) or re.search(r"[\x00-\x1f\x7f]", file):
-        raise InputError(variable, HIDDEN, "must have an absolute path, or one that begins with ~/, as its file")
+        rule = "must have an absolute path, or one that begins with ~/, as its file; in a session file, it may be relative to that"
+        raise InputError(variable, HIDDEN, rule)
 
 
 def _variable(variable: str, name: Any) -> str:

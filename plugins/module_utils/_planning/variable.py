@@ -145,7 +145,7 @@ APP: Dict[str, Documentation] = {
         "published.",
     },
     "ready": {
-        "type": "str",
+        "type": "raw",
         "description": "Path that answers, or TCP port that accepts connections, when the app is ready. By default the port of the "
         "app.",
     },

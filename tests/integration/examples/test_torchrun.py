@@ -20,12 +20,23 @@ TRIO: dict[str, Any] = {
     "session_launch_timeout": 900,
 }
 TRAINED = r"^(\S+): rank (\d) of (\d) on (\S+): .* weights (\w+),"
+LINE = r"rank (\d) of 3 on (\S+): loss 0\.000\d+$"
 HINT = "torchrun: without options it trains in this container alone; session_torchrun makes it use all 3"
 
 
 def shown(session: Session, host: str) -> str:
     """What a login at a terminal shows."""
     return session.ssh(host, "", "-tt", said="exit\n").text
+
+
+def check_three_hosts(session: Session) -> None:
+    """The training of examples/three_hosts, which its own test replaces: the ranks agree, and rank 0 saves the model."""
+    file = ["-e", "@examples/three_hosts/session.yml"]
+    given = {"session_name": session.name, "session_copy_target": "/tmp", "session_copy_containers": []}
+    session.controller.play("session_copy", *file, **given).check()
+    said = session.say("main1", "everywhere torchrun /tmp/train.py; ls /tmp/model.pt")
+    assert sorted(re.findall(LINE, said, re.MULTILINE)) == [("0", "main1"), ("1", "sub1"), ("2", "sub2")], said
+    assert said.endswith("/tmp/model.pt")
 
 
 @pytest.mark.parametrize("mode", ["none", "static"])
@@ -43,4 +54,5 @@ def test_torchrun_in_every_container(controller: Controller, image: Callable[[st
     else:
         assert ranks == {("main1", "0", "3"), ("sub1", "1", "3"), ("sub2", "2", "3")}
         assert len({checksum for *_rest, checksum in found}) == 1
+        check_three_hosts(session)
     controller.terminate(session.name).check()

@@ -32,6 +32,8 @@ DOCKER_MOUNT = (
     "{source: /srv/data, target: /data}"
 )
 MOUNT = "must be a dictionary with source and target, and optionally type, mode, options, local"
+VOLUME = "must be a volume name of letters, digits, '-', '_' or '.'"
+DIRECTORY = "must be an absolute path, because it is a directory of the agents"
 APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
 APP = (
     "must be a dictionary with name and port, and optionally preferred_port, public, command, ready, environment, path"
@@ -142,12 +144,16 @@ def refusal(variables: dict[str, Any]) -> str:
         ("mounts", [{**DATA, "target": "/opt/"}], "'/opt/'", TARGET),
         ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", "must be a path without control characters"),
         ("mounts", [{**DATA, "source": 7}], "7", "must be a path without control characters"),
-        ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", "must be a volume name of letters, digits, '-', '_' or '.'"),
+        ("mounts", [{**DATA, "source": "a/b", "type": "volume"}], "'a/b'", VOLUME),
+        ("mounts", [{**DATA, "source": "a b"}], "'a b'", VOLUME),
+        ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", DIRECTORY),
+        ("mounts", ["./data:/data"], "'./data'", DIRECTORY),
+        ("mounts", ["~/data:/data"], "'~/data'", DIRECTORY),
         (
             "mounts",
             [{**DATA, "source": "data", "type": "bind"}],
             "'data'",
-            "must be an absolute path, because it is a folder of the host",
+            DIRECTORY,
         ),
         (
             "mounts",

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Relative paths of the controller in a session file (``-e @train.yml``), which are relative to that file."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, Mapping
+
+from ansible import context
+from ansible.parsing.splitter import parse_kv
+
+_PATHS = frozenset(("session_artifacts", "sessions_page", "sessions_file", "usage_file", "check_file"))
+_SECRETS = "session_secrets"
+
+
+def located(variable: str, value: Any, loader: Any) -> Any:
+    """Return the value of a variable, with the paths in it as absolute ones if a session file gives them as relative ones."""
+    if variable in _PATHS:
+        return path_of(variable, value, loader)
+    if variable == _SECRETS and isinstance(value, (list, tuple)):
+        return [_secret(entry, loader) for entry in value]
+    return value
+
+
+def path_of(variable: str, path: Any, loader: Any) -> Any:
+    """Return a path in the value of a variable, joined to the directory of the session file that gives the variable."""
+    if not isinstance(path, str) or not path or path.startswith(("/", "~")):
+        return path
+    return os.path.join(_directories(loader).get(variable, ""), path)
+
+
+def _secret(entry: Any, loader: Any) -> Any:
+    if not isinstance(entry, Mapping) or "file" not in entry:
+        return entry
+    return {**entry, "file": path_of(_SECRETS, entry["file"], loader)}
+
+
+def _directories(loader: Any) -> Dict[str, str]:
+    """The directory of the session file for each variable that a file gives, and no other option after it."""
+    found: Dict[str, str] = {}
+    for option in context.CLIARGS.get("extra_vars") or ():
+        file = os.path.abspath(os.path.expanduser(option[1:])) if option.startswith("@") else ""
+        for name in _names(option, file, loader):
+            if file:
+                found[name] = os.path.dirname(file)
+            else:
+                found.pop(name, None)
+    return found
+
+
+def _names(option: str, file: str, loader: Any) -> Iterable[str]:
+    """The variables of an ``-e`` option, as Ansible reads it."""
+    if file:
+        return tuple(loader.load_from_file(file) or ())
+    if option.startswith(("{", "[")):
+        return tuple(loader.load(option) or ())
+    return tuple(parse_kv(option))
