@@ -39,6 +39,13 @@ FORBIDDEN = re.compile(
     r"\b(told|tells|tell|anew|nobody|whoever|somebody|by now)\b|\bone has\b|name that is none|its end comes",
     re.IGNORECASE,
 )
+# Words and forms that pages for users avoid, except in code and in quoted messages.
+DEVELOPERS = ("docs/architecture.md", "docs/contracts.md", "docs/faults.md")
+UNNATURAL = re.compile(
+    r"\b(that|those|the ones?) of\b|\b(folders?|sentences?|meanwhile|remedy|remedies)\b|\bstays? (silent|out)\b"
+    r"|\blost (file )?server|, too\b|\b(colour|behaviour|neighbour|licence|honour)",
+    re.IGNORECASE,
+)
 
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
@@ -147,6 +154,24 @@ def test_the_words_are_plain() -> None:
         "docs plugins roles playbooks examples extensions".split()
     )
     assert [line for path in files for line in forbidden_words(path)] == []
+
+
+def unnatural(text: str) -> list[str]:
+    """The lines of a page that have such a word or form."""
+    plain = CODE.sub("", LINK.sub("]", FENCE.sub("", text)))
+    return [line.strip() for line in plain.splitlines() if UNNATURAL.search(line)]
+
+
+def test_pages_for_users_have_natural_words() -> None:
+    pages = [
+        page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if named(page) not in DEVELOPERS
+    ]
+    assert [f"{named(page)}: {line}" for page in pages for line in unnatural(text_of(page))] == []
+
+
+def test_an_unnatural_word_is_found() -> None:
+    text = "The name is that of the host.\n`a folder`\n```text\nanother folder\n```\nA folder is missing.\n"
+    assert unnatural(text) == ["The name is that of the host.", "A folder is missing."]
 
 
 def test_every_message_of_the_troubleshooting_page_exists() -> None:
