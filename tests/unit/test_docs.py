@@ -20,13 +20,15 @@ PAGES = sorted(
         "*.md",
         "docs/**/*.md",
         "roles/*/README.md",
-        "tests/README.md",
+        "tests/**/*.md",
         "examples/**/*.md",
         "extensions/**/*.md",
     )
     for path in ROOT.glob(pattern)
 )
 README_LINES = 120
+# Galaxy shows README.md alone, so its links name the repository.
+REPOSITORY = "https://github.com/cluster-compute/cluster.compute/blob/main/"
 
 # Files and folders whose words are checked.
 PLAIN = (
@@ -37,13 +39,20 @@ FORBIDDEN = re.compile(
     r"\b(told|tells|tell|anew|nobody|whoever|somebody|by now)\b|\bone has\b|name that is none|its end comes",
     re.IGNORECASE,
 )
+# Words and forms that pages for users avoid, except in code and in quoted messages.
+DEVELOPERS = ("docs/architecture.md", "docs/contracts.md", "docs/faults.md")
+UNNATURAL = re.compile(
+    r"\b(that|those|the ones?) of\b|\b(folders?|sentences?|meanwhile|remedy|remedies)\b|\bstays? (silent|out)\b"
+    r"|\blost (file )?server|, too\b|\b(colour|behaviour|neighbour|licence|honour)",
+    re.IGNORECASE,
+)
 
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 SOURCES = ("plugins", "roles", "playbooks")
-QUOTED_ROW = re.compile(r"^\| `(?!RUNNING)(.+?)`(?: with a message of SSH)? \|", re.MULTILINE)
+QUOTED_HEADING = re.compile(r"^### `(?!RUNNING)(.+?)`(?: with a message of SSH)?$", re.MULTILINE)
 PHRASE_WORDS = 3
 TOP_FOLDERS = "docs|examples|extensions|inventory|meta|playbooks|plugins|roles|tests"
 FILE = re.compile(rf"`((?:{TOP_FOLDERS}|_[a-z]+)/[\w./-]+\.(?:py|yml|md|sh|txt|c))`")
@@ -66,12 +75,14 @@ def anchors(text: str) -> set[str]:
 
 
 def broken_links(page: Path) -> Iterator[str]:
-    """The relative links of a page whose file or anchor does not exist."""
+    """The links of a page to files of the checkout whose file or anchor does not exist."""
     for link in LINK.findall(CODE.sub("", FENCE.sub("", text_of(page)))):
-        if re.match(r"[a-z]+:", link):
+        start = ROOT if link.startswith(REPOSITORY) else page.parent
+        path = link.removeprefix(REPOSITORY)
+        if re.match(r"[a-z]+:", path):
             continue
-        name, _hash, anchor = link.partition("#")
-        target = (page.parent / name).resolve() if name else page
+        name, _hash, anchor = path.partition("#")
+        target = (start / name).resolve() if name else page
         if not target.exists() or (anchor and anchor not in anchors(text_of(target))):
             yield link
 
@@ -126,9 +137,15 @@ def test_the_readme_is_short() -> None:
     assert len(text_of(ROOT / "README.md").splitlines()) <= README_LINES
 
 
-def test_every_page_of_docs_is_linked_from_the_readme() -> None:
-    linked = {link.partition("#")[0] for link in LINK.findall(text_of(ROOT / "README.md"))}
-    assert {named(page) for page in PAGES if page.parent == ROOT / "docs"} - linked == set()
+def test_the_links_of_the_readme_work_outside_of_the_checkout() -> None:
+    assert [link for link in LINK.findall(text_of(ROOT / "README.md")) if not link.startswith("https://")] == []
+
+
+def test_every_page_of_docs_is_in_the_contents() -> None:
+    contents = ROOT / "docs/README.md"
+    linked = {(contents.parent / link.partition("#")[0]).resolve() for link in LINK.findall(text_of(contents))}
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {contents}
+    assert sorted(map(named, pages - linked)) == []
 
 
 def test_the_words_are_plain() -> None:
@@ -139,8 +156,28 @@ def test_the_words_are_plain() -> None:
     assert [line for path in files for line in forbidden_words(path)] == []
 
 
+def unnatural(text: str) -> list[str]:
+    """The lines of a page that have such a word or form."""
+    plain = CODE.sub("", LINK.sub("]", FENCE.sub("", text)))
+    return [line.strip() for line in plain.splitlines() if UNNATURAL.search(line)]
+
+
+def test_pages_for_users_have_natural_words() -> None:
+    pages = [
+        page for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if named(page) not in DEVELOPERS
+    ]
+    assert [f"{named(page)}: {line}" for page in pages for line in unnatural(text_of(page))] == []
+
+
+def test_an_unnatural_word_is_found() -> None:
+    text = "The name is that of the host.\n`a folder`\n```text\nanother folder\n```\nA folder is missing.\n"
+    assert unnatural(text) == ["The name is that of the host.", "A folder is missing."]
+
+
 def test_every_message_of_the_troubleshooting_page_exists() -> None:
-    messages = QUOTED_ROW.findall(text_of(ROOT / "docs/troubleshooting.md"))
+    # The first section has messages of Ansible.
+    _ansible, _heading, ours = text_of(ROOT / "docs/troubleshooting.md").partition("## A session is PENDING")
+    messages = QUOTED_HEADING.findall(ours)
     assert len(messages) > 30
     source = source_text()
     assert [message for message in messages if not any(phrase in source for phrase in phrases(message))] == []
@@ -148,8 +185,11 @@ def test_every_message_of_the_troubleshooting_page_exists() -> None:
 
 def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A `b` page\n[x](#a-b-page) [y](#c) [z](no.md) `[q](no.md)` [w](https://example.org/)\n")
-    assert list(broken_links(page)) == ["#c", "no.md"]
+    far = REPOSITORY + "no.md"
+    page.write_text(
+        f"# A `b` page\n[x](#a-b-page) [y](#c) [z](no.md) `[q](no.md)` [w](https://example.org/) [f]({far})\n"
+    )
+    assert list(broken_links(page)) == ["#c", "no.md", far]
 
 
 def test_a_missing_file_is_found() -> None:
@@ -158,7 +198,7 @@ def test_a_missing_file_is_found() -> None:
 
 def test_every_page_is_in_the_contents_of_the_documentation_site() -> None:
     listed = set(re.findall(r"^   (\S+)$", text_of(ROOT / "docsite/index.rst"), re.MULTILINE))
-    paths = (path for pattern in ("docs/*.md", "examples/*/README.md") for path in ROOT.glob(pattern))
+    paths = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*/README.md")]
     pages = {str(path.relative_to(ROOT).with_suffix("")) for path in paths}
     assert sorted(pages - listed) == []
 

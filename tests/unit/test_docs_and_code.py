@@ -32,7 +32,30 @@ PAGES = [
 ROLES = sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*\S*ansible-playbook (?:.*\\\n)*.*", re.MULTILINE)
+COMMAND = re.compile(
+    r"^(?:\$ )?(?:\w+=\S+ )*\S*(?:ansible-playbook|(?<![-/])\bcluster-compute) (?:.*\\\n)*.*", re.MULTILINE
+)
+INLINE = re.compile(r"`(cluster-compute [^`\n]+)`")
+SESSION_FILE = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# The playbook that a verb of ``cluster-compute`` runs.
+VERBS = {
+    "up": "cluster_session",
+    "down": "terminate",
+    "ls": "sessions",
+    "logs": "session_logs",
+    "exec": "session_exec",
+    "cp": "session_copy",
+    "ssh": "",
+    "open": "",
+    "why": "sessions",
+    "queue": "sessions",
+    "doctor": "check_agents",
+    "usage": "usage",
+    "env": "environments",
+    "hosts": "provision_agents",
+    "init": "",
+    "completion": "",
+}
 INVENTORY = re.compile(r"^export ANSIBLE_INVENTORY=\S+$", re.MULTILINE)
 # The entry point of the role ``session`` that a playbook calls, if it has another name.
 ENTRY_POINTS = {"cluster_session": "main", "sessions": "list"}
@@ -43,7 +66,7 @@ LEFT_OUT = "…"
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ``ansible-playbook`` on a page."""
+    """A command of ``ansible-playbook`` or ``cluster-compute`` on a page."""
 
     page: str
     text: str
@@ -51,11 +74,24 @@ class Command:
 
     @property
     def playbook(self) -> str:
+        if self.verb:
+            return VERBS.get(self.verb, "")
         return next((Path(word).stem for word in self.words if word.startswith("playbooks/")), "")
 
     @property
+    def verb(self) -> str:
+        """The verb of ``cluster-compute``: the first word that is neither an option nor its value."""
+        words = self.words
+        if not words[0].endswith("cluster-compute"):
+            return ""
+        pairs = pairwise(words)
+        return next((word for before, word in pairs if word[0] != "-" and before not in ("-e", "-i")), "")
+
+    @property
     def words(self) -> list[str]:
-        return shlex.split(self.text.replace("\\\n", " "), comments=True)
+        words = shlex.split(self.text.removeprefix("$ ").replace("\\\n", " "), comments=True)
+        # A command for the containers follows.
+        return words[: words.index("--")] if "--" in words else words
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -76,8 +112,10 @@ def commands() -> Iterator[Command]:
         for block in FENCE.finditer(text):
             for found in COMMAND.finditer(block[1]):
                 before = text[: block.start(1) + found.start()]
-                named = " -i " in found[0] or bool(INVENTORY.search(before))
+                named = "cluster-compute " in found[0] or " -i " in found[0] or bool(INVENTORY.search(before))
                 yield Command(str(page.relative_to(ROOT)), found[0], named)
+        for line in INLINE.findall(FENCE.sub("", text)):
+            yield Command(str(page.relative_to(ROOT)), line, True)
 
 
 @cache
@@ -107,8 +145,41 @@ def test_the_reference_image_has_one_name() -> None:
 
 
 def test_pages_have_commands() -> None:
-    assert len({command.page for command in commands()}) > 15
-    assert len([command for command in commands() if command.variables]) > 40
+    assert len({command.page for command in commands()}) > 25
+    assert len([command for command in commands() if command.variables]) > 15
+
+
+def test_every_verb_of_a_page_exists_and_the_cheat_sheet_has_all() -> None:
+    verbs = {(command.page, command.verb) for command in commands() if "ansible-playbook" not in command.text}
+    assert sorted((page, verb) for page, verb in verbs if verb not in VERBS) == []
+    assert sorted(VERBS.keys() - {verb for page, verb in verbs if page == "docs/cheat_sheet.md"}) == []
+
+
+def session_files() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The samples that have nothing but variables of sessions."""
+    for page in PAGES:
+        for text in SESSION_FILE.findall(page.read_text()):
+            values = next(yaml.safe_load_all(text))
+            if isinstance(values, dict) and values.keys() <= RULES:
+                yield str(page.relative_to(ROOT)), values
+
+
+def broken_rule_of_a_file(page: str, values: dict[str, Any]) -> str:
+    try:
+        check_variables("main", with_environment(values, SHIPPED))
+    except InputError as error:
+        return f"{page}: {error.message}"
+    return ""
+
+
+def test_every_session_file_of_a_page_passes_the_rules() -> None:
+    found = list(session_files())
+    assert len(found) > 25
+    assert [message for page, values in found if (message := broken_rule_of_a_file(page, values))] == []
+
+
+def test_a_session_file_that_breaks_a_rule_is_found() -> None:
+    assert broken_rule_of_a_file("page.md", {"session_cluster_size": 0}).startswith("page.md: session_cluster_size")
 
 
 def broken_rule(command: Command) -> str:
@@ -197,9 +268,10 @@ def test_pages_for_users_name_no_internal_module() -> None:
     assert named == set()
 
 
-def test_every_test_that_the_security_page_names_exists() -> None:
+def test_every_test_that_the_audit_names_exists() -> None:
     """A "cannot" without a test, or with one that was renamed, proves nothing."""
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/security.md").read_text()))
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/develop/audit.md").read_text()))
+    assert len(named) > 90
     known = {
         name
         for path in (ROOT / "tests").rglob("test_*.py")
