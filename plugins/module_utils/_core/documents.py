@@ -158,11 +158,6 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
     ]
 
 
-def completed_document(document: Mapping[str, Any]) -> Dict[str, Any]:
-    """The document of a plan with all texts where they belong."""
-    return {**{name: value for name, value in document.items() if name != "shared"}, "containers": completed(document)}
-
-
 def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:
     """The document without the environment and labels of its containers, whose size grows with the square of their number."""
     bare = [{**container, "environment": {}, "labels": {}} for container in document["containers"]]
