@@ -50,8 +50,9 @@ def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
     """
     if not isinstance(data, dict):
         raise TypeError("a document must be a dictionary")
+    known: Any = kind
     try:
-        return kind(**{name: read(data[name]) for name, read in _readers(kind).items() if data.get(name) is not None})
+        return kind(**{name: read(data[name]) for name, read in _readers(known).items() if data.get(name) is not None})
     except OverflowError as error:  # an infinite number, which JSON can have
         raise ValueError(str(error)) from None
 
