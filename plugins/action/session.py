@@ -23,4 +23,4 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         if options["state"] == "absent":
             return absent(play)
-        return present(play, prepares=not options["prepared"], unfit=options["avoid"])
+        return present(play, prepares=not options["prepared"], checks=options["checks"])

@@ -26,10 +26,11 @@ options:
     description:
       - With V(false), nothing is launched if agents must be provisioned or checked, or an image must be built first.
         RV(unprepared) is V(true) then. The role uses it.
-  avoid:
+  checks:
     type: dict
     description:
-      - Agents that get no container of a new session, each with the reason.
+      - The result of M(cluster.compute.agent_check_info), or RV(last_check). C(unfit) has the reason for each agent
+        that gets no container of a new session. The launch fails if no agent is left.
   name:
     type: str
     description:

@@ -298,17 +298,13 @@ unprepared:
   description: Whether something is to be prepared first.
   type: bool
   returned: with O(state=present)
-image:
-  description: The image of the sessions.
-  type: str
-  returned: when RV(unprepared)
-paths:
-  description: Directories of the agents that the sessions mount.
+provision:
+  description: The hosts that are to become agents first.
   type: list
   elements: str
   returned: when RV(unprepared)
 environment:
-  description: The environment that builds the image; empty if the collection has none.
+  description: The environment whose image is to be built first; may be empty.
   type: str
   returned: when RV(unprepared)
 preflight:

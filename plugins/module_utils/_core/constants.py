@@ -59,7 +59,6 @@ MASTER_PORT = 12345
 
 SINGLE_NODE = "single-node"
 MULTI_NODE = "multi-node"
-NETWORK_POOL = "10.201.0.0/16"
 
 # A bridge of the kernel has so many ports, one for each container of its network: BR_MAX_PORTS in net/bridge/br_private.h.
 BRIDGE_PORTS = 1023
@@ -72,7 +71,6 @@ VXLAN_PORT = 4789
 RDMA_FOLDER = "/dev/infiniband"
 
 DOCKER_HOST = "unix:///var/run/docker.sock"
-DOCKER_DATA_ROOT = "/var/lib/docker"
 
 # The folder of the session store that all users of a head share.
 STATE_DIR = "/var/lib/cluster-compute"

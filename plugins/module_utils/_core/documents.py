@@ -50,8 +50,9 @@ def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
     """
     if not isinstance(data, dict):
         raise TypeError("a document must be a dictionary")
+    known: Any = kind
     try:
-        return kind(**{name: read(data[name]) for name, read in _readers(kind).items() if data.get(name) is not None})
+        return kind(**{name: read(data[name]) for name, read in _readers(known).items() if data.get(name) is not None})
     except OverflowError as error:  # an infinite number, which JSON can have
         raise ValueError(str(error)) from None
 
@@ -156,11 +157,6 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
         {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
         for container in document["containers"]
     ]
-
-
-def completed_document(document: Mapping[str, Any]) -> Dict[str, Any]:
-    """The document of a plan with all texts where they belong."""
-    return {**{name: value for name, value in document.items() if name != "shared"}, "containers": completed(document)}
 
 
 def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import stat
-from dataclasses import dataclass
 from typing import Iterable, List, Set, Tuple
 
 from .._core import states
@@ -21,14 +20,6 @@ from .store import Store
 _DAY = 86400.0
 # A folder of kept logs has the ID of its session as its name.
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-@dataclass(frozen=True)
-class Retention:
-    """``days`` for which an ended session is kept, and ``log_bytes`` that all kept logs may have; 0 is no limit."""
-
-    days: int = 90
-    log_bytes: int = 4 << 30
 
 
 def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:

@@ -131,6 +131,17 @@ class Store:
     def close(self) -> None:
         self._db.close()
 
+    @classmethod
+    @contextmanager
+    def opened(cls, folder: str, *, read_only: bool = False) -> Iterator[Store]:
+        """The store of a folder during one transaction. With ``read_only`` nothing is changed at its end."""
+        store = cls(folder, read_only)
+        try:
+            with store.transaction(keep=not read_only):
+                yield store
+        finally:
+            store.close()
+
     @contextmanager
     def transaction(self, keep: bool = True) -> Iterator[Store]:
         """One immediate transaction: no other writer comes between. With ``keep=False`` nothing is changed at the end.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
 from .._core.documents import Json
@@ -23,6 +23,7 @@ from .._planning.placement import Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
+from .policy_file import read_policy
 from .quotas import Quotas, by_owner, uses
 from .row import Requester, Row
 from .store import Store
@@ -48,16 +49,18 @@ class Context:
     site: SitePolicy = field(default_factory=SitePolicy)
     requester: Requester = field(default_factory=Requester.of_this_process)
 
+    @classmethod
+    def on_head(cls, folder: str, rules: Tuple[str, float], **more: Any) -> Context:
+        """A decision now, on the store of a folder. The rules of the queue are those of the site's policy, else these."""
+        site, (order, age_bound) = read_policy(folder), rules
+        bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
+        policy = Policy(site.queue.policy or order, float(bound), site.queue)
+        return cls(now=time.time(), policy=policy, site=site, **more)
+
     @property
     def taken_names(self) -> Mapping[str, Collection[str]]:
         """The names that containers without a session have on each agent."""
         return {agent.name: agent.names for agent in self.agents}
-
-
-def queue_rules(site: SitePolicy, policy: str, age_bound: float) -> Policy:
-    """How the queue is gone through: as the policy of the site says, else as the caller does."""
-    bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
-    return Policy(site.queue.policy or policy, float(bound), site.queue)
 
 
 # Ends of sessions that an estimate looks at.

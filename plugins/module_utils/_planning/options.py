@@ -115,10 +115,12 @@ def _described(attributes: Mapping[str, Any]) -> Json:
     return found
 
 
-def _check_reasons(variable: str, value: Any) -> Dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise InputError(variable, value, "must be a dictionary with the reason for each agent")
-    return {str(agent): str(reason) for agent, reason in value.items()}
+def _check_checks(variable: str, value: Any) -> Json:
+    if not isinstance(value, Mapping) or not isinstance(value.get("unfit", {}), Mapping):
+        raise InputError(
+            variable, value, "must be the result of a check of agents, with the reason for each agent in unfit"
+        )
+    return dict(value)
 
 
 _STATE = choice(
@@ -137,12 +139,13 @@ _PREPARED = Variable(
     value_rules.check_boolean,
     prefix="",
 )
-_AVOID = Variable(
-    "avoid",
+_CHECKS = Variable(
+    "checks",
     "dict",
     {},
-    "Agents that get no container of a new session, each with the reason.",
-    _check_reasons,
+    "The result of M(cluster.compute.agent_check_info), or RV(last_check). C(unfit) has the reason for each agent that gets no "
+    "container of a new session. The launch fails if no agent is left.",
+    _check_checks,
     prefix="",
 )
 _BUILD = Variable(
@@ -154,7 +157,7 @@ _BUILD = Variable(
     prefix="",
 )
 OPTIONS: Mapping[str, Options] = {
-    "session": Options((LAUNCH, TERMINATE), own=(_STATE, _PREPARED, _AVOID)),
+    "session": Options((LAUNCH, TERMINATE), own=(_STATE, _PREPARED, _CHECKS)),
     "session_exec": Options((EXEC,), "exec_"),
     "session_copy": Options((COPY,), "copy_"),
     "session_apps": Options((APPS,), "apps_"),

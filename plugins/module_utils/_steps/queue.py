@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from typing import Iterator, Sequence
+from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
 from .._core.documents import Json
@@ -18,12 +17,11 @@ from .._core.states import LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
 from .._head.listing import list_agents
-from .._head.policy_file import read_policy
 from .._head.queue_pass import note_degraded
 from .._head.retention import expired, remove_logs, retire, surplus_logs
 from .._head.row import Row
 from .._head.store import Store
-from .._head.turns import Context, queue_rules
+from .._head.turns import Context
 from .._head.upkeep import removable
 from .._head.usage import add_sample, holdings, sample
 from .._planning.allocation import checked_folders
@@ -34,7 +32,7 @@ from .step import Head
 
 def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> Json:
     """Begin a pass, if C(begun): an owner has one pass at a time. C(holder) is the controller of another pass."""
-    with _transaction(head) as store:
+    with Store.opened(head.directory, read_only=head.check) as store:
         other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
     if other is None:
         return {"begun": True, "holder": {}, "summary": []}
@@ -54,16 +52,9 @@ def decide(
     lease: int,
 ) -> Json:
     """Decide about all waiting sessions in one transaction: C(fitting) are those that fit, C(is_last) if none does."""
-    site = read_policy(head.directory)
-    context = Context(
-        agents=read_agents(agents),
-        holder=holder,
-        now=time.time(),
-        policy=queue_rules(site, queue_policy, queue_age_bound),
-        site=site,
-        lease=float(lease),
-    )
-    with _transaction(head) as store:
+    rules = (queue_policy, queue_age_bound)
+    context = Context.on_head(head.directory, rules, agents=read_agents(agents), holder=holder, lease=float(lease))
+    with Store.opened(head.directory, read_only=head.check) as store:
         live = store.ids({PENDING, RUNNING})
         found = queue_pass.decide(store, owner, list(tried), context)
         ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
@@ -90,7 +81,7 @@ def _session(row: Row, request: Request) -> Json:
 
 def end(head: Head, owner: str, holder: Json) -> Json:
     """End the pass."""
-    with _transaction(head) as store:
+    with Store.opened(head.directory, read_only=head.check) as store:
         queue_pass.end(store, owner, holder)
     return {}
 
@@ -101,7 +92,7 @@ def keep_up(
     """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs)."""
     log_bytes, now = parse_bytes(keep_logs, "session_keep_logs"), time.time()
     reports = tuple(Agent.from_json(report) for report in agents)
-    with _transaction(head) as store:
+    with Store.opened(head.directory, read_only=head.check) as store:
         live = store.live()
         taken = sample(list_agents(holdings(store, reports), reports), [row.state for row in live], now)
         add_sample(store, taken)
@@ -120,17 +111,6 @@ def keep_up(
         "retired": retired,
         "logs_removed": removed,
     }
-
-
-@contextmanager
-def _transaction(head: Head) -> Iterator[Store]:
-    """The store in a transaction, which check mode undoes."""
-    store = Store(head.directory, read_only=head.check)
-    try:
-        with store.transaction(keep=not head.check):
-            yield store
-    finally:
-        store.close()
 
 
 STEPS = {"begin": begin, "decide": decide, "end": end, "keep_up": keep_up}

@@ -16,13 +16,12 @@ from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
-from .._head.policy_file import read_policy
 from .._head.recording import Recording
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
 from .._head.transitions import Change
-from .._head.turns import Context, queue_rules
+from .._head.turns import Context
 from .._planning.placement import never_fits
 from .._planning.request import Request
 from .step import Head
@@ -41,23 +40,17 @@ def place(
     takeover: str = "",
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
-    site = read_policy(head.directory)
-    context = Context(
+    context = Context.on_head(
+        head.directory,
+        (queue_policy, queue_age_bound),
         agents=read_agents(agents),
         holder=holder,
-        now=time.time(),
-        policy=queue_rules(site, queue_policy, queue_age_bound),
-        site=site,
         lease=float(lease),
         takeover=takeover,
         kept=kept,
     )
-    store = Store(head.directory, read_only=head.check)
-    try:
-        with store.transaction(keep=not head.check):
-            return _placed(store, Request.from_json(request), context, folders)
-    finally:
-        store.close()
+    with Store.opened(head.directory, read_only=head.check) as store:
+        return _placed(store, Request.from_json(request), context, folders)
 
 
 def _placed(store: Store, request: Request, context: Context, folders: Sequence[str]) -> Json:

@@ -58,13 +58,9 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     document = read_document(head.directory)
     site = parse_policy(document)
     reports = tuple(Agent.from_json(report) for report in agents)
-    store = Store(head.directory, read_only=True)
-    try:
-        with store.transaction(keep=False):
-            adopt(store, reports, now=0.0)
-            found = quota_entries(site, use_by_owner(store, reports))
-    finally:
-        store.close()
+    with Store.opened(head.directory, read_only=True) as store:
+        adopt(store, reports, now=0.0)
+        found = quota_entries(site, use_by_owner(store, reports))
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 
@@ -78,12 +74,8 @@ def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str
 def usage(head: Head, owner: str | None = None) -> Json:
     """What owners have used by month, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
-    store = Store(head.directory, read_only=True)
-    try:
-        with store.transaction(keep=False):
-            found = fair_share.usage(store.holdings(), groups, time.time())
-    finally:
-        store.close()
+    with Store.opened(head.directory, read_only=True) as store:
+        found = fair_share.usage(store.holdings(), groups, time.time())
     if owner:
         found = [entry for entry in found if (entry["kind"], entry["name"]) == ("owner", owner)]
     return {"usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}

@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
-from typing import List, Mapping
+from typing import List
 
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.text import visible
+from ...module_utils._planning import catalogue
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
 from .._artifacts import Artifacts
@@ -23,20 +26,27 @@ from .reports import Reports, collect_reports
 from .terminate import Ended, terminate, terminate_matching
 from .variables import checked
 
+_UNGUARDED = (
+    "%s: the rules are missing that keep containers from sending frames into overlay networks: run provision_agents.yml as a user "
+    "who can become root, which installs them."
+)
 
-def present(play: Play, *, prepares: bool, unfit: Mapping[str, str]) -> Json:
+
+def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     """Launch the sessions of the variables, repair them, or find that nothing is missing.
 
-    With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``unfit`` has
-    the reason for each agent that is avoided.
+    With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
+    the result of a check of the agents.
     """
     with play.phase("check"):
         found = checked(play.action, play.task_vars, LAUNCH)
     requests = [Request.from_json(request) for request in found["requests"]]
     reports = collect_reports(play, requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
-    if prepares and _lacks_something(play, found["variables"], reports):
-        return {**result, **_to_prepare(found, requests[0]), "unprepared": True}
+    lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
+    if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
+        return {**result, **lacking, "unprepared": True}
+    unfit = _unfit(play, checks)
     launched: List[Launched] = []
     try:
         for request in requests:
@@ -66,21 +76,35 @@ def _document(play: Play, launched: Launched) -> Json:
     return {"session": arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
 
 
-def _lacks_something(play: Play, settings: Json, reports: Reports) -> bool:
-    """Whether the role provisions agents, builds an image or checks agents before this launch."""
-    lacks = bool(settings["session_provision"]) and any(reports.lacks.values())
-    return not play.check and bool(lacks or settings["session_preflight"])
-
-
-def _to_prepare(found: Json, request: Request) -> Json:
-    """What the role must know for that."""
+def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:
+    """What the role prepares before a launch; nothing in check mode, or if the user does not want it."""
+    settings, lacks = found["variables"], reports.lacks
+    if play.check or not settings["session_provision"]:
+        lacks = {}
+    has_image = any((report.get("image") or {}).get("present") for report in reports.agents)
     return {
-        "image": request.image,
-        "paths": found["paths"],
-        "environment": found["environment"],
-        "preflight": found["variables"]["session_preflight"],
+        "provision": [host for host, lacking in lacks.items() if "agent" in lacking],
+        "environment": catalogue.built_by(request.image) if any(lacks.values()) and not has_image else "",
+        "preflight": bool(settings["session_preflight"]) and not play.check,
         "last_check": found["last_check"],
     }
+
+
+def _unfit(play: Play, checks: Json) -> Json:
+    """The reason for each agent that failed a check. Names these agents, and those whose containers reach overlays.
+
+    The latter are not avoided: the rules need root, which not every inventory has. Raises ComputeError if no agent is left.
+    """
+    unfit: Json = {str(agent): str(reason) for agent, reason in (checks.get("unfit") or {}).items()}
+    when = f" (checked {checks['age']} ago)" if checks.get("age") else ""
+    for agent, reason in sorted(unfit.items()):
+        play.say(visible(f"{agent} is avoided{when}: {reason}"))
+    if checks.get("unguarded"):
+        play.say(visible(_UNGUARDED % ", ".join(checks["unguarded"])))
+    if unfit and not set(play.names) - set(unfit):
+        reason = next(iter(unfit.values()))
+        raise ComputeError(f"No agent passes the check: {reason}; check_agents.yml shows all findings and remedies.")
+    return unfit
 
 
 def _planned(play: Play, launched: List[Launched]) -> Json:

@@ -72,7 +72,6 @@ def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: J
         "requests": [request.to_json() for request in requests],
         "last_check": _last_check(settings, addresses(task_vars)),
         "paths": checked_folders(requests[0]),
-        "environment": catalogue.built_by(requests[0].image),
     }
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from expressions import evaluated
 from variables import FRAGMENT, TARGET, fragments, specification
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
@@ -108,40 +106,3 @@ def test_the_reference_has_every_variable() -> None:
     }
     alone = {name for name, variable in DECLARED.items() if not {*variable.read_by} & {*specified}}
     assert alone == {variable.full_name for variable in PLAYBOOK_SETTINGS if not {*variable.read_by} & {*specified}}
-
-
-def task(file: str, name: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks" / file).read_text())
-    return next(one for one in found if one["name"] == name)
-
-
-def report(present: bool | None, *lacks: str) -> dict[str, Any]:
-    """What a host has registered; an agent that does not answer reports no image."""
-    image = {} if present is None else {"image": {"present": present}}
-    return {"__session_report": {"agent": image, "lacks": list(lacks)}}
-
-
-LACKS, HAS, LOST = report(False, "environment"), report(True), report(None)
-
-
-@pytest.mark.parametrize(
-    ("hosts", "builds"),
-    [("a", True), ("ab", True), ("ac", False), ("c", False), ("d", False), ("al", True), ("l", False)],
-)
-def test_an_environment_is_built_if_no_host_of_the_launch_has_it(hosts: str, builds: bool) -> None:
-    own = {"a": LACKS, "b": LACKS, "c": HAS, "d": report(False), "l": LOST, "controller": {}}
-    given = {"hostvars": own, "ansible_play_hosts": list(hosts), "session_provision": True}
-    [prepare, _launch] = yaml.safe_load((ROLE / "tasks" / "prepare.yml").read_text())
-    build = next(one for one in prepare["block"] if one["name"] == "Build an environment that no agent has")
-    for name, expression in build["vars"].items():
-        given[name] = evaluated(expression, **given)
-    assert all(evaluated("{{ %s }}" % condition, **given) for condition in build["when"]) is builds
-
-
-@pytest.mark.parametrize(("check", "when"), [(None, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
-def test_each_agent_that_a_launch_avoids_has_a_line(check: Any, when: str) -> None:
-    shown = task("preflight.yml", "Name the agents that are avoided")
-    given = {"__session_unfit": {"b": "no clock", "a": "no Swarm"}, "session_launched": {"last_check": check}}
-    given["__session_when"] = evaluated(shown["vars"]["__session_when"], **given)
-    message = evaluated(shown["ansible.builtin.debug"]["msg"], **given)
-    assert message.split("\n") == [f"a is avoided{when}: no Swarm", f"b is avoided{when}: no clock"]

@@ -132,6 +132,7 @@ def test_no_variable_of_a_play_hides_one_of_the_inventory(playbook: Path) -> Non
 
 
 def test_the_results_of_roles_are_known_names() -> None:
-    tasks = [task for path in ROOT.glob("roles/*/tasks/*.yml") for task in yaml.safe_load(path.read_text()) or ()]
+    blocks = [one for path in ROOT.glob("roles/*/tasks/*.yml") for one in yaml.safe_load(path.read_text()) or ()]
+    tasks = [task for one in blocks for task in one.get("block", [one])]
     names = {name for task in tasks for name in [task.get("register", ""), *task.get("ansible.builtin.set_fact", ())]}
     assert {name for name in names if name.startswith(PREFIXES)} == known_names.RESULTS

@@ -182,4 +182,4 @@ def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() 
     assert flaw({**labels, "cluster.compute.container.relay": "x\ny"}) == "cluster.compute.container.relay"
     assert flaw({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
     empty = {**labels, "cluster.compute.container.resources": '{"gpus": "", "memory": 1}'}
-    assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == ()
+    assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == []

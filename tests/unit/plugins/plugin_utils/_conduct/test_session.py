@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is prepared before a launch, and which agents a launch avoids, on a scripted play."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conducted import conducted
+from samples import request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import session
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import present
+
+# What a host reports: it lacks the image of an environment, has it, or is no agent yet.
+IMAGE = "cluster-compute/lab:1.0"
+ENGINE: Json = {"reachable": True, "runtime": {"present": True}}
+REPORTS: dict[str, Json] = {
+    "a": {**ENGINE, "image": {"reference": IMAGE, "present": False}},
+    "b": {**ENGINE, "image": {"reference": IMAGE, "present": False}},
+    "c": {**ENGINE, "image": {"reference": IMAGE, "present": True}},
+    "l": {"reachable": False},
+}
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The agents that each launch avoids."""
+    found: list[Any] = []
+    placed = SimpleNamespace(plan=None, session={}, deploys=False)
+
+    def launch(_play: Any, asked: Any, _reports: Any) -> Any:
+        found.append(dict(asked.unfit))
+        return SimpleNamespace(placed=placed, changed=True)
+
+    monkeypatch.setattr(session, "launch", launch)
+    return found
+
+
+def presented(
+    monkeypatch: pytest.MonkeyPatch, hosts: str, settings: Json, checks: Json | None = None, *, prepares: bool = True
+) -> tuple[Json, list[str]]:
+    """The result of a launch by these hosts, and the lines that it shows."""
+    variables = {"session_provision": True, "session_preflight": False, **settings}
+    asked = {"requests": [request(image=IMAGE).to_json()], "paths": [], "variables": variables, "last_check": None}
+    monkeypatch.setattr(session, "checked", lambda *_arguments: asked)
+    play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *hosts)
+    return present(play, prepares=prepares, checks=checks or {}), play.said
+
+
+@pytest.mark.parametrize(
+    ("hosts", "environment", "provision"),
+    [
+        ("a", "lab", ""),
+        ("ab", "lab", ""),
+        ("ac", "", ""),
+        ("c", "", ""),
+        ("al", "lab", "l"),
+        ("cl", "", "l"),
+        ("l", "lab", "l"),
+    ],
+)
+def test_hosts_become_agents_and_an_image_is_built_that_no_agent_has(
+    hosts: str, environment: str, provision: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    result, _said = presented(monkeypatch, hosts, {})
+    is_unprepared = bool(environment or provision)
+    assert (result["unprepared"], launched) == (is_unprepared, [] if is_unprepared else [{}])
+    assert (result.get("environment", ""), result.get("provision", [])) == (environment, list(provision))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"session_provision": False}, {"session_provision": False, "session_preflight": True}]
+)
+def test_nothing_is_prepared_that_the_user_does_not_want(
+    settings: Json, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    result, _said = presented(monkeypatch, "al", settings)
+    assert result["unprepared"] is bool(settings.get("session_preflight"))
+    assert (result.get("provision") or [], result.get("environment") or "") == ([], "")
+
+
+@pytest.mark.parametrize(("age", "when"), [({}, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
+def test_each_agent_that_a_launch_avoids_has_a_line(
+    age: Json, when: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    checks = {"unfit": {"b": "no clock", "a": "no Swarm"}, "unguarded": ["c"], **age}
+    _result, said = presented(monkeypatch, "abc", {}, checks, prepares=False)
+    assert said[:2] == [f"a is avoided{when}: no Swarm", f"b is avoided{when}: no clock"]
+    assert said[2].startswith("c: the rules are missing that keep containers from sending frames into overlay networks")
+    assert launched == [checks["unfit"]]
+
+
+def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyPatch, launched: list[Any]) -> None:
+    with pytest.raises(ComputeError, match=r"^No agent passes the check: no clock; check_agents\.yml shows all"):
+        presented(monkeypatch, "ab", {}, {"unfit": {"b": "no clock", "a": "no Swarm"}}, prepares=False)
+    assert launched == []
