@@ -22,7 +22,8 @@ source=$work/source
 mkdir -p "$source/reference"
 cp "$root"/docsite/* "$source"
 # Pages link to each other, and to files of the checkout, by their paths there.
-(cd "$root" && git ls-files -z --cached --others --exclude-standard -- '*.md' '*.rst' '*.svg' '*.png' 'docs/*.json' LICENSE requirements.txt examples extensions/grafana extensions/patterns |
+(cd "$root" && git ls-files -z --cached --others --exclude-standard -- '*.md' '*.rst' '*.svg' '*.png' 'docs/*.json' LICENSE requirements.txt \
+    examples extensions/grafana extensions/patterns plugins/modules tests/requirements |
     grep -zvE '^(docsite|docs/docsite)/' | xargs -0 cp --parents --target-directory="$source")
 ANSIBLE_COLLECTIONS_PATH=$work antsibull-docs collection --use-current --squash-hierarchy --fail-on-error \
     --dest-dir "$source/reference" cluster.compute
