@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Generic, TypeVar
 
 from .errors import InputError
 from .units import parse_bytes, show_bytes
@@ -32,19 +32,22 @@ def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     return number
 
 
+_Number = TypeVar("_Number", int, float)
+
+
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Generic[_Number]):
     """The rule of a number. Editors read its bounds in the schema of a session file."""
 
-    rule: Callable[[str, Any, int, int], Any]
+    rule: Callable[[str, Any, int, int], _Number]
     least: int
     most: int
 
-    def __call__(self, variable: str, value: Any) -> Any:
+    def __call__(self, variable: str, value: Any) -> _Number:
         return self.rule(variable, value, self.least, self.most)
 
 
-def within(least: int, most: int) -> Bounds:
+def within(least: int, most: int) -> Bounds[int]:
     """The rule of a whole number."""
     return Bounds(check_whole, least, most)
 
