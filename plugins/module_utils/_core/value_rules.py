@@ -15,7 +15,7 @@ import binascii
 import re
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Callable, Iterator, List, Mapping, Tuple
+from typing import Any, Callable, Generic, Iterator, List, Mapping, Tuple, TypeVar
 
 from .errors import InputError
 from .units import parse_bytes, show_bytes
@@ -38,19 +38,22 @@ def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     return number
 
 
+_Number = TypeVar("_Number", int, float)
+
+
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Generic[_Number]):
     """The rule of a number. Editors read its bounds in the schema of a session file."""
 
-    rule: Callable[[str, Any, int, int], Any]
+    rule: Callable[[str, Any, int, int], _Number]
     least: int
     most: int
 
-    def __call__(self, variable: str, value: Any) -> Any:
+    def __call__(self, variable: str, value: Any) -> _Number:
         return self.rule(variable, value, self.least, self.most)
 
 
-def within(least: int, most: int) -> Bounds:
+def within(least: int, most: int) -> Bounds[int]:
     """The rule of a whole number."""
     return Bounds(check_whole, least, most)
 

@@ -29,7 +29,7 @@ MOST_ENVIRONMENT = LONGEST_ENTRY
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def seconds_up_to(most: int) -> Bounds:
+def seconds_up_to(most: int) -> Bounds[float]:
     """The rule of a number of seconds, which may have a fraction."""
     return Bounds(_check_seconds, 0, most)
 
