@@ -52,7 +52,7 @@ DEMAND = st.builds(
     agents=st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple),
     policy=st.sampled_from(["preferred", "strict"]),
     per_agent=st.sampled_from([0, 0, 1, 2, 3]),
-)
+).filter(lambda demand: demand.mode == MULTI_NODE or not 0 < demand.per_agent < demand.size)  # as requests are checked
 
 
 @st.composite
