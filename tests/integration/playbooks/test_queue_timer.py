@@ -64,7 +64,7 @@ def test_the_timer_launches_what_waits_and_writes_the_page_and_the_metrics(
     controller: Controller, programs: str, tmp_path: Path
 ) -> None:
     environment = {**controller.environment, "PATH": programs}
-    page, metrics = tmp_path / "sessions.html", tmp_path / "metrics of sessions.prom"
+    page, metrics = tmp_path / "page of sessions.html", tmp_path / "metrics of sessions.prom"
     variables = {"timer_minutes": 5, "timer_variables": str(controller.common)}
     command = controller.command("queue_timer", **variables, timer_page=str(page), timer_metrics=str(metrics))
     run(command, cwd=ROOT, env=environment).check()
