@@ -104,7 +104,7 @@ def _look(user: User) -> None:
     [listed] = user.reads("ls")["sessions"]
     assert (listed["name"], listed["state"], len(listed["containers"])) == ("train", "RUNNING", 2)
     assert user.reads("why", "train")["state"] == "RUNNING"
-    assert user.types("why") == "Session train: RUNNING\n"
+    assert user.types("why") == "Session train: RUNNING; every container is verified\n"
     assert user.reads("queue")["sessions"] == []
     logs = {log["hostname"]: log["text"] for log in user.reads("logs")["logs"]}
     assert "begun" in logs["main1"]

@@ -45,7 +45,8 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
     """
     words = command(line, asked, os.environ)
     with tempfile.TemporaryDirectory(prefix="cluster-compute-") as folder:
-        environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder}
+        # Playbooks take relative paths from PWD, which programs that start this one may leave as it was.
+        environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder, "PWD": os.getcwd()}
         output: Any = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
         code = wait(subprocess.Popen(words, env=environment, stdout=output))
         result = _read(Path(folder) / f"{line.result}.json")
