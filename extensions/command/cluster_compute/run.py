@@ -53,7 +53,8 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
     if code == 0:
         sessions = result.get("sessions", []) if line.playbook == "cluster_session" else []
         return (PENDING if any(one["state"] == "PENDING" for one in sessions) else 0), result
-    code = code if code in (UNREACHABLE, INTERRUPTED) else FAILED
+    is_pending = result.get("failure", {}).get("code") == "pending"
+    code = PENDING if is_pending else code if code in (UNREACHABLE, INTERRUPTED) else FAILED
     return code, {**result, "failed": True, "exit_code": result.get("exit_code", code)}
 
 

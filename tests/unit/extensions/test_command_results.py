@@ -61,6 +61,8 @@ def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd:
         document = json.loads(output.removeprefix("for people\n"))
         assert [result["sessions"][0]["state"] for result in document["results"]] == [state, state]
     assert main(["-i", "h", "down", "train"]) == 0
+    stand_in(playbook, 2, "session", {"failed": True, "msg": "still PENDING", "failure": {"code": "pending"}})
+    assert main(["-i", "h", "up", "train.yml", "--wait", "1"]) == 3
 
 
 def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
