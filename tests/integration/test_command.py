@@ -104,7 +104,7 @@ def _look(user: User) -> None:
     [listed] = user.reads("ls")["sessions"]
     assert (listed["name"], listed["state"], len(listed["containers"])) == ("train", "RUNNING", 2)
     assert user.reads("why", "train")["state"] == "RUNNING"
-    assert user.types("why") == "Session train: RUNNING\n"
+    assert user.types("why") == "Session train: RUNNING; every container is verified\n"
     assert user.reads("queue")["sessions"] == []
     logs = {log["hostname"]: log["text"] for log in user.reads("logs")["logs"]}
     assert "begun" in logs["main1"]
@@ -141,7 +141,8 @@ def _queue(user: User) -> None:
     user.write("late.yml", session_name="late", session_cpus=63.9)
     [waits] = user.reads("up", "late.yml", code=3)["results"]
     assert waits["sessions"][0]["state"] == "PENDING"
-    user.types("up", "late.yml", code=3)
+    [late] = user.reads("up", "late.yml", "--wait", "1", code=3)["results"]
+    assert "late is still PENDING after 1 s" in late["msg"]
     assert "late of " in user.types("queue")
     assert user.reads("queue")["sessions"][0]["name"] == "late"
     assert user.types("why", "late").startswith("Session late: PENDING; turn 1 of the queue; ")

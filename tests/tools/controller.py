@@ -173,8 +173,7 @@ class Controller:
         # The tests read the output of Ansible itself; tests of the callback set another one.
         ansible = {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            # Of the working directory, which is a checkout.
-            "ANSIBLE_INVENTORY": "inventory/local.yml",
+            "ANSIBLE_INVENTORY": str(ROOT / "inventory/local.yml"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_STDOUT_CALLBACK": "default",
         }

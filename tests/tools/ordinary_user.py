@@ -67,6 +67,7 @@ class OrdinaryUser:
             "PATH": f"{self.folder}/venv/bin:{SYSTEM_PATH}",
             "LD_LIBRARY_PATH": str(self.folder / "python/lib"),
             "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
+            "ANSIBLE_INVENTORY": str(checkout / "inventory/local.yml"),
         }
         return run([*become, *command], cwd=checkout, env=environment, timeout=timeout)
 

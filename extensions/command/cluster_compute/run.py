@@ -45,14 +45,16 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
     """
     words = command(line, asked, os.environ)
     with tempfile.TemporaryDirectory(prefix="cluster-compute-") as folder:
-        environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder}
+        # Playbooks take relative paths from PWD, which programs that start this one may leave as it was.
+        environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder, "PWD": os.getcwd()}
         output: Any = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
         code = wait(subprocess.Popen(words, env=environment, stdout=output))
         result = _read(Path(folder) / f"{line.result}.json")
     if code == 0:
         sessions = result.get("sessions", []) if line.playbook == "cluster_session" else []
         return (PENDING if any(one["state"] == "PENDING" for one in sessions) else 0), result
-    code = code if code in (UNREACHABLE, INTERRUPTED) else FAILED
+    is_pending = result.get("failure", {}).get("code") == "pending"
+    code = PENDING if is_pending else code if code in (UNREACHABLE, INTERRUPTED) else FAILED
     return code, {**result, "failed": True, "exit_code": result.get("exit_code", code)}
 
 

@@ -78,6 +78,12 @@ class StateError(ComputeError):
     code = "state"
 
 
+class PendingError(StateError):
+    """A session waits in the queue, and the command is to fail then."""
+
+    code = "pending"
+
+
 class LibraryError(ComputeError):
     """A Python library is missing where this runs; ``trace`` is the import's own traceback."""
 

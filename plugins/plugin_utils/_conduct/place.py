@@ -15,7 +15,7 @@ from ansible.utils.vars import load_extra_vars
 from ...module_utils._agents.guard import unguarded
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import StateError
+from ...module_utils._core.errors import PendingError, StateError
 from ...module_utils._core.model import Plan
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
@@ -127,12 +127,12 @@ def _notify(play: Play, decision: Json) -> None:
 
 
 def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
-    """Raise StateError if the session waits, and the command is to fail then. The session stays in the queue."""
+    """Raise PendingError if the session waits, and the command is to fail then. The session stays in the queue."""
     seconds = _patience(play, asked)
     if decision["outcome"] != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
         return
     still = f"still PENDING after {seconds:g} s" if seconds else "PENDING"
-    raise StateError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
+    raise PendingError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
 
 
 def _patience(play: Play, asked: Asked) -> float:

@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of the programs share."""
+"""Where the command ``cluster-compute`` is typed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from command_samples import ROOT
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command ``cluster-compute``: what its words become, the inventory that it finds, and what it exits with."""
+"""The command ``cluster-compute``: what its words become, the inventory that it finds, and sessions with files on this machine."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
@@ -21,20 +19,12 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.utils.vars import load_extra_vars
 from cluster_compute import places
 from cluster_compute.__main__ import main
-from cluster_compute.verbs import VERBS, read
-from command_samples import ROOT, refusal, session
-from command_schema import SCHEMA, checked
+from cluster_compute.verbs import read
+from command_schema import checked
+from typed_command import PLAYBOOKS, refusal, session, shown
 
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("home")
-
-PLAYBOOKS = ROOT / "playbooks"
-
-
-def shown(capsys: pytest.CaptureFixture[str], *words: str) -> list[list[str]]:
-    """The lines that the command would run, without the program and the paths of playbooks."""
-    assert main(["--show", *words]) == 0
-    lines = [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
-    return [[part.replace(f"{PLAYBOOKS}/", "") for part in line[1:]] for line in lines]
 
 
 def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -284,82 +274,3 @@ def test_an_app_of_this_machine_and_a_public_app_need_no_tunnel(capsys: pytest.C
     for app, url in (("lab", "http://127.0.0.1:30001/lab?token=abc"), ("open", "http://192.0.2.1:30002/")):
         assert main(["open", "train", app]) == 0
         assert capsys.readouterr().out == f"{app} {url}\n"
-
-
-# Exit codes and documents
-
-
-@pytest.fixture
-def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program in the place of ansible-playbook: a file has its script."""
-    program = tmp_path / "ansible-playbook"
-    monkeypatch.setattr(places, "program", lambda _name: str(program))
-    return program
-
-
-def stand_in(program: Path, code: int, module: str = "", result: dict[str, Any] | None = None) -> None:
-    write = f"open(os.environ['CLUSTER_COMPUTE_RESULTS'] + '/{module}.json', 'w').write({json.dumps(result)!r})"
-    program.write_text(
-        f"#!{sys.executable}\nimport os, sys\nprint('for people')\n{write if module else ''}\nsys.exit({code})\n"
-    )
-    program.chmod(0o755)
-
-
-@pytest.mark.parametrize(("theirs", "ours"), [(0, 0), (1, 1), (2, 1), (4, 4), (6, 1), (99, 1), (250, 1)])
-def test_exit_codes_are_few(playbook: Path, capfd: pytest.CaptureFixture[str], theirs: int, ours: int) -> None:
-    stand_in(playbook, theirs)
-    assert main(["-i", "h", "ls"]) == ours
-    assert capfd.readouterr().out == "for people\n"
-
-
-def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    Path("train.yml").touch()
-    for state, code in (("PENDING", 3), ("RUNNING", 0)):
-        stand_in(playbook, 0, "session", {"sessions": [{"name": "train", "state": state}]})
-        assert main(["-i", "h", "up", "train.yml"]) == code
-        assert main(["-i", "h", "up", "train.yml", "train.yml", "--json"]) == code
-        output = capfd.readouterr().out
-        document = json.loads(output.removeprefix("for people\n"))
-        assert [result["sessions"][0]["state"] for result in document["results"]] == [state, state]
-    assert main(["-i", "h", "down", "train"]) == 0
-
-
-def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    stand_in(playbook, 2)
-    assert main(["-i", "h", "ls", "--json"]) == 1
-    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 1}
-    stand_in(playbook, 2, "session_exec", {"exit_code": 9, "failed": True, "containers": []})
-    assert main(["-i", "h", "exec", "train", "--json", "--", "exit 9"]) == 1
-    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
-
-
-LISTED = {
-    "sessions": [
-        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": ""},
-        {"name": "late", "owner": "bob", "state": "PENDING", "turn": 2, "reason": "node1: needs 4 CPUs, 1 free"},
-        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits"},
-    ]
-}
-
-
-def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    stand_in(playbook, 0, "session_info", LISTED)
-    assert main(["-i", "h", "why", "late"]) == 0
-    assert capfd.readouterr().out == "Session late: PENDING; turn 2 of the queue; node1: needs 4 CPUs, 1 free\n"
-    assert main(["-i", "h", "why", "late", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out) == LISTED["sessions"][1]
-    assert main(["-i", "h", "queue"]) == 0
-    assert capfd.readouterr().out == "   1  soon of bob: waits\n   2  late of bob: node1: needs 4 CPUs, 1 free\n"
-    assert main(["-i", "h", "queue", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capfd.readouterr().out)["sessions"]] == ["soon", "late"]
-    assert main(["-i", "h", "why", "other"]) == 2
-    assert "there is no live session other" in capfd.readouterr().err
-    stand_in(playbook, 4)
-    assert main(["-i", "h", "queue"]) == 4
-
-
-def test_every_verb_has_a_definition_in_the_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert set(VERBS) <= set(SCHEMA["$defs"])
-    with pytest.raises(jsonschema.ValidationError):
-        checked("up", '{"results": [{"changed": true}]}')

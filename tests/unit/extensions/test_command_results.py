@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command ``cluster-compute``: exit codes, documents, the files that it writes, and completion."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from cluster_compute import places
+from cluster_compute.__main__ import main
+from cluster_compute.verbs import VERBS
+from command_schema import SCHEMA, checked
+from typed_command import refusal, session
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.usefixtures("home")
+
+
+# Exit codes and documents
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of ansible-playbook: a file has its script."""
+    program = tmp_path / "ansible-playbook"
+    monkeypatch.setattr(places, "program", lambda _name: str(program))
+    return program
+
+
+def stand_in(program: Path, code: int, module: str = "", result: dict[str, Any] | None = None) -> None:
+    write = f"open(os.environ['CLUSTER_COMPUTE_RESULTS'] + '/{module}.json', 'w').write({json.dumps(result)!r})"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, sys\nprint('for people')\n{write if module else ''}\nsys.exit({code})\n"
+    )
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(0, 0), (1, 1), (2, 1), (4, 4), (6, 1), (99, 1), (250, 1)])
+def test_exit_codes_are_few(playbook: Path, capfd: pytest.CaptureFixture[str], theirs: int, ours: int) -> None:
+    stand_in(playbook, theirs)
+    assert main(["-i", "h", "ls"]) == ours
+    assert capfd.readouterr().out == "for people\n"
+
+
+def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("train.yml").touch()
+    for state, code in (("PENDING", 3), ("RUNNING", 0)):
+        stand_in(playbook, 0, "session", {"sessions": [{"name": "train", "state": state}]})
+        assert main(["-i", "h", "up", "train.yml"]) == code
+        assert main(["-i", "h", "up", "train.yml", "train.yml", "--json"]) == code
+        output = capfd.readouterr().out
+        document = json.loads(output.removeprefix("for people\n"))
+        assert [result["sessions"][0]["state"] for result in document["results"]] == [state, state]
+    assert main(["-i", "h", "down", "train"]) == 0
+    stand_in(playbook, 2, "session", {"failed": True, "msg": "still PENDING", "failure": {"code": "pending"}})
+    assert main(["-i", "h", "up", "train.yml", "--wait", "1"]) == 3
+
+
+def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in(playbook, 2)
+    assert main(["-i", "h", "ls", "--json"]) == 1
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 1}
+    stand_in(playbook, 2, "session_exec", {"exit_code": 9, "failed": True, "containers": []})
+    assert main(["-i", "h", "exec", "train", "--json", "--", "exit 9"]) == 1
+    assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
+
+
+LISTED = {
+    "sessions": [
+        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": ""},
+        {"name": "late", "owner": "bob", "state": "PENDING", "turn": 2, "reason": "node1: needs 4 CPUs, 1 free"},
+        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits"},
+    ]
+}
+
+
+def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in(playbook, 0, "session_info", LISTED)
+    assert main(["-i", "h", "why", "late"]) == 0
+    assert capfd.readouterr().out == "Session late: PENDING; turn 2 of the queue; node1: needs 4 CPUs, 1 free\n"
+    assert main(["-i", "h", "why", "late", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == LISTED["sessions"][1]
+    assert main(["-i", "h", "queue"]) == 0
+    assert capfd.readouterr().out == "   1  soon of bob: waits\n   2  late of bob: node1: needs 4 CPUs, 1 free\n"
+    assert main(["-i", "h", "queue", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capfd.readouterr().out)["sessions"]] == ["soon", "late"]
+    assert main(["-i", "h", "why", "other"]) == 2
+    assert "there is no live session other" in capfd.readouterr().err
+    stand_in(playbook, 4)
+    assert main(["-i", "h", "queue"]) == 4
+
+
+def test_every_verb_has_a_definition_in_the_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert set(VERBS) <= set(SCHEMA["$defs"])
+    with pytest.raises(jsonschema.ValidationError):
+        checked("up", '{"results": [{"changed": true}]}')
+
+
+# Hosts and a first session
+
+
+def inventory(file: str) -> dict[str, Any]:
+    """An inventory as Ansible reads it."""
+    program = Path(sys.executable).with_name("ansible-inventory")
+    done = subprocess.run([str(program), "-i", file, "--list"], capture_output=True, text=True, check=True)
+    loaded: dict[str, Any] = json.loads(done.stdout)
+    return loaded
+
+
+def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hosts", "add", "alice@192.0.2.1", "root@node2.example.org", "--head", "--no-provision"]) == 0
+    text = Path("hosts.yml").read_text()
+    Path("hosts.yml").write_text(text.replace("  hosts:\n", "  # Mine.\n  hosts:\n", 1))
+    assert main(["hosts", "add", "2001:db8::3", "--name", "node3", "--no-provision", "--json"]) == 0
+    assert checked("hosts", capsys.readouterr().out) == {"file": "hosts.yml", "hosts": ["node3"], "provisioned": False}
+    read = inventory("hosts.yml")
+    assert sorted(read["agents"]["hosts"]) == ["192.0.2.1", "node2.example.org", "node3"]
+    assert read["head"]["hosts"] == ["192.0.2.1"]
+    assert read["_meta"]["hostvars"] == {
+        "192.0.2.1": {"ansible_host": "192.0.2.1", "ansible_user": "alice", "agent_users": ["alice"]},
+        "node2.example.org": {"ansible_host": "node2.example.org", "ansible_user": "root"},
+        "node3": {"ansible_host": "2001:db8::3"},
+    }
+    assert "# Mine." in Path("hosts.yml").read_text()
+
+
+def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "all:\n  children:\n    agents:\n      hosts:\n        node1:\n"
+    Path("mine.yml").write_text(text)
+    assert '"192.0.2.1": {"ansible_host": "192.0.2.1"}' in refusal(
+        capsys, "-i", "mine.yml", "hosts", "add", "192.0.2.1"
+    )
+    assert Path("mine.yml").read_text() == text
+    assert main(["hosts", "add", "node1", "--no-provision"]) == 0
+    text = Path("hosts.yml").read_text()
+    assert refusal(capsys, "hosts", "add", "node1") == "node1: the inventory has it already"
+    for words in (["a b"], ["x;id@host"], ["{{x}}"], [], ["a", "b", "--name", "c"]):
+        refusal(capsys, "hosts", "add", *words)
+    assert Path("hosts.yml").read_text() == text
+
+
+def test_init_writes_two_files_and_overwrites_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["init", "--yes", "alice@node1", "alice@node2"]) == 0
+    assert "cluster-compute up session.yml" in capsys.readouterr().out
+    assert sorted(inventory("hosts.yml")["agents"]["hosts"]) == ["node1", "node2"]
+    first = yaml.safe_load(Path("session.yml").read_text())
+    assert (first["session_name"], first["session_cluster_size"], first["session_cluster_mode"]) == (
+        "train",
+        "2",
+        "multi-node",
+    )
+    before = Path("session.yml").read_text()
+    Path("hosts.yml").unlink()
+    assert "init overwrites no file" in refusal(capsys, "init", "--yes", "node9")
+    assert (Path("session.yml").read_text(), Path("hosts.yml").exists()) == (before, False)
+
+
+def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["node1", "first", "", "0.5", "", "pytorch"])
+    monkeypatch.setattr("builtins.input", lambda: next(answers))
+    assert main(["init", "--json"]) == 0
+    output = capsys.readouterr()
+    assert checked("init", output.out) == {"files": ["hosts.yml", "session.yml"]}
+    assert "Name of the first session [train]:" in output.err
+    assert yaml.safe_load(Path("session.yml").read_text()) == {
+        "session_name": "first",
+        "session_cluster_size": "1",
+        "session_cluster_mode": "single-node",
+        "session_cpus": "0.5",
+        "session_memory": "1g",
+        "session_image": "pytorch",
+    }
+
+
+# Completion
+
+
+def completed(capsys: pytest.CaptureFixture[str], *before: str) -> list[str]:
+    assert main(["completion", "words", "--", *before]) == 0
+    return capsys.readouterr().out.split()
+
+
+def test_words_complete_a_line(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    session(home, "train")
+    assert [*VERBS, "--local"] == [word for word in completed(capsys) if word in VERBS or word == "--local"]
+    assert completed(capsys, "--json", "ssh")[0] == "train"
+    assert completed(capsys, "ssh", "train")[:2] == ["main1", "sub1"]
+    assert completed(capsys, "open", "train")[:2] == ["lab", "open"]
+    assert completed(capsys, "cp", "x")[0] == "train:"
+    assert "--many" in completed(capsys, "down")
+    assert completed(capsys, "hosts")[:3] == ["add", "ls", "provision"]
+
+
+def test_bash_completes(home: Path) -> None:
+    session(home, "train")
+    script = f"""
+    PATH={ROOT / "bin"}:$PATH
+    eval "$(cluster-compute completion bash)"
+    COMP_WORDS=(cluster-compute "$@") COMP_CWORD=$#
+    _cluster_compute
+    printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    for words, expected in (
+        (["do"], ["down", "doctor"]),
+        (["ssh", "tr"], ["train"]),
+        (["ssh", "train", "su"], ["sub1"]),
+    ):
+        done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_read_their_scripts(capsys: pytest.CaptureFixture[str], shell: str, tmp_path: Path) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "completion words --" in script
+    assert main(["completion", shell, "--json"]) == 0
+    assert checked("completion", capsys.readouterr().out) == {"text": script}
+    if shutil.which(shell):
+        file = tmp_path / "script"
+        file.write_text(script)
+        subprocess.run([shell, "-n", str(file)], check=True)
