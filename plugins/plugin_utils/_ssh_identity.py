@@ -9,17 +9,46 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Dict
+from typing import Dict, Sequence
 
 from ..module_utils._core.constants import SSH_PORT
 from ..module_utils._core.documents import Json
-from ..module_utils._core.model import Plan
-from ..module_utils._ssh import config_files
+from ..module_utils._core.model import Container, Plan
+from ..module_utils._ssh import config_files, host_lists
+from ..module_utils._ssh.app_files import running
+from ..module_utils._ssh.container_files import Bundle, HostIdentity
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
 from ._artifacts import Artifacts
-from ._key_bundle import make_bundle
 from ._ssh_route import Route
+
+
+def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = SSH_PORT) -> Bundle:
+    """The keys and texts for these containers that only the controller can generate. Their servers listen on this port."""
+    cluster = identity.cluster
+    keys = (cluster.public, identity.user.public, *plan.session.authorized_keys)
+    return Bundle(
+        authority=identity.authority,
+        known_hosts=config_files.authority_line(plan, identity.authority),
+        pinned=config_files.pinned_lines(
+            plan, identity.host_keys([container.hostname for container in plan.containers])
+        ),
+        authorized_keys="".join(f"{key}\n" for key in keys),
+        cluster_key=cluster.private,
+        cluster_public=cluster.public + "\n",
+        client_config=config_files.client_config(plan, port),
+        hostfile=host_lists.hostfile(plan),
+        hosts={item.hostname: _host_identity(identity, item) for item in containers},
+        tokens={
+            app.name: identity.app_token(app.name) for app in running(plan.session.apps) if plan.main in containers
+        },
+    )
+
+
+def _host_identity(identity: Identity, container: Container) -> HostIdentity:
+    names = [container.hostname, container.address, container.id]
+    return HostIdentity(identity.host(container.hostname).private, identity.certificate(container.hostname, names))
+
 
 ID_CONTAINER = "id_container"
 PUBLIC_FILES = ("ssh_config",)

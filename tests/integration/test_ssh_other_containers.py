@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.other_contain
     SetInstaller,
     found_containers,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
 
 RUNTIME = "/opt/cluster-compute"
 SLEEP = ["sleep", "600"]

@@ -45,9 +45,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh import config
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
 
 AGENT = "agent1"

@@ -134,7 +134,7 @@ class Store:
     @classmethod
     @contextmanager
     def opened(cls, folder: str, *, read_only: bool = False) -> Iterator[Store]:
-        """The store of a folder during one transaction. With ``read_only`` nothing is changed at its end."""
+        """Open the store of a directory for one transaction. With ``read_only``, nothing is changed at its end."""
         store = cls(folder, read_only)
         try:
             with store.transaction(keep=not read_only):

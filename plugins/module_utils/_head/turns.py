@@ -51,7 +51,7 @@ class Context:
 
     @classmethod
     def on_head(cls, folder: str, rules: Tuple[str, float], **more: Any) -> Context:
-        """A decision now, on the store of a folder. The rules of the queue are those of the site's policy, else these."""
+        """Prepare a decision on the store of a directory. The site's policy has precedence over these rules of the queue."""
         site, (order, age_bound) = read_policy(folder), rules
         bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
         policy = Policy(site.queue.policy or order, float(bound), site.queue)

@@ -19,7 +19,6 @@ from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
 from .apps import restart_apps
 from .batch import run_command
-from .folders import prove_folders
 from .images import Wanted, distribute
 from .place import Asked, Placed, place, restored, shown
 from .play import Play
@@ -170,3 +169,19 @@ def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
     if apps:
         restart_apps(play, plan, work, apps, placed.asked.request.apps_timeout)
     return has_changed or bool(apps)
+
+
+def prove_folders(play: Play, plan: Plan, work: Deployment) -> None:
+    """Mark the folders on the agent of ``main1``, and look for the marks on the others. Raises StepError if one is not seen."""
+    common = {"folders": list(work.shared_folders), "token": plan.session.launch}
+    common["permitted"] = list(plan.session.permitted_folders)
+    user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
+    others = [agent for agent in work.agents if agent != work.main_agent]
+    with play.phase("folders"):
+        try:
+            options = {**common, **user, "writable": list(work.writable_folders)}
+            marks = play.on(work.main_agent, "folders.mark", options)["marks"]
+            wanted = {"marks": marks, "token": plan.session.launch}
+            play.on_each(others, "folders.find", lambda _agent: wanted)
+        finally:
+            play.tried(work.main_agent, "folders.unmark", common)

@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_fil
 )
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Tree
-from ansible_collections.cluster.compute.plugins.plugin_utils._key_bundle import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
 
 OTHER = PUBLIC_KEY.replace("alice@laptop", "alice@desk")
 
