@@ -93,6 +93,11 @@ def test_an_interval_of_an_hour_is_refused(controller: Controller) -> None:
     assert "timer_minutes: '60'" in wrong.message
 
 
+def test_a_timer_without_agents_for_its_passes_is_refused(controller: Controller) -> None:
+    refused = controller.play("queue_timer", "-i", "localhost,")
+    assert "The inventory has no host in the group agents" in refused.message
+
+
 def test_the_timer_of_systemd_makes_a_pass(controller: Controller, manager: dict[str, str]) -> None:
     def play(**variables: object) -> Done:
         command = controller.command("queue_timer", timer_variables=str(controller.common), **variables)
