@@ -77,7 +77,7 @@ mypy: .venv/.tested
 	@MYPYPATH=extensions/command mypy extensions/front_end/*.py
 
 shellcheck: .venv/.tested
-	@shellcheck --severity=info $$(git ls-files ':!*.j2' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"
+	@shellcheck --severity=info $$(git ls-files ':!*.j2' ':!*.py' | xargs grep -lsE '^\#!(/usr/bin/env |/bin/)(ba)?sh') && echo "no fault found"
 
 yamllint: .venv/.tested
 	@yamllint --strict . && echo "no fault found"

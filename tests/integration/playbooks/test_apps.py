@@ -48,6 +48,9 @@ def launch(controller: Controller) -> Done:
     controller.client.remove_image(LAB)
     try:
         return controller.launch("desk", "-vvv", session_image="lab", session_apps=apps, **SIZE).check()
+    except BaseException:
+        controller.client.tag(KEPT, LAB)
+        raise
     finally:
         controller.client.remove_image(KEPT)
 
@@ -64,7 +67,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
 
 
 def test_a_launch_builds_the_environment_that_it_names(controller: Controller, launch: Done, desk: Session) -> None:
-    assert "Build the image of the environment" in launch.text
+    assert "Build the image from the files" in launch.text
     assert controller.client.inspect_image(LAB)["Id"] == desk.containers()["main1"]["Image"]
 
 
