@@ -184,12 +184,18 @@ def run_apart(command: list[str], folder: Path, variables: dict[str, str]) -> in
 
     Ctrl-C is passed on once, so that the program can undo what it has begun.
     """
+    early: list[int] = []
+    # Popen must not be interrupted: its caller would not know the program that it has started.
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
     program = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, env=variables, start_new_session=True)
     try:
-        return program.wait()
+        signal.signal(signal.SIGINT, handler)
+        if not early:
+            return program.wait()
     except KeyboardInterrupt:
-        os.killpg(program.pid, signal.SIGINT)
-        return program.wait()
+        pass
+    os.killpg(program.pid, signal.SIGINT)
+    return program.wait()
 
 
 def environment(config: dict[str, str]) -> dict[str, str]:

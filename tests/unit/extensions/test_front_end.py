@@ -295,6 +295,19 @@ def test_values_arrive_as_they_were_written(
     }
 
 
+def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: object, **options: object) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(front_end.subprocess, "Popen", Interrupted)
+    assert front_end.run_apart([sys.executable, "-c", "while True: pass"], tmp_path, dict(os.environ)) != 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_the_terminal_of_the_caller_stops_no_program_of_the_service_account(tmp_path: Path) -> None:
     """Ctrl-Z stops the process group of the front end, and Ctrl-C reaches the program through the front end."""
     child = (
