@@ -124,6 +124,6 @@ def test_the_pattern_launches_lists_and_ends_a_session_of_the_user_who_starts_th
 def test_an_inventory_without_agents_is_refused_with_one_that_exists(installed: Installation, playbook: str) -> None:
     refused = installed.play(f"cluster.compute.{playbook}", "-e", "session_name=none", inventory="localhost,")
     assert refused.code != 0
-    found = re.search(r"name one with -i, as in -i (\S+)\.[\"\s]", refused.text)
+    found = re.search(r"For this machine alone: -i (\S+)\.[\"\s]", refused.text)
     assert found, refused.text
     assert Path(found.group(1)).is_file()
