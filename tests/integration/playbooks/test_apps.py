@@ -18,7 +18,7 @@ import browser
 import images
 import pytest
 from app_pages import elements, get, open_terminal, output_of_cell, tokens, typed, typed_into_cell, urls
-from controller import Controller, Done, Session
+from controller import SMALL, Controller, Done, Session, run_playbook
 from selenium.webdriver.chrome.webdriver import WebDriver
 from servers import until
 
@@ -30,6 +30,7 @@ SIZE = {
     "session_idle_timeout": 3600,
 }
 LAB, KEPT = "cluster-compute/lab:1.0", "cluster-compute-test/lab:kept"
+BUILD = 600  # seconds for a launch that builds an image beside other tests
 WEB = {
     "name": "web",
     "port": 8000,
@@ -47,7 +48,9 @@ def launch(controller: Controller) -> Done:
     controller.client.tag(LAB, KEPT)
     controller.client.remove_image(LAB)
     try:
-        return controller.launch("desk", "-vvv", session_image="lab", session_apps=apps, **SIZE).check()
+        variables = {"session_name": "desk", "session_image": "lab", "session_apps": apps, **SMALL, **SIZE}
+        command = controller.command("cluster_session", "-vvv", **variables)
+        return run_playbook(command, controller.environment, BUILD).check()
     except BaseException:
         controller.client.tag(KEPT, LAB)
         raise
