@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Con
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
-WITHOUT_AGENTS = {"session_exec.yml", "session_copy.yml", "queue_timer.yml"}
+WITHOUT_AGENTS = {"session_exec.yml", "session_copy.yml"}
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +121,7 @@ def test_every_playbook_begins_with_the_check(playbook: Path) -> None:
     asked = first["cluster.compute.agent_step"]
     assert asked["call"] == "command.check"
     needs_agents = asked.get("params", {}).get("agents", True)
-    assert needs_agents == (playbook.name not in WITHOUT_AGENTS)
+    assert (needs_agents is False) == (playbook.name in WITHOUT_AGENTS)
     assert play["hosts"] == "localhost"
 
 
