@@ -538,10 +538,10 @@ options:
   environments:
     type: dict
     description:
-      - 'Environments by name, in addition to those of the collection or in place of them. Each is a dictionary:
-        C(versions) has the image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps);
-        C(command) and C(environment) are the defaults of C(session_command) and C(session_environment); C(description)
-        is shown in lists.'
+      - 'Environments by name. They are added to the environments of the collection, or replace them. Each is a
+        dictionary: C(versions) has the image of each version, the default first; C(apps) are names or dictionaries
+        as in C(session_apps); C(command) and C(environment) are the defaults of C(session_command) and C(session_environment);
+        C(description) is shown in lists.'
   many:
     type: bool
     default: false
@@ -712,10 +712,10 @@ options:
   environments:
     type: dict
     description:
-      - 'Environments by name, in addition to those of the collection or in place of them. Each is a dictionary:
-        C(versions) has the image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps);
-        C(command) and C(environment) are the defaults of C(session_command) and C(session_environment); C(description)
-        is shown in lists.'
+      - 'Environments by name. They are added to the environments of the collection, or replace them. Each is a
+        dictionary: C(versions) has the image of each version, the default first; C(apps) are names or dictionaries
+        as in C(session_apps); C(command) and C(environment) are the defaults of C(session_command) and C(session_environment);
+        C(description) is shown in lists.'
   publish:
     type: bool
     default: false
@@ -898,8 +898,8 @@ options:
   environments:
     type: dict
     description:
-      - 'Environments by name, in addition to those of the collection or in place of them. Each is a dictionary:
-        C(versions) has the image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps);
-        C(command) and C(environment) are the defaults of C(session_command) and C(session_environment); C(description)
-        is shown in lists.'
+      - 'Environments by name. They are added to the environments of the collection, or replace them. Each is a
+        dictionary: C(versions) has the image of each version, the default first; C(apps) are names or dictionaries
+        as in C(session_apps); C(command) and C(environment) are the defaults of C(session_command) and C(session_environment);
+        C(description) is shown in lists.'
 """

@@ -37,7 +37,7 @@ complete -c cluster-compute -a '(__cluster_compute)'
 
 
 def completion(asked: argparse.Namespace) -> int:
-    """Print the script of a shell, or the words that can follow those of a command line."""
+    """Print the script of a shell, or the words that can follow an unfinished command line."""
     text = SCRIPTS.get(asked.shell) or "".join(f"{word}\n" for word in following(asked, asked.command))
     if asked.json:
         write({"text": text})

@@ -54,7 +54,7 @@ def _add(asked: argparse.Namespace) -> int:
     line = Line("provision_agents", "")
     if asked.show:
         return show([line], asked)
-    file.write_text(text, encoding="utf-8")
+    _replace(file, text)
     code = 0 if asked.no_provision else play(line, asked, quiet=asked.json)[0]
     if asked.json:
         write({"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)})
@@ -124,6 +124,13 @@ def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
         return input().strip() or default
     except EOFError:
         raise MisuseError("init asks on a terminal; init --yes HOST … asks nothing") from None
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file. Root follows no link, whose owner could lead root anywhere."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | (0 if os.geteuid() else os.O_NOFOLLOW)
+    with open(os.open(file, flags, 0o644), "w", encoding="utf-8") as written:
+        written.write(text)
 
 
 def _write_new(file: Path, text: str) -> None:

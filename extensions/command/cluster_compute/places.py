@@ -32,7 +32,7 @@ def collection() -> Path:
 
 
 def program(name: str) -> str:
-    """A program of Ansible: the one of this Python, or else that of the search path."""
+    """A program of Ansible: beside this Python, or else in the search path."""
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:
@@ -69,7 +69,7 @@ def inventory(asked: argparse.Namespace, environment: Mapping[str, str]) -> List
 
 
 def artifacts(asked: argparse.Namespace) -> Path:
-    """The directory with the files of sessions: that of the option ``-e session_artifacts=…``, or the default."""
+    """The directory with the files of sessions, as the option ``-e session_artifacts=…`` names it, or the default."""
     chosen = [text.partition("=")[2] for text in asked.variables if text.startswith("session_artifacts=")]
     return Path(chosen[-1] if chosen else "~/.cluster-compute").expanduser()
 

@@ -70,7 +70,7 @@ def wait(process: subprocess.Popen[Any]) -> int:
 
 
 def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
-    """Run the lines, one after the other, until one fails. The exit code is that of the failure, if there is one."""
+    """Run the lines, one after the other, until one fails. Returns the exit code of the failure, or else whether a session waits."""
     results: List[Json] = []
     worst = 0
     for line in lines:
@@ -86,7 +86,7 @@ def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
 
 def write(document: Json) -> None:
     """Print a document."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True))
+    print(json.dumps(document, indent=2, sort_keys=True))
 
 
 def _read(file: Path) -> Json:

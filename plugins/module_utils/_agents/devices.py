@@ -28,7 +28,7 @@ _UUID = re.compile(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)")
 
 
 def all_gpus(has_runtime: bool) -> List[str]:
-    """The GPUs that containers can get: those of NVIDIA if the engine has its runtime, and those of AMD."""
+    """The GPUs that containers can get: NVIDIA GPUs if the engine has the NVIDIA runtime, and AMD GPUs."""
     return (gpu_ids() if has_runtime else []) + list(amd_gpus())
 
 

@@ -19,9 +19,9 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, Ty
 Json = Dict[str, Any]
 
 
-# The metadata of a field that does not count, because it may change while the thing stays the same.
-# The metadata of a field that does not count in digests, and where that of any field has the attributes of its variable.
+# The metadata of a field that no digest includes, because it may change while the thing stays the same.
 UNCOUNTED: Mapping[str, Any] = {"uncounted": True}
+# The key of a field's metadata that holds the attributes of its variable.
 DECLARATION = "declaration"
 
 Value = TypeVar("Value")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,14 @@ def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) ->
         "node3": {"ansible_host": "2001:db8::3"},
     }
     assert "# Mine." in Path("hosts.yml").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="links are refused to root")
+def test_root_writes_no_inventory_through_a_link(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("elsewhere").write_text("# Hosts.\nagents:\n  hosts:\n")
+    Path("hosts.yml").symlink_to("elsewhere")
+    assert main(["hosts", "add", "192.0.2.1", "--no-provision"]) != 0
+    assert Path("elsewhere").read_text() == "# Hosts.\nagents:\n  hosts:\n"
 
 
 def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any request is accepted or refused in one sentence: the check on the controller raises nothing else and always ends.
+"""Any request is accepted, or refused with one message: the check on the controller raises nothing else and always ends.
 
 The requests are pseudorandom. HOSTILE_REQUESTS sets their number, HOSTILE_SEED the first of them: a failure names its seed.
 """
