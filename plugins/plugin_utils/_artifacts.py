@@ -24,6 +24,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from ._folder_lock import lock_folder
+from ._whole_file import draft, replace
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
@@ -106,8 +107,7 @@ class Artifacts:
         if self.holds(name, content, mode):
             return False
         with self._written(name) as folder:
-            temporary = self._temporary(folder, name, content, mode)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            replace(folder, name, content, mode)
         return True
 
     def holds(self, name: str, content: bytes, mode: int = 0o600) -> bool:
@@ -198,7 +198,7 @@ class Artifacts:
 
     def _keep_first(self, folder: int, secret: bytes) -> None:
         """Link the complete file to its name. A link to an existing name fails, so the first secret stays."""
-        temporary = self._temporary(folder, IDENTITY, secret, 0o600)
+        temporary = draft(folder, IDENTITY, secret)
         try:
             with suppress(FileExistsError):
                 os.link(temporary, IDENTITY, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -209,20 +209,6 @@ class Artifacts:
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
-
-    def _temporary(self, folder: int, name: str, content: bytes, mode: int) -> str:
-        temporary = f".{name}.{secrets.token_hex(8)}"
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                os.fchmod(handle, mode)
-                file.write(content)
-                file.flush()
-                os.fsync(handle)
-        except OSError:
-            os.unlink(temporary, dir_fd=folder)
-            raise
-        return temporary
 
     def _refusal(self, name: str, error: OSError) -> ComputeError:
         path = os.path.join(self.folder, name).rstrip("/")

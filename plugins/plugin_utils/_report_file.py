@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
 from contextlib import contextmanager, suppress
 from typing import Any, Iterator
 
 from ..module_utils._core.errors import ComputeError
+from ._whole_file import replace
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def nice(document: Any) -> str:
@@ -43,7 +42,7 @@ def write(path: str, text: str, mode: int, *, check: bool) -> bool:
             if _read(name, directory) == content:
                 return False
             if not check:
-                _replace(name, content, mode, directory)
+                replace(directory, name, content, mode)
     except OSError as error:
         raise ComputeError(f"{whole} cannot be written: {_remedy(error, whole)}.") from error
     return True
@@ -77,17 +76,3 @@ def _read(name: str, directory: int) -> bytes | None:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file.read()
     return None
-
-
-def _replace(name: str, content: bytes, mode: int, directory: int) -> None:
-    temporary = f".cluster-compute-{secrets.token_hex(8)}"
-    handle = os.open(temporary, _NEW, 0o600, dir_fd=directory)
-    try:
-        with open(handle, "wb") as file:
-            os.fchmod(handle, mode)
-            file.write(content)
-        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise

@@ -11,7 +11,6 @@ killed, or several launches at once, leave nothing in it that the next launch or
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from typing import List
 
@@ -19,6 +18,7 @@ from ..module_utils._core.errors import ComputeError
 from ..module_utils._ssh.config_files import renamed_config
 from ._artifacts import DEFAULT, Artifacts
 from ._folder_lock import lock_folder
+from ._whole_file import replace
 
 NAME = "ssh_config"
 MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"
@@ -84,18 +84,7 @@ def _content(handle: int) -> bytes | None:
 
 
 def _write(handle: int, content: bytes) -> None:
-    temporary = f".{NAME}.{secrets.token_hex(8)}"
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=handle)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(file)
-        os.rename(temporary, NAME, src_dir_fd=handle, dst_dir_fd=handle)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=handle)
-        raise
+    replace(handle, NAME, content)
     for left in os.listdir(handle):  # of a writer that was killed: the lock is ours
         if left.startswith(f".{NAME}."):
             os.unlink(left, dir_fd=handle)
