@@ -13,7 +13,9 @@ from typing import Any, Dict, Iterable, Mapping
 from ansible import context
 from ansible.parsing.splitter import parse_kv
 
-_PATHS = frozenset(("session_artifacts", "sessions_page", "sessions_file", "usage_file", "check_file"))
+from ..module_utils._planning.settings import VARIABLES
+
+_PATHS = frozenset(variable.full_name for variable in VARIABLES if variable.path)
 _SECRETS = "session_secrets"
 
 

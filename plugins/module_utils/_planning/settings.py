@@ -309,6 +309,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "~/.cluster-compute",
         "Folder on the controller that holds a folder for each session.",
         value_rules.check_text,
+        path=True,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS),
     ),
     Variable(

@@ -46,6 +46,7 @@ class Variable:
         secret: it never appears in a log or a result.
         required_by: the entry points that need a value.
         prefix: of its name: another one for variables of playbooks.
+        path: it is a path on the controller, relative to the session file that gives it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Variable:
     secret: bool = False
     required_by: Tuple[str, ...] = ()
     prefix: str = PREFIX
+    path: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "check", value_rules.checked(self.check))

@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session_files imp
 TEXT = """\
 session_artifacts: sessions
 sessions_page: www/sessions.html
+sessions_metrics: www/sessions.prom
 session_exec_command: ./run
 session_secrets:
   - {name: token, file: token.txt}
@@ -48,6 +49,7 @@ def test_a_path_is_relative_to_the_session_file(given: Any, tmp_path: Path, path
     given("session_name=train", "@" + path.format(tmp_path))
     assert where("session_artifacts", "sessions") == f"{tmp_path}/jobs/sessions"
     assert where("sessions_page", "www/sessions.html") == f"{tmp_path}/jobs/www/sessions.html"
+    assert where("sessions_metrics", "www/sessions.prom") == f"{tmp_path}/jobs/www/sessions.prom"
 
 
 @pytest.mark.parametrize("path", ["/srv/sessions", "~/sessions", "", None])
