@@ -9,7 +9,8 @@ Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
 is 1 if any step failed. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
-time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, and how many tests passed and failed.
+time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, how many tests passed
+and failed, and the end of the output of each step that failed.
 
 SEED (default: 1) is the seed of Python's hashes and of tests that draw numbers.
 """
@@ -31,6 +32,7 @@ from outcomes import forget, outcomes, summary
 
 LIMIT = 4500.0  # seconds that one step may take
 SLOWEST = 10
+LINES = 25  # of the output of a step that failed, shown again at the very end
 SEED = os.environ.get("SEED", "1")
 # A line of the report that pytest's --durations prints.
 DURATION = re.compile(r"^([0-9]+\.[0-9]+)s (setup|call|teardown) +(\S.*)$", re.MULTILINE)
@@ -150,10 +152,12 @@ class Schedule:
         print(f"{'in total':<14} {time.monotonic() - self.start:>7.1f} s, {busy}")
         path = (f"{step.name} {step.seconds:.0f} s" for step in critical_path(self.steps))
         print(f"critical path: {', then '.join(path)}")
-        failed = [step.name for step in self.steps if step.code != 0]
-        print(f"failed: {', '.join(failed)}" if failed else "all passed")
         tests = [test for step in self.steps for test in outcomes(step.name)]
         print("\n".join(summary(tests, SEED)))
+        failed = [step for step in self.steps if step.code != 0]
+        for step in failed:
+            print(f"=== the end of {step.name}, {step.verdict}", *step.output.rstrip().splitlines()[-LINES:], sep="\n")
+        print(f"failed: {', '.join(step.name for step in failed)}" if failed else "all passed")
         return 1 if failed else 0
 
 
