@@ -98,7 +98,7 @@ def test_each_start_checks_the_folders_again(
     lab = labs().keep()
     name = lab.plan.main.name
     lab.start_with_files()
-    lab.ssh("main1", "ls /data")
+    lab.reached().ssh("main1", "ls /data")
     client.stop(name, timeout=3)
     with monkeypatch.context() as patch:
         at_the_start(patch, pool.swap)
@@ -115,7 +115,7 @@ def test_each_start_checks_the_folders_again(
         lab.start_with_files()
     pool.swap_back()
     lab.start_with_files()
-    assert lab.ssh("main1", "ls /data") == ""
+    assert lab.reached().ssh("main1", "ls /data") == ""
 
 
 def test_a_folder_that_is_replaced_all_the_time_is_mounted_or_nothing_is(

@@ -31,7 +31,7 @@ IMAGE = "cluster-compute-test/agent-engine:1"
 # Debian suites of the hosts in turn, as in AGENT_SUITES=bookworm,trixie,trixie+containerd: the last of these has containerd's image store.
 SUITES = tuple(os.environ.get("AGENT_SUITES", "bookworm").split(","))
 REFERENCE = "cluster-compute/reference:1"
-STORE = "file:/var/lib/cluster-compute/sessions.db?mode=ro"
+STORE = "file:/var/lib/cluster-compute/sessions.db?mode=rw"
 # The data path port of a Swarm that exists before the role runs.
 OTHER_PORT = 7789
 # Room for two containers of one CPU on each.

@@ -30,7 +30,7 @@ def stored() -> list[dict[str, Any]]:
     """The sessions in the store, with the plans of those that hold something."""
     if not os.path.exists(STORE):
         return []
-    with contextlib.closing(sqlite3.connect(f"file:{STORE}?mode=ro", uri=True, timeout=30)) as store:
+    with contextlib.closing(sqlite3.connect(f"file:{STORE}?mode=rw", uri=True, timeout=30)) as store:
         rows = store.execute("SELECT owner, name, state, reason, plan FROM session").fetchall()
     return [
         {"owner": owner, "name": name, "state": state, "reason": reason, **_plan(plan if state in HOLDING else "null")}

@@ -245,7 +245,7 @@ class Controller:
         path = self.state / "sessions.db"
         if not path.exists():
             return []
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as store:
+        with closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=30)) as store:
             return list(store.execute(ROWS, (owner or self.owner,)))
 
     def engine(self, name: str = "") -> dict[str, str]:

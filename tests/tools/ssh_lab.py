@@ -168,6 +168,10 @@ class Lab:
             self.start()
         else:
             self.start_with_files()
+        return self.reached()
+
+    def reached(self) -> Lab:
+        """Wait until main1 answers: its engine accepts connections before its SSH server does."""
         reach(self.door(), Proof(), 30)
         return self
 
