@@ -233,6 +233,81 @@ options:
     description:
       - Environment variables. A value may refer to its container between C(<%) and C(%>), as in C(shard-<% rank
         %>).
+  roles:
+    type: list
+    elements: dict
+    description:
+      - Roles of containers that are not all alike, in the order of their ranks. The role C(main) is always there,
+        first and with one container, whether the list names it or not. What a role does not give is the session's.
+        Without roles, the session has C(main1) and O(cluster_size) - 1 containers of the role C(sub).
+    suboptions:
+      name:
+        type: str
+        required: true
+        description:
+          - 'Name of the role: at most 16 lower-case letters, digits and C(-), from a letter to a letter. The containers
+            of V(worker) are C(worker1), C(worker2) and so on.'
+      size:
+        type: int
+        default: 1
+        description:
+          - Number of containers.
+      cpus:
+        type: float
+        description:
+          - CPUs of each container.
+      memory:
+        type: str
+        description:
+          - Memory of each container.
+      shm:
+        type: str
+        description:
+          - Size of C(/dev/shm) in each container.
+      gpus:
+        type: float
+        description:
+          - GPUs of each container.
+      cpu_pinning:
+        type: bool
+        description:
+          - Whether each container has CPUs of its own.
+      image:
+        type: str
+        description:
+          - Image, or the name of an environment, whose image is taken.
+      environment:
+        type: dict
+        description:
+          - Environment variables, added to O(environment).
+      command:
+        type: str
+        description:
+          - Script that each container runs once, as soon as it has started. Not for C(main), which has O(command).
+      ready:
+        type: raw
+        description:
+          - 'When a container counts as ready: V(12345) as soon as this port accepts connections from other containers,
+            V(8080/health) as soon as this path answers, any other text as soon as it succeeds as a command. Without
+            it, as soon as the container has started.'
+      after:
+        type: list
+        elements: str
+        description:
+          - Roles whose containers are ready before a container of this role starts.
+      compute:
+        type: bool
+        description:
+          - Whether the containers have ranks of C(torch) and places in hostfiles. True by default, except for V(ps)
+            and V(evaluator).
+      per_agent:
+        type: int
+        description:
+          - Largest number of containers of this role on an agent.
+      resource_group:
+        type: str
+        description:
+          - Group of agents that the containers run on.
   torchrun:
     type: str
     choices:

@@ -67,6 +67,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils._core import arrival
 from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.roles import role_of
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -95,7 +96,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         for host, own in _hosts(document, folder):
             variables = _unevaluated(own)
             self.inventory.add_host(host, group=group)
-            role = self.inventory.add_group("role_" + variables["cluster_compute"]["role"])
+            role = self.inventory.add_group(self._sanitize_group_name("role_" + variables["cluster_compute"]["role"]))
             self.inventory.add_host(host, group=role)
             for name, value in variables.items():
                 self.inventory.set_variable(host, name, value)
@@ -109,7 +110,7 @@ def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
     session = document["session"]
     for container in document["containers"]:
         hostname = container["hostname"]
-        mine = dict(container, session=session["name"], owner=session["owner"], role=hostname.rstrip("0123456789"))
+        mine = dict(container, session=session["name"], owner=session["owner"], role=role_of(hostname))
         yield (
             f"{session['name']}.{hostname}",
             {

@@ -102,7 +102,7 @@ class KeptRequests(Artifacts):
 
 
 # What a request holds in another form than its variable: C(arrival) has the rules of their parts.
-_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user")
+_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user", "roles")
 _RULES = {
     known.name: known.metadata[DECLARATION]["check"] for known in fields(Request) if known.name not in _OTHER_FORM
 }
@@ -115,6 +115,8 @@ def stored_request(document: object, sender: str) -> Request:
         request = Request.from_json(checked)
     except (LookupError, TypeError, ValueError):
         raise arrival.refusal("request", sender, (), "a document without what a request has") from None
+    if len(request.members) != request.size:
+        raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
     for name, check in _RULES.items():
         value = getattr(request, name)
         if not _holds(check, name, value):

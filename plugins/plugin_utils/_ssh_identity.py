@@ -38,6 +38,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
         cluster_public=cluster.public + "\n",
         client_config=config_files.client_config(plan, port),
         hostfile=host_lists.hostfile(plan),
+        hostnames=host_lists.hostnames(plan),
         hosts={item.hostname: _host_identity(identity, item) for item in containers},
         tokens={
             app.name: identity.app_token(app.name) for app in running(plan.session.apps) if plan.main in containers

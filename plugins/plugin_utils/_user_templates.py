@@ -18,7 +18,7 @@ from jinja2 import StrictUndefined, Template, TemplateError
 
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Container, Plan
-from ..module_utils._core.topology import Member, members
+from ..module_utils._core.topology import Member
 from ..module_utils._planning.request import Request
 from ..module_utils._planning.rules import check_environment_size
 from ._bounded import BoundedSandbox, bounded
@@ -52,10 +52,11 @@ def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
     """The user's variables for each container of a plan, in rank order."""
     hosts = [container.hostname for container in plan.containers]
     with bounded():
-        templates = _compiled(request.environment)
+        templates = _of_parts(request)
         return [
             _rendered(
-                templates, _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus])
+                templates[request.part_of(container.role).name],
+                _values(container, container.local_rank, hosts, [gpu.id for gpu in container.resources.gpus]),
             )
             for container in plan.containers
         ]
@@ -63,13 +64,18 @@ def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:
 
 def check_environment(request: Request) -> None:
     """Refuse a template that is invalid or fails for any container; needs no plan."""
-    everyone = members(request.size)
-    hosts = [member.hostname for member in everyone]
-    gpus = ["GPU-%d" % number for number in range(int(request.gpus) or bool(request.gpus))]
+    hosts = [member.hostname for member in request.members]
     with bounded():
-        templates = _compiled(request.environment)
-        for member in everyone:
-            _rendered(templates, _values(member, member.rank, hosts, gpus))
+        templates = _of_parts(request)
+        for member in request.members:
+            part = request.part_of(member.role)
+            gpus = ["GPU-%d" % number for number in range(int(part.gpus) or bool(part.gpus))]
+            _rendered(templates[part.name], _values(member, member.rank, hosts, gpus))
+
+
+def _of_parts(request: Request) -> Dict[str, Compiled]:
+    """The templates of each role: its own variables override those of the session."""
+    return {part.name: _compiled({**request.environment, **part.environment}) for part in request.parts}
 
 
 def _values(container: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:

@@ -22,7 +22,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
+    FreeCapacity,
+    PerContainer,
+    free_of,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -65,10 +69,12 @@ def plan(asked: Request, placement: str | Sequence[str] = "", **inputs: Any) -> 
     agents = {name: agent(name, cpus=64, gpus=gpus[name]) for name in names}
     free = frees(*agents.values())
     mode = SINGLE_NODE if len(agents) == 1 else MULTI_NODE
+    parts = [asked.part_of(member.role) for member in asked.members]
+    each = [PerContainer(one.millicpus, one.memory, one.shm, one.gpus, one.pinned) for one in parts]
     usual = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,
-        placement=Placement(names, tuple(free[name].take(asked.demand().per_container) for name in names), mode),
+        placement=Placement(names, tuple(free[name].take(one) for name, one in zip(names, each, strict=True)), mode),
         subnet=choose_subnet(asked.size, asked.network_pool, ()),
         ports=(Port("ssh", 22, "127.0.0.1", 30000),),
         mtu=mtu_for(mode, list(agents.values()), names),

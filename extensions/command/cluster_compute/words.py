@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 NAME = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-HOST = re.compile(r"main1|sub[1-9][0-9]{0,2}")
+HOST = re.compile(r"[a-z](?:[a-z0-9-]{0,14}[a-z])?[1-9][0-9]{0,3}")
 Argument = Tuple[Tuple[str, ...], Mapping[str, Any]]
 
 

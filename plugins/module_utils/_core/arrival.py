@@ -22,12 +22,14 @@ from .documents import DECLARATION, Json, outline_of
 from .errors import ComputeError
 from .forms import (
     AGENT,
+    AMOUNT,
     HOSTNAME,
     ID,
     LOGIN,
     MOST,
     PORT,
     RESOURCES,
+    ROLE,
     UUID,
     VARIABLE,
     WORD,
@@ -185,8 +187,8 @@ def _read_plan(document: Any, sender: str) -> Plan:
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise refusal("plan", sender, (), "a document without what a plan has") from None
     places = [(one.hostname, one.role, one.index, one.rank) for one in made.containers]
-    wanted = [(one.hostname, one.role, one.index, one.rank) for one in members(made.session.size)]
-    if places != wanted:
+    wanted = [(one.hostname, one.role, one.index, one.rank) for one in members(made.session.size, made.session.roles)]
+    if places != wanted or len(places) != made.session.size:
         strange = next((place for place in places if place not in wanted), len(places))
         raise refusal("plan", sender, ("containers",), strange)
     subnet = ipaddress.ip_network(made.network.subnet)
@@ -268,6 +270,25 @@ _SESSION = {
     "authorized_keys": [by_rule(check_public_key, "authorized_keys")],
     "own_volumes": a_flag,
     "permitted_folders": [a_line],
+    "roles": [
+        {
+            "name": ROLE,
+            "size": whole(MOST, 1),
+            "image": by_rule(check_image, "image"),
+            "millicpus": whole(1 << 40, 10),
+            "memory": AMOUNT,
+            "shm": AMOUNT,
+            "gpus": a_number,
+            "pinned": a_flag,
+            "group": WORD,
+            "per_agent": whole(MOST),
+            "environment": texts,
+            "command": a_text,
+            "ready": a_text,
+            "after": [ROLE],
+            "compute": a_flag,
+        }
+    ],
 }
 _OF_PLAN = ("id", "launch", "request", "began", "own_volumes", "permitted_folders")
 _REQUEST = {
@@ -296,7 +317,7 @@ _PLAN = {
             "id": UUID,
             "name": WORD,
             "hostname": HOSTNAME,
-            "role": matching("main|sub"),
+            "role": ROLE,
             "index": whole(MOST, 1),
             "rank": whole(MOST),
             "local_rank": whole(MOST),

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 
 from .errors import ComputeError
 from .labels import is_cpuset
+from .roles import ROLE_NAME
 from .text import visible
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
@@ -117,7 +118,8 @@ def texts(value: object) -> bool:
 UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 VARIABLE = matching(r"[A-Za-z_][A-Za-z0-9_]{0,255}|")
-HOSTNAME = matching(r"main1|sub[1-9][0-9]{0,3}")
+ROLE = matching(ROLE_NAME)
+HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
 # The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
 AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")

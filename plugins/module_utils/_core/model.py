@@ -16,6 +16,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from .constants import GRACE, SCHEMA
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
+from .roles import Role, of
 
 # The command that stands for ENTRYPOINT and CMD of the image.
 IMAGE_COMMAND = "image"
@@ -183,6 +184,7 @@ class Session(SessionIdentity):
     secrets: Tuple[Secret, ...] = ()
     own_volumes: bool = field(default=False, metadata=UNCOUNTED)
     permitted_folders: Tuple[str, ...] = ()
+    roles: Tuple[Role, ...] = ()
 
     @property
     def limits(self) -> str:
@@ -193,6 +195,21 @@ class Session(SessionIdentity):
         """
         lifetime = "lifetime %d %d\n" % (self.lifetime, self.began) if self.lifetime else ""
         return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
+
+    def image_of(self, container: Container) -> str:
+        """The image of a container: that of its role, if there are roles."""
+        role = of(self.roles, container.role)
+        return role.image if role else self.image
+
+    def command_of(self, container: Container) -> str:
+        """What PID 1 runs once: on ``main1`` the batch command, elsewhere the command of the role."""
+        role = of(self.roles, container.role)
+        return self.command if container.rank == 0 else role.command if role else ""
+
+    def computes(self, container: Container) -> bool:
+        """Whether a container has a rank, and a place in the hostfiles."""
+        role = of(self.roles, container.role)
+        return role is None or role.compute
 
 
 @dataclass(frozen=True)
@@ -271,6 +288,18 @@ class Plan(Document):
     @property
     def main(self) -> Container:
         return self.containers[0]
+
+    @property
+    def images(self) -> Mapping[str, Tuple[str, ...]]:
+        """The images of the containers, each with the agents that need it."""
+        pairs = [(self.session.image_of(container), container.agent) for container in self.containers]
+        found = dict.fromkeys(image for image, _agent in pairs)
+        return {image: tuple(dict.fromkeys(agent for other, agent in pairs if other == image)) for image in found}
+
+    def of_roles(self, roles: Sequence[str]) -> Plan:
+        """The containers of these roles, which know the addresses of all."""
+        some = tuple(container for container in self.containers if container.role in roles)
+        return replace(self, containers=some, peers=self.addresses)
 
     def on(self, agent: str) -> List[Container]:
         """The containers of one agent, in rank order."""

@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
+
+from .roles import Role, role_of
 
 MAIN = "main"
 SUB = "sub"
@@ -27,22 +29,25 @@ class Member:
         return "%s%d" % (self.role, self.index)
 
 
-def members(size: int) -> List[Member]:
-    """All members in rank order: main1, sub1, sub2 … (numeric: sub9 before sub10).
+def members(size: int, roles: Sequence[Role] = ()) -> List[Member]:
+    """All members in rank order: main1, sub1, sub2 … (numeric: sub9 before sub10), or those of each role.
 
     >>> [member.hostname for member in members(3)]
     ['main1', 'sub1', 'sub2']
     """
-    return [Member(MAIN, 1, 0)] + [Member(SUB, index, index) for index in range(1, size)]
+    counts = [(role.name, role.size) for role in roles] or [(MAIN, 1), (SUB, size - 1)]
+    places = [(role, index) for role, count in counts for index in range(1, count + 1)]
+    return [Member(role, index, rank) for rank, (role, index) in enumerate(places)]
 
 
-def rank_of(hostname: str) -> int:
-    """The rank of a hostname: the inverse of ``members``.
+def order_of(hostname: str) -> Tuple[bool, str, int]:
+    """A key that sorts main1 first, and the containers of a role by their numbers.
 
-    >>> rank_of("main1"), rank_of("sub10")
-    (0, 10)
+    >>> sorted(["sub10", "main1", "sub9"], key=order_of)
+    ['main1', 'sub9', 'sub10']
     """
-    return 0 if hostname.startswith(MAIN) else int(hostname[len(SUB) :])
+    role = role_of(hostname)
+    return role != MAIN, role, int(hostname[len(role) :] or 0)
 
 
 def replicas(roles: Sequence[str]) -> str:

@@ -205,10 +205,10 @@ class ContainerRequests(Connection):
             message = "%s could not unpack files (exit code %d); check the log of that engine."
             raise EngineError(message % (self._speaker(subject), code), self.agent)
 
-    def execute(self, identity: str, command: Sequence[str], subject: str = "") -> Tuple[int, str]:
-        """Run a command of root in a running container. Returns its exit code, and the end of its output."""
+    def execute(self, identity: str, command: Sequence[str], subject: str = "", user: str = "0:0") -> Tuple[int, str]:
+        """Run a command in a running container. Returns its exit code, and the end of its output."""
         with self._asking("run a command", subject) as client:
-            made = client.exec_create(identity, list(command), user="0:0")
+            made = client.exec_create(identity, list(command), user=user)
             pieces = until(client.exec_start(made["Id"], stream=True), deadline_in(self._timeout))
             output = last(pieces, CHUNK).decode("utf-8", "replace")
             return int(client.exec_inspect(made["Id"]).get("ExitCode") or 0), visible(output.strip())

@@ -157,7 +157,7 @@ class AgentContainers:
         return {
             "Id": "",
             "Names": ["/" + container.name],
-            "Image": self.plan.session.image,
+            "Image": self.plan.session.image_of(container),
             "State": "planned",
             "Labels": dict(container.labels),
             "NetworkSettings": {"Networks": place},
@@ -169,8 +169,8 @@ class AgentContainers:
         check_folders_answer(self.plan.session, self.agent)
         with found_folders(self.plan.session, self.agent):
             pass  # refused before anything is created; each start looks again
-        found = agent_settings(self.engine, self.plan.session.image, self.runtime, self.edition)
-        settings = replace(found, limits=self.limits)
+        images = {self.plan.session.image_of(container) for container, _old in wanted}
+        settings = {image: self._settings(image) for image in images}
         self._check_volumes()
         if self.plan.session.read_only_root:
             remove_orphans(self.engine, {container.id for container, old in wanted if old is None}, self.deadline)
@@ -179,7 +179,7 @@ class AgentContainers:
             container, old = pair
             if old is not None:
                 self.engine.remove(old["Id"], container.hostname)
-            return self._create(container, settings)
+            return self._create(container, settings[self.plan.session.image_of(container)])
 
         outcomes = map_bounded(create, wanted, self.parallelism)
         error = first_error(outcomes) or error_of(self._check_volumes)
@@ -187,6 +187,9 @@ class AgentContainers:
             created = {outcome.value for outcome in outcomes if outcome.done}
             self._undo(error, lambda listed: listed["Id"] not in created)
             raise error
+
+    def _settings(self, image: str) -> AgentSettings:
+        return replace(agent_settings(self.engine, image, self.runtime, self.edition), limits=self.limits)
 
     def _check_volumes(self) -> None:
         """Before containers are created, and after it: another launch may have created a volume of the same name."""

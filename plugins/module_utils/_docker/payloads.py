@@ -68,7 +68,7 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
     """The engine's create request for one container."""
     ports = {"%d/tcp" % port.container_port for port in container.ports}
     return {
-        "Image": settings.image or plan.session.image,
+        "Image": settings.image or plan.session.image_of(container),
         "Hostname": container.hostname,
         "User": "0:0",
         "Entrypoint": [RUNTIME_PATH + "/bin/init"],

@@ -15,7 +15,7 @@ from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FOLDERS
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
-from .._core.topology import members
+from .._core.topology import Member
 from .._planning.addresses import subnet_layout
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity, free_of
@@ -76,10 +76,11 @@ def rebuilt_plan(
     placed_on = _placed_on(example, request)
     mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
-    hostnames = [member.hostname for member in members(request.size)]
     resources = tuple(
-        observed[hostname].resources if hostname in observed else _chosen_again(hostname, request, free.get(agent))
-        for hostname, agent in zip(hostnames, placed_on)
+        observed[member.hostname].resources
+        if member.hostname in observed
+        else _chosen_again(member, request, free.get(agent))
+        for member, agent in zip(request.members, placed_on)
     )
     inputs = PlanInputs(
         session_id=row.id,
@@ -156,13 +157,13 @@ def _ports(observed: Mapping[str, ObservedContainer]) -> Tuple[Port, ...]:
     return tuple(Port.from_json(port) for port in json.loads(text or "[]"))
 
 
-def _chosen_again(hostname: str, request: Request, free: FreeCapacity | None) -> Resources:
+def _chosen_again(member: Member, request: Request, free: FreeCapacity | None) -> Resources:
     """The resources of a lost container: the same amounts, with devices and CPUs that are free on its agent."""
-    per_container = request.demand().per_container
+    per_container = next(part for part in request.demand().parts if part.role in ("", member.role)).per_container
     if free is None:
         return Resources(per_container.millicpus, per_container.memory, per_container.shm)
     if not free.room(per_container):
         raise ConflictError(
-            f"Session {request.name} has lost {hostname}, and {free.agent} has no room for it any more "
+            f"Session {request.name} has lost {member.hostname}, and {free.agent} has no room for it any more "
             f"({free.shortfall(per_container, 1)}): free some room, or end the session with terminate.yml.", free.agent)  # fmt: skip
     return free.take(per_container)

@@ -15,6 +15,7 @@ from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
 from .._core.model import Container, Resources
 from .._core.reports import Agent, ObservedContainer
+from .._core.roles import Role
 from .._planning.plan import read_placement
 from .adoption import describes_session
 from .details import details
@@ -137,11 +138,13 @@ def _shape(row: Row, observed: Mapping[str, ObservedContainer]) -> Json:
     """Size, mode, image and the resources of each container: from the plan or the request, else from the labels."""
     if row.plan:
         session = row.plan.session
-        return _shown(session.size, session.mode, session.image, row.plan.main.resources)
+        image = ", ".join(row.plan.images) if session.roles else session.image
+        return {**_shown(session.size, session.mode, image, row.plan.main.resources), **_roles(session.roles)}
     if row.request:
         request = row.request
         resources = Resources(request.millicpus, request.memory, request.shm)
-        return {**_shown(request.size, request.mode, request.image, resources), "gpus": request.gpus}
+        image = ", ".join(dict.fromkeys(part.image for part in request.parts))
+        return {**_shown(request.size, request.mode, image, resources), "gpus": request.gpus, **_roles(request.roles)}
     mine = (container for container in observed.values() if container.session == row.id)
     example = next((container for container in mine if describes_session(container)), None)
     if example is None:
@@ -149,6 +152,15 @@ def _shape(row: Row, observed: Mapping[str, ObservedContainer]) -> Json:
     labels = example.data["labels"]
     size = len(read_placement(labels[LABEL_SESSION + ".placement"]))
     return _shown(size, labels[LABEL_SESSION + ".mode"], str(example.data.get("image") or ""), example.resources)
+
+
+def _roles(roles: Sequence[Role]) -> Json:
+    """What the containers of each role have; nothing without roles."""
+    shown = [
+        {"name": one.name, "size": one.size, "millicpus": one.millicpus, "memory": one.memory, "gpus": one.gpus}
+        for one in roles
+    ]
+    return {"roles": shown} if shown else {}
 
 
 def _shown(size: int, mode: str, image: str, resources: Resources) -> Json:

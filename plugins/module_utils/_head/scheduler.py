@@ -85,7 +85,8 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     if row is None:
         _check_kept(store, request, context)
         check_policy(context.site, request)
-        check_group(request.group, [group for agent in context.agents for group in agent.groups])
+        for part in request.parts:
+            check_group(part.group, [group for agent in context.agents for group in agent.groups])
         row = _enqueue(store, request, context)
     else:
         _check_requester(store, row, context)

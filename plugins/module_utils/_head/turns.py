@@ -204,5 +204,5 @@ def _fairness(store: Store, queued: Sequence[Row], rules: QueueRules, now: float
 
 
 def _queue_entry(row: Row, request: Request, fair: Mapping[str, float], total: int) -> QueueEntry:
-    size = request.size * request.millicpus / total
+    size = request.total("millicpus") / total
     return QueueEntry(row.id, row.name, row.priority, row.created, request.demand(), fair.get(row.owner, 1.0), size)

@@ -81,8 +81,9 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
         if container.agent not in allowed or container.agent not in agents:
             yield f"{container.hostname}.agent", container.agent, sorted(allowed)
         amounts = (container.resources.millicpus, container.resources.memory, container.resources.shm)
-        if amounts != (request.millicpus, request.memory, request.shm):
-            yield f"{container.hostname}.resources", amounts, (request.millicpus, request.memory, request.shm)
+        part = request.part_of(container.role)
+        if amounts != (part.millicpus, part.memory, part.shm):
+            yield f"{container.hostname}.resources", amounts, (part.millicpus, part.memory, part.shm)
     if request.mode == "single-node" and len(plan.agents) > 1:
         yield "mode", plan.session.mode, request.mode
     subnet = ipaddress.IPv4Network(plan.network.subnet)

@@ -108,6 +108,17 @@ class FreeCapacity:
             cpuset,
         )
 
+    def book(self, resources: Resources) -> None:
+        """Book exactly these resources, such as those of a placement."""
+        self.millicpus -= resources.millicpus
+        self.memory -= resources.memory
+        for gpu in resources.gpus:
+            part, shares = self.gpus.get(gpu.id, (0.0, 1.0))
+            self.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)
+        pinned = parse_cpuset(resources.cpuset)
+        if pinned:
+            self.cpu_ids = [cpu for cpu in self.cpu_ids if cpu not in pinned]
+
     def _rooms(self, per_container: PerContainer) -> Dict[str, int]:
         """The resources that are asked for by name, and for how many containers each suffices."""
         rooms = {"CPUs": self.millicpus // per_container.millicpus, "memory": self.memory // per_container.memory}
@@ -192,15 +203,9 @@ def parse_cpuset(text: str) -> Set[int]:
 
 def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
     """The capacity of an agent that is not booked."""
-    free = FreeCapacity(agent.name, agent.millicpus, agent.memory, {gpu.id: (1.0, gpu.shares) for gpu in agent.gpus})
-    pinned: Set[int] = set()
+    gpus = {gpu.id: (1.0, gpu.shares) for gpu in agent.gpus}
+    free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
     for resources in bookings:
-        free.millicpus -= resources.millicpus
-        free.memory -= resources.memory
-        pinned |= parse_cpuset(resources.cpuset)
-        for gpu in resources.gpus:
-            part, shares = free.gpus.get(gpu.id, (0.0, 1.0))
-            free.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)
+        free.book(resources)
     free.kernel = kernel_bounds(agent.kernel)
-    free.cpu_ids = [cpu for cpu in agent.cpu_ids if cpu not in pinned]
     return free

@@ -122,12 +122,26 @@ def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
             found["session_environment"] = {**entry["environment"], **given}
         if entry.get("command") and not values.get("session_command"):
             found["session_command"] = entry["command"]
+    if isinstance(values.get("session_roles"), list):
+        found["session_roles"] = [_of_role(role, table) for role in values["session_roles"]]
     apps = _as_list(values.get("session_apps"))
     if isinstance(apps, list):
         known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
         where = f"the environment {name}" if entry else "the collection"
         found["session_apps"] = [_expanded("session_apps", app, known, where) for app in apps]
     return found
+
+
+def _of_role(role: Any, table: Table) -> Any:
+    """A role with the image and the variables of the environment that it names."""
+    if not isinstance(role, Mapping) or not role.get("image"):
+        return role
+    name, _colon, version = str(role["image"]).partition(":")
+    entry, given = table.get(name), role.get("environment") or {}
+    if not entry:
+        return role
+    own = {**entry["environment"], **given} if entry.get("environment") and isinstance(given, Mapping) else given
+    return {**role, "image": _image(name, version, entry["versions"], "session_roles"), "environment": own}
 
 
 def listed(table: Table) -> List[Dict[str, Any]]:
@@ -201,14 +215,14 @@ def _as_list(value: Any) -> Any:
     return value
 
 
-def _image(name: str, version: str, versions: Mapping[str, str]) -> str:
+def _image(name: str, version: str, versions: Mapping[str, str], variable: str = "session_image") -> str:
     if not version:
         return next(iter(versions.values()))
     if version not in versions:
         rule = (
             "the environment %s has no such version, only %s; write docker.io/library/%s:%s for an image of that name"
         )
-        raise InputError("session_image", f"{name}:{version}", rule % (name, ", ".join(versions), name, version))
+        raise InputError(variable, f"{name}:{version}", rule % (name, ", ".join(versions), name, version))
     return versions[version]
 
 

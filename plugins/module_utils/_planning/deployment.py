@@ -66,9 +66,8 @@ class Deployment:
         address: where the controller reaches ``main_agent``.
         network_host: the host that creates and removes the network.
         network_is_apart: that host has no container of the session.
-        image_is_settled: every agent of the session has the image, and the same one: nothing is pulled or copied.
+        image_is_settled: every agent that needs the image of the session has it, and the same one: it is not pulled or copied.
         image_asked: the agents that are asked for the image, because they can be the source of a copy.
-        image_needing: the agents that need the image.
         image_pull: when the image is pulled: ``missing``, ``always`` or ``never``.
         shared_folders: folders of the agents that containers mount, each once.
         writable_folders: those of ``shared_folders`` that a container may write to.
@@ -82,7 +81,6 @@ class Deployment:
     network_is_apart: bool
     image_is_settled: bool
     image_asked: Tuple[str, ...]
-    image_needing: Tuple[str, ...]
     image_pull: str
     shared_folders: Tuple[str, ...]
     writable_folders: Tuple[str, ...]
@@ -115,7 +113,6 @@ def deployment(
         network_is_apart=maker not in agents,
         image_is_settled=image_is_settled(plan, statuses, pull),
         image_asked=tuple(status.name for status in statuses if status.reachable),
-        image_needing=agents,
         # A repair makes what was there, with no newer image of the same name.
         image_pull="missing" if is_repair and pull == "always" else pull,
         shared_folders=folders,
@@ -162,10 +159,11 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
 
 def image_is_settled(plan: Plan, statuses: Iterable[AgentStatus], pull: str) -> bool:
     """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it."""
-    used = [status for status in statuses if status.name in plan.agents]
+    needing = plan.images.get(plan.session.image, ())
+    used = [status for status in statuses if status.name in needing]
     ids = {status.image_id for status in used}
     references = {status.image for status in used}
-    is_complete = len(used) == len(plan.agents) and "" not in ids
+    is_complete = len(used) == len(needing) and "" not in ids
     return pull != "always" and is_complete and len(ids) == 1 and references == {plan.session.image}
 
 
@@ -180,6 +178,7 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
         launch_timeout
         + (request.bootstrap_timeout if request.bootstrap else 0)
         + (request.pull_timeout if may_pull else 0)
+        + sum(request.apps_timeout for role in request.roles if role.ready)
     )
 
 

@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-from typing import Dict, Sequence, Tuple
+from typing import Dict, Sequence
 
-from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MASTER_PORT, MPI_HOSTFILE
+from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MPI_HOSTFILE
 from .._core.model import Container, Network, Session
 from .._core.topology import replicas
+from .computing import ranks_of, tf_config
 
 # The engine names the interface of the first network eth0, and that of docker_gwbridge, which every container on an overlay
 # has, eth1. The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.
@@ -24,7 +23,6 @@ def standard_environment(
     session: Session, network: Network, containers: Sequence[Container], container: Container
 ) -> Dict[str, str]:
     """The variables that the session sets for one container. ``containers`` are all of the session, in rank order."""
-    main = containers[0].hostname
     return {
         "BACKENDAI_CLUSTER_SIZE": str(session.size),
         "BACKENDAI_CLUSTER_HOSTS": ",".join(member.hostname for member in containers),
@@ -37,16 +35,9 @@ def standard_environment(
         "BACKENDAI_KERNEL_ID": container.id,
         "BACKENDAI_SESSION_ID": session.id,
         "BACKENDAI_SESSION_NAME": session.name,
-        "WORLD_SIZE": str(session.size),
-        "WORLD_RANK": str(container.rank),
-        "RANK": str(container.rank),
-        "LOCAL_RANK": str(container.local_rank),
-        "MASTER_ADDR": main,
-        "MASTER_PORT": str(MASTER_PORT),
-        "TF_CONFIG": _tf_config(containers, container),
+        **ranks_of(session, containers, container),
+        **tf_config(session, containers, container),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
-        # Read by Lightning, and by launchers that start one process for each container.
-        "NODE_RANK": str(container.rank),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
         "HYDRA_HOST_FILE": HYDRA_HOSTFILE,
         # MPICH fails where the engine's seccomp profile denies process_vm_readv.
@@ -57,18 +48,6 @@ def standard_environment(
         "CLUSTERSHELL_CFGDIR": CLUSTERSHELL_FOLDER,
         **_interfaces(network),
     }
-
-
-def _tf_config(containers: Sequence[Container], container: Container) -> str:
-    """https://www.tensorflow.org/guide/distributed_training#TF_CONFIG"""
-    workers = _workers(tuple(member.hostname for member in containers))
-    return '{"cluster": {"worker": %s}, "task": {"type": "worker", "index": %d}}' % (workers, container.rank)
-
-
-@lru_cache(maxsize=4)
-def _workers(hostnames: Tuple[str, ...]) -> str:
-    """The list that all containers have: making it for each of a thousand takes a second."""
-    return json.dumps(["%s:%d" % (hostname, MASTER_PORT) for hostname in hostnames])
 
 
 def _interfaces(network: Network) -> Dict[str, str]:

@@ -11,13 +11,13 @@ none. More capacity never makes a session wait that would be placed without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from .._core.model import Resources
 from .._core.reports import Agent
-from .capacity import FreeCapacity, PerContainer, free_of, kernel_room, kernel_shortfall
+from .capacity import FreeCapacity, PerContainer, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
 
@@ -27,7 +27,7 @@ class Demand:
     """What a session asks for.
 
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
-    containers on an agent; 0 is no limit.
+    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one.
     """
 
     size: int
@@ -39,6 +39,17 @@ class Demand:
     policy: str = "preferred"
     rdma: bool = False
     per_agent: int = 0
+    role: str = ""
+    roles: Tuple[Demand, ...] = ()
+
+    @property
+    def parts(self) -> Tuple[Demand, ...]:
+        """The demands of containers that are alike."""
+        return self.roles or (self,)
+
+    @property
+    def resource_groups(self) -> Set[str]:
+        return {part.group for part in self.parts}
 
     @property
     def most(self) -> int:
@@ -65,11 +76,11 @@ class Shortfall:
 
 def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
-    refused = {agent.name: reason for agent in agents for reason in [_refusal(agent, demand)] if reason}
+    refused = {agent.name: reason for agent in agents for reason in [refusal(agent, demand)] if reason}
     eligible = [agent for agent in agents if agent.name not in refused]
     if not eligible:
         return Shortfall(_no_agent(refused), is_final=_must_be_repaired(demand, agents))
-    room = {agent.name: _room(demand, free[agent.name]) for agent in eligible}
+    room = {agent.name: room_for(demand, free[agent.name]) for agent in eligible}
     counts = _choose(demand, eligible, room, free)
     if counts is not None:
         return _assign(demand, counts, free)
@@ -79,21 +90,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
     return Shortfall(_shortfall(demand, eligible, room, free, refused))
 
 
-def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
-    """Why the agents could not hold a session if they held nothing else; empty if they could.
-
-    It is also empty while an agent of the resource group does not answer: that agent might. An agent that is drained, that failed a
-    check or that is in no Swarm may change.
-    """
-    wanted = [agent for agent in agents if not _excluded(agent, demand)]
-    if not all(agent.reachable for agent in wanted):
-        return ""
-    ready = [replace(one, schedulable=True, avoid="", swarm="any", image_architecture="") for one in agents]
-    found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
-    return found.reason if isinstance(found, Shortfall) else ""
-
-
-def _room(demand: Demand, free: FreeCapacity) -> int:
+def room_for(demand: Demand, free: FreeCapacity) -> int:
     """How many containers of the session an agent can hold."""
     room = free.room(demand.per_container)
     return min(room, demand.per_agent) if demand.per_agent else room
@@ -101,7 +98,7 @@ def _room(demand: Demand, free: FreeCapacity) -> int:
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
     """Whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
-    wanted = [agent for agent in agents if not _excluded(agent, demand)]
+    wanted = [agent for agent in agents if not excluded(agent, demand)]
     return bool(wanted) and all(_lacks(agent, demand) if agent.reachable else not agent.may_return for agent in wanted)
 
 
@@ -112,7 +109,7 @@ def _lacks(agent: Agent, demand: Demand) -> str:
 
 def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> str:
     """Why the kernels of all agents together cannot run so many containers; empty if they can, whatever runs there now."""
-    wanted = [agent for agent in agents if not _excluded(agent, demand)]
+    wanted = [agent for agent in agents if not excluded(agent, demand)]
     rooms = [kernel_room(free[agent.name].kernel) for agent in wanted]
     if (max if demand.mode == SINGLE_NODE else sum)(rooms) >= demand.size:
         return ""
@@ -120,10 +117,10 @@ def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeC
     remedy = "raise these limits, add agents, or choose a smaller session_cluster_size"
     if demand.mode == SINGLE_NODE and sum(rooms) >= demand.size:
         remedy = "set session_cluster_mode to multi-node"
-    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, _listed(lines), remedy)
+    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, listed(lines), remedy)
 
 
-def _excluded(agent: Agent, demand: Demand) -> str:
+def excluded(agent: Agent, demand: Demand) -> str:
     """Why the session asks for other agents than this; empty if it does not."""
     if demand.group not in agent.groups:
         return f"is in resource group {' and '.join(agent.groups)}"
@@ -132,10 +129,10 @@ def _excluded(agent: Agent, demand: Demand) -> str:
     return ""
 
 
-def _refusal(agent: Agent, demand: Demand) -> str:
+def refusal(agent: Agent, demand: Demand) -> str:
     """Why an agent can hold no container of this session; empty if it can."""
-    if _excluded(agent, demand):
-        return _excluded(agent, demand)
+    if excluded(agent, demand):
+        return excluded(agent, demand)
     if not agent.reachable:
         return f"cannot be reached ({agent.reason})" if agent.reason else "cannot be reached"
     if not agent.schedulable or agent.avoid:
@@ -153,8 +150,9 @@ def _choose(
     pools = [pool for pool in (designated, list(eligible)) if pool]
     for pool in pools:
         sufficient = [agent.name for agent in pool if room[agent.name] >= demand.size]
-        if sufficient:
-            return {min(sufficient, key=lambda name: _tightness(free[name], room[name])): demand.size}
+        # No agent can hold the session of this role: its strategy decides.
+        if sufficient and not (demand.role and demand.strategy == "spread"):
+            return {min(sufficient, key=lambda name: tightness(free[name], room[name])): demand.size}
     if demand.mode == SINGLE_NODE:
         return None
     for pool in pools:
@@ -164,7 +162,7 @@ def _choose(
     return None
 
 
-def _tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
+def tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
     """A key that sorts the agent with the least left first: GPUs count most, then room for more of these containers."""
     gpus = sum(part for part, _shares in free.gpus.values())
     return gpus, room, free.millicpus, free.memory, free.agent
@@ -224,7 +222,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
 
 def _no_agent(refused: Mapping[str, str]) -> str:
     lines = ["{} {}".format(*pair) for pair in sorted(refused.items())]
-    return f"no agent can hold it: {_listed(lines)}" if lines else "the inventory has no agent"
+    return f"no agent can hold it: {listed(lines)}" if lines else "the inventory has no agent"
 
 
 def _shortfall(
@@ -255,10 +253,10 @@ def _shortfall(
             demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")]  # fmt: skip
     # A refused agent of this resource group is part of the reason; agents of other groups are not.
     lines += [f"{name} {reason}" for name, reason in sorted(refused.items()) if "resource group" not in reason]
-    return _listed(lines)
+    return listed(lines)
 
 
-def _listed(lines: Sequence[str]) -> str:
+def listed(lines: Sequence[str]) -> str:
     more = len(lines) - _SHOWN_REASONS
     return "; ".join(lines[:_SHOWN_REASONS]) + ("; and %d more" % more if more > 0 else "")
 

@@ -37,7 +37,7 @@ from .._core.documents import digest, sparse
 from .._core.model import Container, Mount, Network, Plan, Port, Session
 from .._core.names import container_names, network_name
 from .._core.reports import Agent
-from .._core.topology import Member, local_ranks, members
+from .._core.topology import Member, local_ranks
 from .addresses import Subnet
 from .environment import standard_environment
 from .placement import Placement, rdma_environment
@@ -80,12 +80,12 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
     ranks = local_ranks(inputs.placement.agents)
-    containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in members(request.size)]
+    containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in request.members]
     environments = [
         {
             **standard_environment(session, network, containers, container),
             **rdma_environment(inputs.rdma_ports.get(container.agent, ()) if request.rdma else ()),
-            **torchrun_environment(request.torchrun, session, containers[0], container),
+            **torchrun_environment(request.torchrun, session, containers, container),
         }
         for container in containers
     ]

@@ -48,8 +48,8 @@ class Use:
 
     @classmethod
     def of_request(cls, request: Request) -> Use:
-        size = request.size
-        return cls(1, size, size * request.millicpus, size * request.memory, size * request.gpus)
+        cpus, memory, gpus = (request.total(amount) for amount in ("millicpus", "memory", "gpus"))
+        return cls(1, request.size, int(cpus), int(memory), gpus)
 
     @classmethod
     def of_resources(cls, resources: Iterable[Resources]) -> Use:
@@ -84,7 +84,8 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
             if limit is not None and amount > limit + _TOLERANCE:
                 rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
                 values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
-                raise InputError(_VARIABLES[name], _asked_for(request, name), rule % values)
+                variable = _OF_ROLES if request.roles and name != "sessions" else _VARIABLES[name]
+                raise InputError(variable, _asked_for(request, name), rule % values)
 
 
 def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
@@ -142,8 +143,12 @@ def in_permitted_group(policy: SitePolicy, request: Request) -> Request:
     """The request, in the only resource group that the policy permits its owner instead of the default group."""
     limits = policy.limits_for(request.owner, "resource_groups")
     permitted = set(limits[0]).intersection(*limits[1:]) if limits else set()
-    is_default = request.group == Request(request.name, request.owner).group
-    return replace(request, group=permitted.pop()) if is_default and len(permitted) == 1 else request
+    usual = Request(request.name, request.owner).group
+    if len(permitted) != 1 or usual not in {request.group, *(role.group for role in request.roles)}:
+        return request
+    only = permitted.pop()
+    roles = tuple(replace(role, group=only) if role.group == usual else role for role in request.roles)
+    return replace(request, group=only if request.group == usual else request.group, roles=roles)
 
 
 def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> str:
@@ -204,6 +209,8 @@ def _use_of(policy: SitePolicy, use: Mapping[str, Use], whose: str, owner: str) 
 
 
 def _asked_for(request: Request, name: str) -> object:
+    if request.roles and name != "sessions":
+        return ", ".join("%s:%d" % (role.name, role.size) for role in request.roles)
     return {
         "sessions": request.name,
         "containers": request.size,
@@ -213,6 +220,7 @@ def _asked_for(request: Request, name: str) -> object:
     }[name]
 
 
+_OF_ROLES = "session_roles"
 _VARIABLES = {
     "sessions": "session_name",
     "containers": "session_cluster_size",
@@ -227,13 +235,14 @@ def _refuse(variable: str, value: object, rule: str) -> None:
 
 
 def _check_group(request: Request, permitted: Sequence[str]) -> None:
-    if request.group not in permitted:
-        _refuse("resource_group", request.group, f"must be one of: {', '.join(permitted)}")
+    for group in (part.group for part in request.parts if part.group not in permitted):
+        _refuse("resource_group", group, f"must be one of: {', '.join(permitted)}")
 
 
 def _check_image(request: Request, patterns: Sequence[str]) -> None:
-    if not any(_is_permitted(request.image, pattern) for pattern in patterns):
-        _refuse("image", request.image, f"must match one of: {', '.join(patterns)}")
+    for image in (part.image for part in request.parts):
+        if not any(_is_permitted(image, pattern) for pattern in patterns):
+            _refuse("image", image, f"must match one of: {', '.join(patterns)}")
 
 
 def _is_permitted(image: str, pattern: str) -> bool:

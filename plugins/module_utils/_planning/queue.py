@@ -13,8 +13,9 @@ from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tupl
 from .._core.reports import Agent
 from .capacity import FreeCapacity, free_of
 from .fair_share import score
-from .placement import Demand, Placement, Shortfall, place
+from .placement import Demand, Placement, Shortfall
 from .policy import QueueRules
+from .role_placement import place
 
 STRICT = "strict"
 BACKFILL = "backfill"
@@ -122,8 +123,8 @@ class _Decision:
         self._kept.append(entry)
         # What was too little is less now: the reasons name other amounts.
         self._short.clear()
-        for agent in placement.agents:
-            self._free[agent].take(entry.demand.per_container)
+        for agent, resources in zip(placement.agents, placement.resources):
+            self._free[agent].book(resources)
 
     def block(self, entry: QueueEntry, shortfall: Shortfall) -> None:
         """Let no later session pass, if the session fits on agents that hold no other session."""
@@ -134,16 +135,16 @@ class _Decision:
 
     def blocked(self, entry: QueueEntry) -> str:
         """Why no later session of these groups may pass; empty if it may."""
-        rivals = self._rivals_of(entry.demand.group)
+        rivals = self._rivals_of(entry.demand)
         for other, reason in self._blocking:
-            if other.demand.group in rivals:
+            if other.demand.resource_groups & rivals:
                 return f"waits behind {other.name}, which comes first: {reason}"
         return ""
 
     def explained(self, entry: QueueEntry, shortfall: Shortfall) -> Shortfall:
         """Why a session does not fit. If it lacks only room that is kept for others, the reason names them."""
-        rivals = self._rivals_of(entry.demand.group)
-        kept = [other.name for other in self._kept if other.demand.group in rivals]
+        rivals = self._rivals_of(entry.demand)
+        kept = [other.name for other in self._kept if other.demand.resource_groups & rivals]
         if not kept:
             return shortfall
         if entry.demand not in self._alone:
@@ -156,8 +157,11 @@ class _Decision:
         reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
         return Shortfall(reason % (shortfall.reason, names))
 
-    def _rivals_of(self, group: str) -> Set[str]:
-        """The groups that share an agent with a group, itself included."""
+    def _rivals_of(self, demand: Demand) -> Set[str]:
+        """The groups that share an agent with those of a session, themselves included."""
+        return set().union(*(self._rivals_of_group(group) for group in demand.resource_groups))
+
+    def _rivals_of_group(self, group: str) -> Set[str]:
         if group not in self._rivals:
             sharing = (agent.groups for agent in self._agents if group in agent.groups)
             self._rivals[group] = {other for groups in sharing for other in groups}

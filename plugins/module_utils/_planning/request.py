@@ -14,7 +14,7 @@ that are no part of a request; tests/tools/variables.py generates the role's arg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List, Mapping, Tuple
 
 from .._core import value_rules
@@ -22,7 +22,9 @@ from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
 from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Secret, User
-from . import app_rules, mount_rules, rules, secret_rules, torchrun
+from .._core.roles import Role
+from .._core.topology import Member, members
+from . import app_rules, mount_rules, role_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
 from .placement import Demand
 from .variable import (
@@ -162,6 +164,9 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
         "Environment variables. A value may refer to its container between C(<%) and C(%>), as in C(shard-<% rank %>).",
         rules.check_environment,
     )
+    roles: Tuple[Role, ...] = declared(
+        "list", [], role_rules.DESCRIPTION, role_rules.check_roles, elements="dict", options=role_rules.ROLE
+    )
     torchrun_mode: str = declared_choice(
         torchrun.MODES,
         "Whether C(torchrun) without options trains over all containers: V(static) with a fixed number, V(elastic) also "
@@ -286,9 +291,32 @@ class Request(BatchSettings, ContainerSettings, NamedRequest):
 
     def demand(self) -> Demand:
         """What the placement needs to know."""
-        per_container = PerContainer(self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
-        how = (self.mode, self.group, self.strategy, self.agents, self.agents_policy, self.rdma, self.per_agent)
-        return Demand(self.size, per_container, *how)
+        demands = tuple(self._demand_of(role) for role in self.roles)
+        return replace(demands[0], size=self.size, role="", roles=demands) if demands else self._demand_of(*self.parts)
+
+    def _demand_of(self, role: Role) -> Demand:
+        per_container = PerContainer(role.millicpus, role.memory, role.shm, role.gpus, role.pinned)
+        how = (self.mode, role.group, self.strategy, self.agents, self.agents_policy, self.rdma, role.per_agent)
+        return Demand(role.size, per_container, *how, role=role.name)
+
+    @property
+    def parts(self) -> Tuple[Role, ...]:
+        """The roles; all containers as one role without a name, if they are alike."""
+        amounts = (self.image, self.millicpus, self.memory, self.shm, self.gpus, self.cpu_pinning)
+        return self.roles or (Role("", self.size, *amounts, self.group, self.per_agent),)
+
+    @property
+    def members(self) -> List[Member]:
+        """The places of its containers, in rank order."""
+        return members(self.size, self.roles)
+
+    def part_of(self, role: str) -> Role:
+        """What the containers of a role ask for."""
+        return next((part for part in self.parts if part.name == role), self.parts[0])
+
+    def total(self, amount: str) -> float:
+        """The sum of an amount over all containers."""
+        return sum(part.size * float(getattr(part, amount)) for part in self.parts)
 
 
 REQUEST_VARIABLES = declared_variables(Request)

@@ -6,15 +6,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import SINGLE_NODE
 from .._core.errors import InputError
+from .._core.roles import NOT_COMPUTING, Role, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
 from .request import REQUEST_VARIABLES, Request
+from .rules import LARGEST
 from .secret_rules import check_beside
 from .torchrun import check_torchrun
+
+_ROLES = "session_roles"
 
 
 def check_request(variables: Mapping[str, Any]) -> Request:
@@ -31,9 +36,53 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     for name in ("name", "owner"):
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
-    request = Request(**values)
+    given = values.pop("roles", ())
+    request = _with_roles(Request(**values), given)
     _check_together(request)
     return request
+
+
+def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
+    """The request with whole roles, and the sum of their containers as its size. Raises InputError for the first broken rule."""
+    if not given:
+        return request
+    names = ("image", "millicpus", "memory", "shm", "gpus", "group", "per_agent")
+    of_session = {**{name: getattr(request, name) for name in names}, "pinned": request.cpu_pinning}
+    roles = tuple(Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one}) for one in given)
+    total = sum(role.size for role in roles)
+    if request.size not in (1, total):
+        rule = "must be left out with session_roles, whose containers are %d"
+        raise InputError("session_cluster_size", request.size, rule % total)
+    if total > LARGEST:
+        raise InputError(_ROLES, total, "must have at most %d containers in all" % LARGEST)
+    for role in roles:
+        _check_role(role, request.mode, [one.name for one in roles])
+    _check_order(roles)
+    if not any(role.compute for role in roles):
+        raise InputError(_ROLES, "compute: false", "must leave a role that computes")
+    return replace(request, roles=roles, size=total)
+
+
+def _check_role(role: Role, mode: str, names: List[str]) -> None:
+    where = f"{_ROLES}: {role.name}: "
+    if role.shm > role.memory:
+        rule = f"must be at most the memory of the role, which is {show_bytes(role.memory)}"
+        raise InputError(where + "shm", show_bytes(role.shm), rule)
+    if role.pinned and role.millicpus % 1000:
+        raise InputError(where + "cpus", role.millicpus / 1000, "must be a whole number with cpu_pinning")
+    if 0 < role.per_agent < role.size and mode == SINGLE_NODE:
+        rule = "needs session_cluster_mode multi-node, or must be at least the size of the role, which is %d"
+        raise InputError(where + "per_agent", role.per_agent, rule % role.size)
+    for name in role.after:
+        if name not in names:
+            raise InputError(where + "after", name, f"must be a role of the session, which are {', '.join(names)}")
+
+
+def _check_order(roles: Tuple[Role, ...]) -> None:
+    started = {name for wave in waves(roles) for name in wave}
+    waiting = [role.name for role in roles if role.name not in started]
+    if waiting:
+        raise InputError(f"{_ROLES}: {waiting[0]}: after", ", ".join(waiting), "must not wait for each other")
 
 
 def check_group(group: str, groups: Sequence[str]) -> None:
@@ -45,8 +94,9 @@ def check_group(group: str, groups: Sequence[str]) -> None:
 
 def _check_together(request: Request) -> None:
     _check_pools(request)
-    check_torchrun(request.torchrun, request.size)
-    check_beside(request.secrets, request.environment, request.mounts)
+    check_torchrun(request.torchrun, sum(part.size for part in request.parts if part.compute))
+    for part in request.parts:
+        check_beside(request.secrets, {**request.environment, **part.environment}, request.mounts)
     if request.shm > request.memory:
         rule = f"must be at most session_memory, which is {show_bytes(request.memory)}"
         raise InputError("session_shm", show_bytes(request.shm), rule)
@@ -71,7 +121,7 @@ def _check_together(request: Request) -> None:
 
 
 def _check_placement(request: Request) -> None:
-    if 0 < request.per_agent < request.size and request.mode == SINGLE_NODE:
+    if not request.roles and 0 < request.per_agent < request.size and request.mode == SINGLE_NODE:
         rule = "needs session_cluster_mode multi-node, or must be at least session_cluster_size, which is %d"
         raise InputError("session_per_agent", request.per_agent, rule % request.size)
     if request.agents_policy == "strict" and not request.agents:

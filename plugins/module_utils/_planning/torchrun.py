@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 from .._core.constants import MASTER_PORT
 from .._core.errors import InputError
 from .._core.model import Container, Session
+from .computing import computing_ranks
 
 NONE, STATIC, ELASTIC = MODES = ("none", "static", "elastic")
 
@@ -52,23 +53,29 @@ def check_torchrun(torchrun: Torchrun, size: int) -> None:
         raise InputError("session_torchrun_nodes", torchrun.nodes, rule)
 
 
-def torchrun_environment(torchrun: Torchrun, session: Session, main: Container, container: Container) -> Dict[str, str]:
-    """The variables of one container: as many processes as it has GPUs, else one."""
+def torchrun_environment(
+    torchrun: Torchrun, session: Session, containers: Sequence[Container], container: Container
+) -> Dict[str, str]:
+    """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
+    ranks = computing_ranks(session, containers)
+    if container.hostname not in ranks:
+        return {}
+    main = next(iter(ranks))
     processes = str(len(container.resources.devices) or 1)
     if torchrun.mode == STATIC:
         return {
-            "PET_NNODES": str(session.size),
-            "PET_NODE_RANK": str(container.rank),
+            "PET_NNODES": str(len(ranks)),
+            "PET_NODE_RANK": str(ranks[container.hostname]),
             "PET_NPROC_PER_NODE": processes,
-            "PET_MASTER_ADDR": main.hostname,
+            "PET_MASTER_ADDR": main,
             "PET_MASTER_PORT": str(MASTER_PORT),
         }
     if torchrun.mode == ELASTIC:
         return {
-            "PET_NNODES": torchrun.nodes or "1:%d" % session.size,
+            "PET_NNODES": torchrun.nodes or "1:%d" % len(ranks),
             "PET_NPROC_PER_NODE": processes,
             "PET_RDZV_BACKEND": "c10d",
-            "PET_RDZV_ENDPOINT": "%s:%d" % (main.hostname, MASTER_PORT),
+            "PET_RDZV_ENDPOINT": "%s:%d" % (main, MASTER_PORT),
             "PET_RDZV_ID": session.id,
             "PET_MAX_RESTARTS": str(torchrun.restarts),
             # The processes need a store of their own: a shared one keeps keys of the processes before a restart, and the

@@ -201,4 +201,5 @@ _READ: Dict[str, Callable[[str, List[str]], Any]] = {
     "session_apps": _entries,
     "session_environment": _pairs,
     "session_mounts": _entries,
+    "session_roles": _entries,
 }

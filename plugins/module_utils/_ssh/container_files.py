@@ -51,6 +51,7 @@ class Bundle:
     hostfile: str
     hosts: Mapping[str, HostIdentity]
     tokens: Mapping[str, str] = field(default_factory=dict)
+    hostnames: str = ""
 
     def __repr__(self) -> str:
         return f"Bundle({','.join(self.hosts)})"
@@ -69,10 +70,12 @@ class Bundle:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
         public = [self.known_hosts, self.pinned, self.authorized_keys, self.client_config, self.hostfile]
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, session.limits]
-        scripts += [_patience(session), _restarts(session)]
+        scripts += [_patience(session), _restarts(session, container)]
         own = [container.id, container.hostname, container.address]
         if container.rank == 0:
             scripts.append(sparse(session.apps))
+        if session.roles:
+            scripts += [self.hostnames, session.command_of(container)]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
 
 
@@ -104,7 +107,7 @@ def container_entries(
         *_home(bundle, user, contents),
         *_scripts(session, container),
         *_apps(bundle, container, session, contents),
-        *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
+        *_host_lists(bundle, container, session),
         Entry(PROFILE, _bytes(config_files.login_profile(environment["PATH"], session.size)), optional=True),
         Entry(DIGEST_FILE, _bytes(bundle.content_digest(container, session, environment))),
         Entry(installed_mark(container.id), b""),
@@ -131,7 +134,7 @@ def login_entries(
         *_client(bundle, user, contents),
         *_accounts_of(user, contents),
         *([Entry(user.home, None, 0o755, user.uid, user.gid, optional=True)] if is_new else []),
-        *_host_lists(bundle.hostfile, bool(container.resources.gpus)),
+        *_host_lists(bundle, container, session),
         Entry(DIGEST_FILE, _bytes(digest_text)),
     ]
 
@@ -144,8 +147,9 @@ def _apps(bundle: Bundle, container: Container, session: Session, contents: Imag
     return [*files, index_entry(index_lines(session.apps))]
 
 
-def _host_lists(text: str, has_gpus: bool) -> List[Entry]:
-    files = host_lists.files(text, has_gpus)
+def _host_lists(bundle: Bundle, container: Container, session: Session) -> List[Entry]:
+    has_gpus = any(role.compute and role.gpus for role in session.roles) or bool(container.resources.gpus)
+    files = host_lists.files(bundle.hostfile, has_gpus, bundle.hostnames)
     return [Entry(path, _bytes(content), optional=True) for path, content in files.items()]
 
 
@@ -158,9 +162,9 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
     is_main = container.rank == 0
     texts = {
         "bootstrap": session.bootstrap,
-        "command": session.command if is_main else "",
+        "command": session.command_of(container),
         "timeout": timeout_text(session) if is_main else "",
-        "restarts": _restarts(session) if is_main else "",
+        "restarts": _restarts(session, container),
         "grace": "%d\n" % session.grace,
         "limits": session.limits,
         "volumes": "".join(volumes),
@@ -176,9 +180,9 @@ def _patience(session: Session) -> str:
     return "%d\n" % PATIENCE if session.secrets else ""
 
 
-def _restarts(session: Session) -> str:
+def _restarts(session: Session, container: Container) -> str:
     """How often PID 1 starts a failed command again; empty for never."""
-    return "%d\n" % session.restarts if session.command and session.on_failure == "restart" else ""
+    return "%d\n" % session.restarts if session.command_of(container) and session.on_failure == "restart" else ""
 
 
 def _server(

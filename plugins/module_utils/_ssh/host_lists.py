@@ -18,6 +18,7 @@ from .._core.constants import (
     PARALLEL_LOGINS,
 )
 from .._core.model import Plan
+from .._core.roles import role_of
 
 # https://clustershell.readthedocs.io/en/latest/config.html#node-groups
 _GROUPS_CONFIG = """[Main]
@@ -26,15 +27,16 @@ autodir: %s/groups.d
 """
 
 
-def files(hostfile: str, has_gpus: bool) -> Dict[str, str]:
-    """All of the files by path, from the text of Open MPI's hostfile."""
+def files(hostfile: str, has_gpus: bool, hostnames: str = "") -> Dict[str, str]:
+    """All of the files by path, from the text of Open MPI's hostfile, and the names of all containers if some are not in it."""
+    hostnames = hostnames or hostfile
     return {
         MPI_HOSTFILE: hostfile,
         HYDRA_HOSTFILE: hydra_hostfile(hostfile),
         DEEPSPEED_HOSTFILE: deepspeed_hostfile(hostfile, has_gpus),
-        HOSTNAMES_FILE: "".join(name + "\n" for name in _hostnames(hostfile)),
+        HOSTNAMES_FILE: "".join(name + "\n" for name in _hostnames(hostnames)),
         CLUSTERSHELL_FOLDER + "/groups.conf": _GROUPS_CONFIG % CLUSTERSHELL_FOLDER,
-        CLUSTERSHELL_FOLDER + "/groups.d/session.yaml": clustershell_groups(hostfile),
+        CLUSTERSHELL_FOLDER + "/groups.d/session.yaml": clustershell_groups(hostnames),
         # ClusterShell's built-in source of groups, which is empty here.
         CLUSTERSHELL_FOLDER + "/groups.d/local.cfg": "",
         PARALLEL_LOGINS: parallel_logins(hostfile),
@@ -43,7 +45,15 @@ def files(hostfile: str, has_gpus: bool) -> Dict[str, str]:
 
 def hostfile(plan: Plan) -> str:
     """The hostfile of Open MPI and PRRTE in rank order: as many slots as a container has GPUs, else whole CPUs."""
-    return "".join("%s slots=%d\n" % (container.hostname, container.resources.slots) for container in plan.containers)
+    computing = (container for container in plan.containers if plan.session.computes(container))
+    return "".join("%s slots=%d\n" % (container.hostname, container.resources.slots) for container in computing)
+
+
+def hostnames(plan: Plan) -> str:
+    """The name of every container on a line, if some have no place in the hostfile; empty otherwise."""
+    if all(map(plan.session.computes, plan.containers)):
+        return ""
+    return "".join(container.hostname + "\n" for container in plan.containers)
 
 
 def hydra_hostfile(text: str) -> str:
@@ -85,7 +95,7 @@ def clustershell_groups(text: str) -> str:
     names = _hostnames(text)
     groups = {"all": names}
     for name in names:
-        groups.setdefault(name.rstrip("0123456789"), []).append(name)
+        groups.setdefault(role_of(name), []).append(name)
     return "session:\n" + "".join('  {}: "{}"\n'.format(group, ",".join(members)) for group, members in groups.items())
 
 

@@ -26,6 +26,7 @@ from .._docker.networks import present, without_networks
 from .._docker.read_only_root import writable_folders
 from .._docker.removal import Removal
 from .._docker.removal import stopped as stop_containers
+from .._docker.roles import RoleContainers
 from .._docker.secrets import Delivery
 from .._module import joined, read_plan
 from .._ssh.container_files import Bundle
@@ -44,7 +45,7 @@ def created(
 ) -> Json:
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
-    with naming_image(launch.plan.session.image):
+    with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
         return _created(launch, _bundle(bundle), network=network)
 
 
@@ -60,8 +61,14 @@ def started(
 ) -> Json:
     """Start the containers, with the files of C(bundle) and the secrets of the session."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume, secrets, bootstrap_timeout)
-    with naming_image(launch.plan.session.image):
+    with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
         return _started(launch, _bundle(bundle))
+
+
+def begun(agent: Agent, plan: Json, deadline: int = 120) -> Json:
+    """Begin the commands of the roles of the agent's part of a plan, and wait until each of its containers is ready."""
+    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    return RoleContainers(engine, read_plan(plan), agent.name).begun(deadline)
 
 
 def limited(agent: Agent, plan: Json) -> Json:
@@ -178,4 +185,11 @@ def _archive_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name
     return prepared.result()[1][name]
 
 
-STEPS = {"absent": absent, "created": created, "limited": limited, "started": started, "stopped": stopped}
+STEPS = {
+    "absent": absent,
+    "begun": begun,
+    "created": created,
+    "limited": limited,
+    "started": started,
+    "stopped": stopped,
+}

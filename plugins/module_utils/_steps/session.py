@@ -22,8 +22,8 @@ from .._head.scheduler import launch as launched
 from .._head.store import Store
 from .._head.transitions import Change
 from .._head.turns import Context
-from .._planning.placement import never_fits
 from .._planning.request import Request
+from .._planning.role_placement import never_fits
 from .step import Head
 
 

@@ -116,7 +116,9 @@ def limits_of(session: Json) -> List[str]:
 
 
 def resources_of(session: Json) -> str:
-    """The resources of each container; GPUs only if it has any."""
+    """The resources of each container, or of each container of a role; GPUs only if it has any."""
+    if session.get("roles"):
+        return "; ".join("%d %s: %s" % (role["size"], role["name"], show_amounts(role)) for role in session["roles"])
     return show_amounts({**session["each"], "gpus": session["gpus"]})
 
 

@@ -40,11 +40,16 @@ def _amount(kind: str, resource: str, scale: int = 1) -> Value:
 
 def _of_all(resource: str, scale: int = 1) -> Value:
     """An amount of all containers of a session together."""
-    return lambda session: session["size"] * session["each"][resource] / scale
+    return lambda session: sum(part["size"] * part[resource] for part in _parts(session)) / scale
 
 
 def _gpus(session: Json) -> float:
-    return float(session["size"] * session["gpus"])
+    return float(sum(part["size"] * part["gpus"] for part in _parts(session)))
+
+
+def _parts(session: Json) -> Sequence[Json]:
+    """The containers that are alike: all, or those of each role."""
+    return session.get("roles") or [{**session["each"], "size": session["size"], "gpus": session["gpus"]}]
 
 
 def _measured(resource: str, scale: int = 1) -> Value:

@@ -96,7 +96,7 @@ def session_row(session: Json) -> Json:
 
 
 def _times(session: Json) -> str:
-    return "%d × " % session["size"] if session["size"] != 1 else ""
+    return "%d × " % session["size"] if session["size"] != 1 and not session.get("roles") else ""
 
 
 def _app(app: Json) -> Json:

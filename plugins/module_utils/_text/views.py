@@ -14,10 +14,12 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json
 from .._core.model import Container, Plan, Port, Resources, tunnel
-from .._core.topology import rank_of
+from .._core.roles import Role
+from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import table
 
+_EACH = "{}: {} CPUs, {} memory, {} shared memory"
 # Waiting sessions that a pass shows.
 _SHOWN_WAITING = 20
 
@@ -51,11 +53,25 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "shm": main.resources.shm,
             "gpus": sum(gpu.shares for gpu in main.resources.gpus),
         },
+        **({"roles": [_role_entry(role) for role in plan.session.roles]} if plan.session.roles else {}),
         "containers": [_container_entry(container) for container in plan.containers],
         "apps": [_port_entry(port, address, folder) for port in main.ports],
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
+    }
+
+
+def _role_entry(role: Role) -> Json:
+    """What each container of a role has."""
+    return {
+        "name": role.name,
+        "size": role.size,
+        "image": role.image,
+        "cpus": role.millicpus / 1000,
+        "memory": role.memory,
+        "shm": role.shm,
+        "gpus": role.gpus,
     }
 
 
@@ -90,7 +106,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     resources = plan.main.resources
     lines = [
         f"Session {session['name']}: {_state(scheduled, check_mode)} ({kind})",
-        "Each container: {} CPUs, {} memory, {} shared memory".format(*_amounts(resources)),
+        *(_of_role(role) for role in plan.session.roles),
+        *([] if plan.session.roles else [_EACH.format("Each container", *_amounts(resources))]),
         f"Network {plan.network.subnet} ({plan.network.driver})",
     ]
     rows = [(container.hostname, container.agent, container.address) for container in plan.containers[:16]]
@@ -108,6 +125,11 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
     lines.append(f"Enter it: ssh -F {folder}/ssh_config main1")
     return lines
+
+
+def _of_role(role: Role) -> str:
+    whose = "%d %s (%s)" % (role.size, role.name, role.image)
+    return _EACH.format(whose, show_cpus(role.millicpus), show_bytes(role.memory), show_bytes(role.shm))
 
 
 def waiting_summary(waiting: Sequence[Any]) -> List[str]:
@@ -210,7 +232,7 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
     """The last lines of each container's log, each line after its container's name, in rank order."""
     lines: List[str] = []
     wanted = [log for log in logs if not hostnames or log["hostname"] in hostnames]
-    for log in sorted(wanted, key=lambda log: rank_of(log["hostname"])):
+    for log in sorted(wanted, key=lambda log: order_of(log["hostname"])):
         last = log["text"].splitlines()[-int(tail) :]
         lines += [f"{log['hostname']}: {line}" for line in last] or [f"{log['hostname']}: (nothing)"]
     return lines

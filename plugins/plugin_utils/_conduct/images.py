@@ -53,18 +53,22 @@ class Wanted:
     variable: str = "session_image"
 
     @classmethod
-    def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> Wanted:
-        """The image of a session."""
-        name = plan.session.image
+    def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> List[Wanted]:
+        """The images of a session that an agent may lack."""
         given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
-        return cls(
-            name,
-            needing=work.image_needing,
-            asked=work.image_asked,
-            pull=work.image_pull,
-            deadline=asked.request.pull_timeout,
-            login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
-        )
+        settled = {plan.session.image} if work.image_is_settled else set()
+        return [
+            cls(
+                name,
+                needing=needing,
+                asked=work.image_asked,
+                pull=work.image_pull,
+                deadline=asked.request.pull_timeout,
+                login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
+            )
+            for name, needing in plan.images.items()
+            if name not in settled
+        ]
 
 
 def login_to(name: str, registry: str, username: str, password: str) -> Mapping[str, str]:

@@ -71,8 +71,8 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     request = placed.asked.request
     if work.folders_need_proof:
         prove_folders(play, plan, work)
-    if not work.image_is_settled:
-        distribute(play, Wanted.of_session(play, placed.asked, plan, work))
+    for wanted in Wanted.of_session(play, placed.asked, plan, work):
+        distribute(play, wanted)
     create(play, plan, work)
     start(play, plan, work, request)
     verify(play, plan, work, request.verify_timeout)

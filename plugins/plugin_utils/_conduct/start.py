@@ -12,6 +12,7 @@ from typing import Dict
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
+from ...module_utils._core.roles import waves
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from .. import _secrets as secrets
@@ -43,16 +44,27 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
     own = SessionIdentity.of(plan, artifacts, check=False)
     common = {"bootstrap_timeout": request.bootstrap_timeout, **_secrets(play, plan)}
 
-    def options(agent: str) -> Json:
-        return {**common, "plan": plan.part(agent), "bundle": own.bundle(agent)}
-
     with play.phase("start", plan):
         try:
-            play.on_each(list(work.agents), "containers.started", options)
+            _start_in_order(play, plan, own, {**common}, request.apps_timeout)
         except StepError:
             own.forget()
             raise
         own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+
+
+def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, seconds: int) -> None:
+    """Start the roles whose containers wait for none first, and wait until they are ready. Without roles, all start together."""
+    for roles in waves(plan.session.roles) or [()]:
+        part = plan.of_roles(roles) if roles else plan
+
+        def options(agent: str, part: Plan = part) -> Json:
+            return {**common, "plan": part.part(agent), "bundle": own.bundle(agent)}
+
+        play.on_each(part.agents, "containers.started", options)
+        if any(role.command or role.ready for role in plan.session.roles if role.name in roles):
+            begun = {agent: {"plan": part.part(agent), "deadline": seconds} for agent in part.agents}
+            play.on_each(part.agents, "containers.begun", begun.__getitem__)
 
 
 def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:

@@ -155,7 +155,6 @@ def test_a_deployment_names_the_part_of_every_host() -> None:
         network_is_apart=True,
         image_is_settled=True,
         image_asked=("a", "b", "c"),
-        image_needing=("b", "c"),
         image_pull="missing",
         shared_folders=(),
         writable_folders=(),

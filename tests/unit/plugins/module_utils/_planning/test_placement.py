@@ -19,9 +19,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
     Demand,
     Placement,
     Shortfall,
-    never_fits,
     place,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import never_fits
 
 CPU = PerContainer(1000, GIB)
 

@@ -56,7 +56,19 @@ def test_a_setting_of_request_and_plan_has_the_same_type_and_default_in_both() -
 def test_only_identities_and_what_a_plan_changes_are_declared_by_themselves() -> None:
     shared = {field.name for field in fields(ContainerSettings)} | {field.name for field in fields(BatchSettings)}
     both = {field.name for field in fields(Session)} & {field.name for field in fields(Request)}
-    assert both - shared == {"name", "owner", "group", "mode", "size", "image", "user", "mounts", "secrets", "apps"}
+    assert both - shared == {
+        "name",
+        "owner",
+        "group",
+        "mode",
+        "size",
+        "image",
+        "user",
+        "mounts",
+        "secrets",
+        "apps",
+        "roles",
+    }
 
 
 @pytest.mark.parametrize("asked", [request(), THREE, request(cluster_size=2, gpus=0.5, environment={"A": "ü\t"})])

@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The containers of roles on one agent: their commands begin, and each container becomes ready."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Mapping, Tuple
+
+from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
+from .._core.documents import Json
+from .._core.errors import EngineError, NotFoundError
+from .._core.model import Container, Plan
+from .._core.names import run_folder
+from .._core.parallel import default_parallelism, run_all
+from .._core.roles import Role, of, ready_port
+from .._core.waiting import deadline_in, wait_until
+from .client import Engine
+from .data_folders import check_mounts_answer
+from .logs import death
+from .removal import state_of
+
+_FIRST_PAUSE = 0.3
+# Seconds that a command may take to find out whether a container is ready.
+_LONGEST_TRY = 10
+_LONGEST_CODE = 16
+# The function of the apps asks for the path, or looks for a port that other containers reach.
+_ANSWERS = 'runtime=%s; . "$runtime/libexec/apps.sh"; port=%d; ready=%s; hex=$(hexadecimal "$port"); answers'
+
+# A container of the plan, its role, and the ID of the engine.
+Member = Tuple[Container, Role, str]
+
+
+@dataclass(frozen=True)
+class RoleContainers:
+    """The containers of the roles of a plan that run on one agent."""
+
+    engine: Engine
+    plan: Plan
+    agent: str
+
+    def begun(self, seconds: float) -> Json:
+        """Begin the commands, and wait until all of the containers are ready."""
+        names = self._begin()
+        self._wait(seconds)
+        return {"changed": bool(names), "begun": names}
+
+    def _begin(self) -> List[str]:
+        """Let PID 1 of each container run the command of its role. One that has run, or runs, is left alone."""
+        members = self._members()
+        check_mounts_answer(list(self._listed().values()), self.agent)
+
+        def begin(member: Member) -> None:
+            container, role, identity = member
+            if role.command and container.rank:
+                self.engine.put_file(identity, run_folder(container.id), "go", b"", container.hostname)
+
+        run_all(begin, members, default_parallelism())
+        return [container.hostname for container, role, _identity in members if role.command]
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until all of them are ready. An EngineError names the first that is not in time, or whose command has failed."""
+        waiting = [member for member in self._members() if member[1].ready]
+
+        def are_ready() -> bool:
+            nonlocal waiting
+            self._must_run(waiting)
+            done = run_all(self._is_ready, waiting, default_parallelism())
+            waiting = [member for member, is_ready in zip(waiting, done) if not is_ready]
+            return not waiting
+
+        if not wait_until(are_ready, deadline_in(seconds), _FIRST_PAUSE):
+            names = ", ".join(container.hostname for container, _role, _identity in waiting)
+            message = "%s: not ready after %g s (%s); look at its log, or raise session_apps_timeout."
+            raise EngineError(message % (names, seconds, waiting[0][1].ready), self.agent)
+
+    def _listed(self) -> Mapping[str, Json]:
+        found = self.engine.containers(self.plan.session.id)
+        return {(listed.get("Labels") or {}).get(LABEL_CONTAINER, ""): listed for listed in found}
+
+    def _members(self) -> List[Member]:
+        listed, members = self._listed(), []
+        for container in self.plan.on(self.agent):
+            role = of(self.plan.session.roles, container.role)
+            if container.id not in listed or role is None:
+                raise NotFoundError(f"{container.hostname} does not exist on {self.agent}: launch the session again.")
+            members.append((container, role, str(listed[container.id]["Id"])))
+        return members
+
+    def _must_run(self, members: List[Member]) -> None:
+        """Raise an error for a container that has ended, or whose command has failed before it was ready."""
+        listed = self._listed()
+        for container, _role, identity in members:
+            if state_of(listed.get(container.id)) != "running":
+                raise death(self.engine, container, identity, self.agent)
+            path = run_folder(container.id) + "/exit_code"
+            code = self.engine.read_file(identity, path, container.hostname, _LONGEST_CODE)
+            if code and code.split()[0] != b"0":
+                message = "%s: the command of its role ended with exit code %s before it was ready; look at its log."
+                text = code.split()[0].decode("ascii", "replace")
+                raise EngineError(message % (container.hostname, text), self.agent)
+
+    def _is_ready(self, member: Member) -> bool:
+        container, role, identity = member
+        port, path = ready_port(role.ready)
+        user = self.plan.session.user
+        script = _ANSWERS % (RUNTIME_PATH, port, f"'{path or port}'") if port else role.ready
+        shell = [f"{RUNTIME_PATH}/bin/busybox", "timeout", str(_LONGEST_TRY), f"{RUNTIME_PATH}/bin/sh", "-c", script]
+        return self.engine.execute(identity, shell, container.hostname, "%d:%d" % (user.uid, user.gid))[0] == 0

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The placement of a session with roles: each role like a session of its own, on what the roles before it have left; all or none.
+
+If one agent can hold all roles, they go there. Otherwise the roles that need the most come first. Because the order of roles can
+decide whether they fit, some other orders are tried, too.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice, permutations
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from .._core.constants import MULTI_NODE, SINGLE_NODE
+from .._core.model import Resources
+from .._core.reports import Agent
+from .capacity import FreeCapacity, free_of
+from .placement import Demand, Placement, Shortfall, excluded, listed, refusal, room_for, tightness
+from .placement import place as place_alike
+
+# Orders of roles that are tried: all of three roles.
+_MOST_ORDERS = 6
+Free = Mapping[str, FreeCapacity]
+
+
+def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+    """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
+    if not demand.roles:
+        return place_alike(demand, agents, free)
+    # The strategy is about several agents.
+    roles = [replace(role, strategy="pack") for role in demand.roles]
+    for role in roles:
+        alone = place_alike(role, agents, free)
+        if isinstance(alone, Shortfall):
+            return Shortfall(f"role {role.role}: {alone.reason}", alone.is_final)
+    found = _on_one(demand, sorted(roles, key=_hardness), agents, free)
+    if isinstance(found, Placement) or demand.mode == SINGLE_NODE:
+        return found
+    return _across(demand, agents, free)
+
+
+def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
+    """Why the agents could not hold a session if they held nothing else; empty if they could.
+
+    It is also empty while an agent of the resource group does not answer: that agent might. An agent that is drained, that failed a
+    check or that is in no Swarm may change.
+    """
+    wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
+    if not all(agent.reachable for agent in wanted):
+        return ""
+    ready = [replace(one, schedulable=True, avoid="", swarm="any", image_architecture="") for one in agents]
+    found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
+    return found.reason if isinstance(found, Shortfall) else ""
+
+
+def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+    """All roles on the agent with the tightest fit, a designated one if possible."""
+    found: Dict[str, Placement] = {}
+    reasons: List[str] = []
+    for agent in agents:
+        if any(refusal(agent, role) for role in roles):
+            continue
+        outcome = _in_turn(demand, roles, [agent], free)
+        if isinstance(outcome, Placement):
+            found[agent.name] = outcome
+        else:
+            reasons.append(outcome.reason)
+    names = [name for name in found if name in demand.agents] or list(found)
+    if names:
+        return found[min(names, key=lambda name: tightness(free[name], 0))]
+    remedy = "no agent can hold all roles: session_cluster_mode multi-node places them on several"
+    return Shortfall(f"{remedy} ({listed(reasons)})" if reasons else remedy)
+
+
+def _across(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+    """The roles over the agents of one Swarm, because an overlay cannot cross two."""
+    reasons: List[str] = []
+    for swarm in sorted({agent.swarm for agent in agents if agent.swarm}):
+        members = [agent for agent in agents if agent.swarm == swarm]
+        for order in islice(permutations(sorted(demand.roles, key=_hardness)), _MOST_ORDERS):
+            outcome = _in_turn(demand, order, members, free)
+            if isinstance(outcome, Placement):
+                return outcome
+            reasons.append(outcome.reason)
+    return Shortfall(reasons[0] if reasons else "the agents are in no Swarm: provision_agents.yml joins them")
+
+
+def _hardness(role: Demand) -> Tuple[float, int, int, str]:
+    """A key that sorts the role that needs the most first."""
+    each = role.per_container
+    return -each.gpus * role.size, -each.memory * role.size, -each.millicpus * role.size, role.role
+
+
+def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+    """The roles one after another. Its containers are in the order of ranks, whatever this order."""
+    on_one = len(agents) == 1
+    if on_one and any(room_for(role, free[agents[0].name]) < role.size for role in order):
+        return _short(order, agents, free)
+    left = {agent.name: free[agent.name].copy() for agent in agents}
+    found: Dict[str, Placement] = {}
+    for role in order:
+        outcome = place_alike(role, agents, left)
+        if isinstance(outcome, Shortfall):
+            return Shortfall(f"role {role.role}, beside the others: {outcome.reason}")
+        found[role.role] = outcome
+        for name, resources in zip(outcome.agents, outcome.resources):
+            left[name].book(resources)
+            left[name].kernel = {slot: (amount - each, each) for slot, (amount, each) in left[name].kernel.items()}
+    places = [found[role.role] for role in demand.roles]
+    used = tuple(name for place in places for name in place.agents)
+    given: Tuple[Resources, ...] = tuple(resources for place in places for resources in place.resources)
+    return Placement(used, given, SINGLE_NODE if len(set(used)) == 1 else MULTI_NODE)
+
+
+def _short(roles: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Shortfall:
+    """The first role that an agent has no room for."""
+    name = agents[0].name
+    short = next(role for role in roles if room_for(role, free[name]) < role.size)
+    return Shortfall(f"role {short.role}: {name}: {free[name].shortfall(short.per_container, short.size)}")

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A session whose containers are not all alike: resources, images, commands, order of starts, repair, and a role without room."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from controller import Controller, Session
+from engine_lab import IMAGE, make_image
+
+# The workers start when both parameter servers answer, and each worker asks both of them.
+ROLES: list[dict[str, Any]] = [
+    {
+        "name": "worker",
+        "size": 1,
+        "image": IMAGE,
+        "cpus": 0.1,
+        "memory": "48m",
+        "after": ["ps"],
+        "environment": {"SHARD": "<% role %>-<% index %>"},
+        "command": "for host in ps1 ps2; do wget -q -O /dev/null http://$host:12345/ || exit 1; done",
+        "ready": "test -e /etc/cluster-compute/run/*/exit_code",
+    },
+    {
+        "name": "ps",
+        "size": 2,
+        "cpus": 0.3,
+        "memory": "96m",
+        "command": "sleep 3; exec python3 -m http.server 12345",
+        "ready": 12345,
+    },
+]
+REPLICAS = "main:1,worker:1,ps:2"
+
+
+@pytest.fixture(scope="module")
+def session(controller: Controller) -> Session:
+    if not controller.client.images(IMAGE):
+        make_image(controller.client)
+    return controller.launched("parts", session_roles=ROLES)
+
+
+def value(session: Session, host: str, name: str) -> str:
+    return session.say(host, f'echo "${name}"')
+
+
+def test_each_role_has_its_own_resources_and_image(session: Session) -> None:
+    found = session.containers()
+    assert list(found) == ["main1", "worker1", "ps1", "ps2"]
+    limits = {name: (one["HostConfig"]["NanoCpus"], one["HostConfig"]["Memory"] >> 20) for name, one in found.items()}
+    ps = (300000000, 96)
+    assert limits == {"main1": (200000000, 64), "worker1": (100000000, 48), "ps1": ps, "ps2": ps}
+    images = {name: one["Config"]["Image"] for name, one in found.items()}
+    assert images["worker1"] == IMAGE
+    assert images["main1"] == images["ps1"] == images["ps2"] != IMAGE
+    shown = [(role["name"], role["size"], role["memory"] >> 20) for role in session.document["roles"]]
+    assert shown == [("main", 1, 64), ("worker", 1, 48), ("ps", 2, 96)]
+
+
+def test_every_container_knows_its_role_and_its_rank(session: Session) -> None:
+    names = ("BACKENDAI_CLUSTER_ROLE", "BACKENDAI_CLUSTER_IDX", "BACKENDAI_CLUSTER_LOCAL_RANK", "RANK", "WORLD_SIZE")
+    shown = {host: [value(session, host, name) for name in names] for host in ("main1", "worker1", "ps2")}
+    assert shown == {
+        "main1": ["main", "1", "0", "0", "2"],
+        "worker1": ["worker", "1", "1", "1", "2"],
+        "ps2": ["ps", "2", "3", "", ""],
+    }
+    assert value(session, "ps1", "BACKENDAI_CLUSTER_REPLICAS") == REPLICAS
+    assert value(session, "worker1", "SHARD") == "worker-1"
+    cluster = {"chief": ["main1:12345"], "ps": ["ps1:12345", "ps2:12345"], "worker": ["worker1:12345"]}
+    found = json.loads(value(session, "ps2", "TF_CONFIG"))
+    assert found == {"cluster": cluster, "task": {"type": "ps", "index": 1}}
+    assert session.say("main1", "cat /etc/mpi/hostfile").splitlines() == ["main1 slots=1", "worker1 slots=1"]
+    assert session.say("main1", "cat /etc/cluster-compute/hostnames").split() == ["main1", "worker1", "ps1", "ps2"]
+
+
+def test_every_container_reaches_the_others_by_name(session: Session) -> None:
+    hosts = ("main1", "worker1", "ps1", "ps2")
+    for host in hosts:
+        assert session.say(host, "; ".join(f"ssh {other} hostname" for other in hosts)).split() == list(hosts)
+
+
+def test_a_role_starts_after_those_that_it_waits_for(session: Session) -> None:
+    started = {name: one["State"]["StartedAt"] for name, one in session.containers().items()}
+    assert started["worker1"] > max(started["ps1"], started["ps2"])
+    assert session.say("worker1", "cat /etc/cluster-compute/run/*/exit_code") == "0"
+
+
+def test_lists_name_the_roles(controller: Controller, session: Session) -> None:
+    assert "2 ps: 0.3 CPUs, 96m" in controller.play("sessions").check().text
+
+
+def test_a_removed_container_comes_back_as_its_role_has_it(controller: Controller, session: Session) -> None:
+    before = session.containers()
+    controller.client.remove_container(before["ps2"]["Id"], force=True)
+    controller.client.remove_container(before["worker1"]["Id"], force=True)
+    text = controller.launch("parts", session_roles=ROLES).check().text
+    assert "RUNNING, worker1, ps2 brought back" in text
+    after = session.containers()
+    assert after["ps1"]["State"]["StartedAt"] == before["ps1"]["State"]["StartedAt"]
+    for host in ("ps2", "worker1"):
+        for part in ("NanoCpus", "Memory", "ShmSize"):
+            assert after[host]["HostConfig"][part] == before[host]["HostConfig"][part]
+        assert after[host]["Config"]["Image"] == before[host]["Config"]["Image"]
+    assert session.say("worker1", "cat /etc/cluster-compute/run/*/exit_code") == "0"
+    assert controller.launch("parts", session_roles=ROLES).check().changed == 0
+
+
+def test_a_role_without_room_waits_and_one_that_never_has_room_is_refused(
+    controller: Controller, session: Session
+) -> None:
+    wide = [{"name": "worker", "size": 2, "cpus": 0.5}]
+    waiting = controller.launch("wide", session_roles=wide, agent_cpus=1.5).check()
+    assert "Session wide is PENDING: role worker: localhost: needs 1 CPUs, 0.6 free" in waiting.text
+    labels = [one["Labels"] for one in controller.client.containers(all=True)]
+    assert not [one for one in labels if one.get("cluster.compute.session.name") == "wide"]
+    wide[0]["cpus"] = 2
+    refused = controller.launch("wider", session_roles=wide, agent_cpus=1.5)
+    assert refused.code == 2
+    assert "role worker: localhost: needs 4 CPUs, 1.5 free" in refused.message
+    assert session.say("main1", "hostname") == "main1"
