@@ -45,12 +45,13 @@ VARIABLES = frozenset(
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
-PLAYBOOKS = {"launch": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
+PLAYBOOKS = {"launch": "cluster_session", "scale": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
 _NAME, _ON = argument("name"), argument("--on", default="main1")
 _WORDS, _COPY = argument("words", nargs=argparse.REMAINDER), (_NAME, _ON, argument("path"))
 _CONNECT = (_NAME, argument("on", nargs="?", default="main1", metavar="host"))
 VERBS = {
     "launch": Verb("launch a session, or repair it: launch NAME [VARIABLE=VALUE …]", (_NAME, _WORDS)),
+    "scale": Verb("give a running session another size: scale NAME SIZE", (_NAME, argument("size", type=int))),
     "list": Verb("list the sessions of the caller"),
     "logs": Verb("show the logs of a session", (_NAME,)),
     "end": Verb("end a session", (_NAME,)),
@@ -95,6 +96,8 @@ def main(arguments: list[str]) -> int:
     if asked.verb == "launch":
         fixed.update(chosen(asked.words))
         fixed["session_user"] = numbers(owner)
+    if asked.verb == "scale":
+        fixed.update(session_cluster_size=asked.size, session_resize=True)
     if asked.name:
         fixed["session_name"] = asked.name
     code = play(config, PLAYBOOKS[asked.verb], fixed)

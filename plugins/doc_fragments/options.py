@@ -563,6 +563,12 @@ options:
     default: false
     description:
       - Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.
+  resize:
+    type: bool
+    default: false
+    description:
+      - Give the running session O(name) the size O(cluster_size). All of its other settings stay, whatever else
+        the command sets.
   queue_policy:
     type: str
     choices:

@@ -40,6 +40,7 @@ SESSION_FILE = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # The playbook that a verb of ``cluster-compute`` runs.
 VERBS = {
     "up": "cluster_session",
+    "scale": "cluster_session",
     "down": "terminate",
     "ls": "sessions",
     "logs": "session_logs",

@@ -75,6 +75,13 @@ def up(asked: argparse.Namespace) -> List[Line]:
     return [Line("cluster_session", "session", ("-e", f"@{_file(name)}", *wait, *check)) for name in asked.files]
 
 
+def scale(asked: argparse.Namespace) -> List[Line]:
+    """A launch of a session that runs, in another size."""
+    given = {"session_name": check_name(asked.name), "session_cluster_size": str(asked.size), "session_resize": "true"}
+    check = ("--check", "--diff") if asked.check else ()
+    return [Line("cluster_session", "session", (*variables(**given), *check))]
+
+
 def down(asked: argparse.Namespace) -> List[Line]:
     """An end for each name, pattern or session file."""
     names = asked.names or [places.named(asked, [])[0]]
@@ -166,4 +173,4 @@ def lines_of(asked: argparse.Namespace) -> List[Line]:
 FIXED = {name: Line("sessions", "session_info") for name in ("why", "queue")}
 FIXED.update(doctor=Line("check_agents", "agent_check_info"), usage=Line("usage", "usage_info"))
 LINES: Dict[str, Callable[[argparse.Namespace], List[Line]]]
-LINES = {"up": up, "down": down, "ls": ls, "logs": logs, "exec": execute, "cp": copy, "env": env}
+LINES = {"up": up, "scale": scale, "down": down, "ls": ls, "logs": logs, "exec": execute, "cp": copy, "env": env}

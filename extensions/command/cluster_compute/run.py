@@ -80,7 +80,7 @@ def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
         if code not in (0, PENDING):
             break
     if asked.json:
-        write({"results": results} if asked.verb in ("up", "down", "cp") else results[0])
+        write({"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0])
     return worst
 
 

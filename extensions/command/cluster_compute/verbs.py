@@ -26,6 +26,14 @@ VERBS: Dict[str, Verb] = {
             argument("--wait", default="", metavar="SECONDS", help="how long to wait while a session is PENDING"),
         ),
     ),
+    "scale": Verb(
+        "give a running session another number of containers",
+        (
+            argument("name", metavar="NAME"),
+            argument("size", metavar="SIZE", type=int, help="number of containers, main1 included"),
+            argument("--check", action="store_true", help="show what would change, and change nothing"),
+        ),
+    ),
     "down": Verb(
         "end sessions",
         (

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Callable, Mapping
 
-from .constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
+from .constants import LABEL_CONTAINER, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
 from .names import check_owner, check_session_name
 
 # Limits of what a session can have. A label that exceeds them is not the collection's.
@@ -112,6 +112,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION + ".placement": _is_placement,
     LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
     LABEL_SESSION + ".request": _is_word,
+    LABEL_FIRST: _is_whole,
     LABEL_LAUNCH: _is_word,
     LABEL_CONTAINER: is_uuid,
     LABEL_CONTAINER + ".role": _is_word,

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Collection, Dict, Iterable, List, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, TypeVar
 
-from .._core.constants import LABEL_LAUNCH, LABEL_SESSION
+from .._core.constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, StateError
 from .._core.parallel import run_all
@@ -20,7 +20,7 @@ from .data_folders import folders_of, silent_folders, waiting_programs
 from .ending import active, end_programs, kill_all, survivors
 from .logs import LogRequest, read_logs
 from .read_only_root import goes_with_container, orphans
-from .reports import engine_name, is_ours
+from .reports import engine_name, is_ours, is_relay
 
 Value = TypeVar("Value")
 
@@ -162,7 +162,8 @@ class Removal:
     """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
 
     Programs that run receive TERM first, and the time of their session to end. A removal that the engine refuses is
-    repeated for ``seconds`` after that. ``logs`` are read in between.
+    repeated for ``seconds`` after that. ``logs`` are read in between. With ``keep``, the
+    containers with these IDs and the relays stay.
     """
 
     engine: Engine
@@ -171,12 +172,13 @@ class Removal:
     parallelism: int
     seconds: int
     logs: LogRequest | None = None
+    keep: FrozenSet[str] = frozenset()
 
     def carry_out(self, *, check: bool) -> ContainerChanges:
         """Remove them, and return what was changed, or would be in check mode."""
         outcome = ContainerChanges()
         everything = session_containers(self.engine, self.sessions) if self.sessions else []
-        listed = [item for item in everything if not self.launch or item["Labels"].get(LABEL_LAUNCH) == self.launch]
+        listed = [item for item in everything if self._goes(item)]
         volumes: List[str] = []
         if self.sessions and len(listed) == len(everything):
             volumes, outcome.left = ended_volumes(self.engine, self.sessions, listed)
@@ -189,6 +191,11 @@ class Removal:
             if name not in outcome.left:
                 outcome.act(name, "volume removed", "absent")
         return outcome
+
+    def _goes(self, listed: Json) -> bool:
+        if self.keep and (is_relay(listed) or listed["Labels"].get(LABEL_CONTAINER) in self.keep):
+            return False
+        return not self.launch or bool(listed["Labels"].get(LABEL_LAUNCH) == self.launch)
 
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
         """Remove what can be removed, and return the containers in which programs wait for a lost file server."""

@@ -11,7 +11,7 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
-from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FOLDERS
+from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FIRST, LABEL_FOLDERS
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
@@ -22,11 +22,13 @@ from .._planning.capacity import FreeCapacity, free_of
 from .._planning.placement import Placement, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
+from .._planning.resizing import with_size
 from .row import Row
 
 _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
 # Seconds since the epoch: later than any session.
 _LATEST = 1e11
+_FIRST = LABEL_FIRST[len(LABEL) :]
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "restarting", "paused", "exited", "dead")
 
@@ -63,7 +65,7 @@ def rebuilt_plan(
     booked: Mapping[str, Sequence[Resources]],
     plans: Sequence[Plan],
 ) -> Plan:
-    """The plan of an adopted session, from the request whose digest its labels have.
+    """The plan of an adopted session, from the request whose digest its labels have, in the size that they have.
 
     ``booked`` and ``plans`` are what other sessions hold: devices and ports of a lost container are chosen beside it.
 
@@ -73,7 +75,8 @@ def rebuilt_plan(
     of_agents = (container for agent in agents for container in agent.containers if container.session == row.id)
     observed = {container.hostname: container for container in of_agents if describes_session(container)}
     example = _example(row, request, observed)
-    placed_on = _placed_on(example, request)
+    placed_on = read_placement(_label(example, "session.placement"))
+    request = with_size(request, len(placed_on))
     mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
@@ -93,18 +96,9 @@ def rebuilt_plan(
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports={agent.name: usable_ports(agent) for agent in agents},
         permitted_folders=_folders(example),
+        first=(_label(example, "session.request"), _label(example, _FIRST)) if _label(example, _FIRST) else ("", ""),
     )
     return build_plan(request, inputs)
-
-
-def _placed_on(container: ObservedContainer, request: Request) -> Tuple[str, ...]:
-    placed_on = read_placement(_label(container, "session.placement"))
-    if len(placed_on) != request.size:
-        message = (
-            "Session %s: the labels of its containers describe %d containers in place of %d: end it with terminate.yml."
-        )
-        raise ConflictError(message % (request.name, len(placed_on), request.size), request.name)
-    return placed_on
 
 
 def _began(container: ObservedContainer) -> float:
@@ -126,16 +120,25 @@ def _folders(container: ObservedContainer) -> Tuple[str, ...]:
 
 
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
-    """A container of the session, whose labels describe it, after a check that the request is the one of its labels."""
-    example = next(iter(observed.values()), None)
+    """The newest container of the session, whose labels describe it, after a check that the request is that of its labels.
+
+    The size may differ: a session that runs may get another one. The digest is that of the first request.
+    """
+    example = max(observed.values(), key=_age, default=None)
     if example is None:
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
-    if _label(example, "session.request") != request.digest:
+    first = _label(example, _FIRST) or len(read_placement(_label(example, "session.placement")))
+    if _label(example, "session.request") != with_size(request, int(first)).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example
+
+
+def _age(container: ObservedContainer) -> Tuple[float, int]:
+    """A key that sorts older containers first. Each change of the size gives the containers that it adds labels of their own."""
+    return float(container.data.get("created") or 0.0), int(container.data.get("rank") or 0)
 
 
 def describes_session(container: ObservedContainer) -> bool:

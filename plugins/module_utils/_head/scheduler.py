@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.documents import Json
@@ -27,7 +27,9 @@ from .._planning.policy import SitePolicy
 from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
 from .._planning.request import Request
 from .._planning.request_checks import check_group
+from .._planning.resizing import is_resize, with_size
 from .adoption import rebuilt_plan
+from .resizing import change_size, former_size, held_with, strangers
 from .retention import is_retired
 from .row import Row
 from .store import Store
@@ -48,7 +50,8 @@ class Decision:
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
-    ``expected_start`` is when a session that waits will probably start.
+    ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless the size changes; ``removed`` are
+    the hostnames and agents of containers that are not in the plan any more.
     """
 
     verdict: str
@@ -62,6 +65,8 @@ class Decision:
     has_next_command: bool = False
     failed_apps: Tuple[str, ...] = ()
     expected_start: float | None = None
+    former_size: int = 0
+    removed: Tuple[Tuple[str, str], ...] = ()
 
     @property
     def changes_session(self) -> bool:
@@ -106,10 +111,13 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
+    changes_size = request.size != launched.session.size
     missing = [container for container in launched.containers if (container.agent, container.id) not in up]
-    if missing and row.holder and not is_lost(row, context.now, context.takeover):
+    if row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
-    _check_reachable(row, missing, context)
+    # A controller that was lost may have left containers that run and do not name all members.
+    is_lacking = bool(missing or changes_size or row.holder or strangers(row, launched, context))
+    _check_reachable(row, launched.containers if changes_size else missing, context)
     plan = with_next_command(store, row, limited, request, context)
     decision = Decision(
         "running",
@@ -119,14 +127,37 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
         has_next_command=plan != limited,
         failed_apps=_failed_apps(plan, [container for _agent, container in observed]),
     )
-    if not missing:
-        return replace(decision, remove=removable(store, context.agents))
-    row.plan = relaunched(plan, context.taken_names)
-    row.holder, row.lease = context.holder, context.now + context.lease
-    store.save(row)
-    hostnames = tuple(container.hostname for container in missing)
-    remove = removable(store, context.agents)
-    return replace(decision, verdict="repair", plan=row.plan, missing=hostnames, remove=remove)
+    decision = replace(decision, remove=removable(store, context.agents))
+    return _repaired(store, row, plan, decision, request, context, up) if is_lacking else decision
+
+
+def _repaired(
+    store: Store,
+    row: Row,
+    plan: Plan,
+    decision: Decision,
+    request: Request,
+    context: Context,
+    up: Collection[Tuple[str, str]],
+) -> Decision:
+    """What is missing or too much, in the size of the request, under a lease of this controller."""
+    former = former_size(row)
+    if request.size != plan.session.size:
+        former = former or plan.session.size
+        plan = change_size(store, row, plan, request, context)
+    else:
+        row.plan = plan = relaunched(plan, context.taken_names)
+        row.holder, row.lease = held_with(context.holder, former), context.now + context.lease
+        store.save(row)
+    missing = [container for container in plan.containers if (container.agent, container.id) not in up]
+    return replace(
+        decision,
+        verdict="repair",
+        plan=plan,
+        missing=tuple(one.hostname for one in missing if not former or one.rank < former),
+        former_size=former,
+        removed=strangers(row, plan, context),
+    )
 
 
 def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -> None:
@@ -148,12 +179,13 @@ def _failed_apps(plan: Plan, observed: Sequence[ObservedContainer]) -> Tuple[str
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """The plan of a running session, once the request has proved to be the one that it was made from."""
     if row.request is not None and row.plan is not None:
-        if not is_next_command(row, request, row.request.differences(request)):
+        if not is_resize(row.request, request) and not is_next_command(row, request, row.request.differences(request)):
             _check_same(row, request)
         return row.plan
     plans = held_plans(store)
     booked = booked_on(context.agents, ends_on(store, context.agents), plans)
-    row.request, row.plan = request, rebuilt_plan(row, request, context.agents, booked, plans)
+    row.plan = rebuilt_plan(row, request, context.agents, booked, plans)
+    row.request = with_size(request, row.plan.session.size)
     store.save(row)
     return row.plan
 

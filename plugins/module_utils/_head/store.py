@@ -222,6 +222,13 @@ class Store:
             values = (row.id, row.owner, row.plan.session.began or now, *held_by(row.plan))
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
+    def book_again(self, row: Row, now: float) -> None:
+        """Note in the ledger that a session holds another amount from now on."""
+        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+        if row.plan:
+            values = (row.id, row.owner, now, *held_by(row.plan))
+            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
+
     def note_requester(self, row: Row, requester: Requester) -> None:
         """Record who has requested a session."""
         self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *requester))

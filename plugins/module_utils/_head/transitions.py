@@ -21,6 +21,7 @@ from .._core.reports import Agent
 from .._planning.plan import read_placement
 from .details import is_overdue
 from .listing import list_sessions
+from .resizing import go_back
 from .row import Row
 from .store import Store
 from .upkeep import adopt
@@ -89,7 +90,8 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
     if _is_overtaken(row, change):
         return before, row
     if before == states.RUNNING:
-        # A failed repair leaves the session as degraded as it was.
+        # A failed repair leaves the session as degraded as it was, and a failed growth in its former size.
+        go_back(store, row, change.now)
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
     elif before == states.PREPARING and change.retry and _may_retry(store, row):

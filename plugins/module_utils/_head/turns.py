@@ -19,7 +19,7 @@ from .._core.reports import Agent
 from .._planning.allocation import Allocation
 from .._planning.capacity import free_of
 from .._planning.fair_share import decayed_use, fairness
-from .._planning.placement import Placement, Shortfall
+from .._planning.placement import Demand, Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
@@ -70,19 +70,28 @@ _MOST_ENDS = 20
 class Turns:
     """The queue of all owners during one decision: read from the store once, and decided for now and for later.
 
-    ``asked`` are sessions that are asked for now, with requests that may differ from those in the queue.
+    ``asked`` are sessions that are asked for now, with requests that may differ from those in the queue. One that runs may ask for
+    more: ``demands`` has by ID what it still needs.
     """
 
     def __init__(
-        self, store: Store, plans: Sequence[Plan], context: Context, asked: Sequence[Tuple[Row, Request]] = ()
+        self,
+        store: Store,
+        plans: Sequence[Plan],
+        context: Context,
+        asked: Sequence[Tuple[Row, Request]] = (),
+        demands: Mapping[str, Demand] | None = None,
     ) -> None:
         self._plans, self._context = plans, context
         self._ends = ends_on(store, context.agents)
-        self._uses = uses(store, context.agents)
+        own = {row.id for row, _request in asked}
+        self._uses = [one for one in uses(store, context.agents) if one[0] not in own]
         rows = _queued(store)
         self.rows = {row.id: row for row in [*rows, *(row for row, _request in asked)]}
         self.requests = {**{row.id: row.request for row in rows if row.request}, **{row.id: new for row, new in asked}}
         self._entries = _entries(store, rows, asked, context.agents, context.policy.rules, context.now)
+        for identity, demand in (demands or {}).items():
+            self._entries[identity] = replace(self._entries[identity], demand=demand)
         self.allocation = Allocation(plans, context.agents)
 
     def now(self) -> Iterator[Turn]:

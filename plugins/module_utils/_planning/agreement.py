@@ -14,7 +14,7 @@ import ipaddress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import LABEL_SESSION, LABEL_SPEC
+from .._core.constants import LABEL_FIRST, LABEL_SESSION, LABEL_SPEC
 from .._core.errors import ComputeError
 from .._core.model import Container, Network, Plan, Session
 from .._core.names import container_names
@@ -71,6 +71,7 @@ def _choices(plan: Plan) -> PlanInputs:
         began=session.began,
         own_volumes=session.own_volumes,
         permitted_folders=session.permitted_folders,
+        first=("", plan.main.labels.get(LABEL_FIRST, "")),
     )
 
 

@@ -20,6 +20,7 @@ from .._core.reports import Agent
 from .capacity import FreeCapacity, PerContainer, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
+_UNDESIGNATED = "is not among the designated agents"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Demand:
     """What a session asks for.
 
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
-    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one.
+    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents of
+    the containers that the session has already.
     """
 
     size: int
@@ -41,6 +43,7 @@ class Demand:
     per_agent: int = 0
     role: str = ""
     roles: Tuple[Demand, ...] = ()
+    placed: Tuple[str, ...] = ()
 
     @property
     def parts(self) -> Tuple[Demand, ...]:
@@ -93,7 +96,8 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 def room_for(demand: Demand, free: FreeCapacity) -> int:
     """How many containers of the session an agent can hold."""
     room = free.room(demand.per_container)
-    return min(room, demand.per_agent) if demand.per_agent else room
+    left = max(0, demand.per_agent - demand.placed.count(free.agent))
+    return min(room, left) if demand.per_agent else room
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
@@ -125,7 +129,7 @@ def excluded(agent: Agent, demand: Demand) -> str:
     if demand.group not in agent.groups:
         return f"is in resource group {' and '.join(agent.groups)}"
     if demand.policy == "strict" and demand.agents and agent.name not in demand.agents:
-        return "is not among the designated agents"
+        return _UNDESIGNATED
     return ""
 
 
@@ -251,9 +255,11 @@ def _shortfall(
     if needed > len(eligible):
         lines = ["session_per_agent: %d needs %d agents, %d %s eligible" % (
             demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")]  # fmt: skip
-    # A refused agent of this resource group is part of the reason; agents of other groups are not.
-    lines += [f"{name} {reason}" for name, reason in sorted(refused.items()) if "resource group" not in reason]
-    return listed(lines)
+    # A refused agent of this resource group is part of the reason; agents of other groups are not, and none that is out of reach
+    # of the network of a session that grows.
+    unsaid = (_UNDESIGNATED,) if demand.placed else ()
+    refusals = [(name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
+    return listed([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
 
 
 def listed(lines: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from .._core.constants import (
     LABEL_BATCH,
     LABEL_BEGAN,
     LABEL_CONTAINER,
+    LABEL_FIRST,
     LABEL_FOLDERS,
     LABEL_GRACE,
     LABEL_LAUNCH,
@@ -50,7 +51,8 @@ class PlanInputs:
     """What a plan is made from besides the request: the IDs, the placement and the addresses.
 
     ``own_volumes`` is what the policy of the site says. By agent: ``taken_names`` are the names that containers without a session
-    have, ``rdma_ports`` those that the session can use.
+    have, ``rdma_ports`` those that the session can use. ``first`` are the digest of the first request and its size, if the size is
+    another one now.
     """
 
     session_id: str
@@ -64,6 +66,7 @@ class PlanInputs:
     taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
     rdma_ports: Mapping[str, Sequence[str]] = field(default_factory=dict)
     permitted_folders: Tuple[str, ...] = ()
+    first: Tuple[str, str] = ("", "")
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -73,7 +76,8 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     """
     known = {field.name for field in fields(request)}
     shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
-    own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode, "request": request.digest}
+    own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode}
+    own["request"] = inputs.first[0] or request.digest
     chosen = {"own_volumes": inputs.own_volumes, "permitted_folders": inputs.permitted_folders}
     session = Session(**{**shared, **own, **chosen}, began=inputs.began)
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
@@ -172,6 +176,7 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_LAUNCH: session.launch,
         **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
         **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
+        **({LABEL_FIRST: inputs.first[1]} if inputs.first[1] else {}),
         **({LABEL_FOLDERS: json.dumps(session.permitted_folders)} if session.permitted_folders else {}),
     }
 

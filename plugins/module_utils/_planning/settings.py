@@ -196,6 +196,11 @@ SETTINGS: Tuple[Variable, ...] = (
         "Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.",
         read_by=(LAUNCH, SCHEDULE),
     ),
+    flag(
+        "resize",
+        "Give the running session O(session_name) the size O(session_cluster_size). All of its other settings stay, whatever else the "
+        "command sets.",
+    ),
     choice(
         "queue_policy",
         ("backfill", "strict"),

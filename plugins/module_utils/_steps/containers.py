@@ -31,6 +31,7 @@ from .._docker.secrets import Delivery
 from .._module import joined, read_plan
 from .._ssh.container_files import Bundle
 from .._ssh.installer import FileInstaller, Installation, Lacking
+from .._ssh.member_files import MemberFiles
 from .step import Agent
 
 
@@ -76,6 +77,13 @@ def limited(agent: Agent, plan: Json) -> Json:
     return _launch(agent, plan).limited().to_json()
 
 
+def followed(agent: Agent, plan: Json, bundle: str, parallelism: int = 0) -> Json:
+    """Write the files of running containers that name the members of their session, if the members are others now."""
+    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle), parallelism or default_parallelism())
+    return MemberFiles(*parts).follow(check=agent.check)
+
+
 def stopped(
     agent: Agent,
     plan: Json | None = None,
@@ -94,15 +102,20 @@ def absent(
     agent: Agent,
     sessions: Sequence[str],
     launch: str = "",
+    keep: Sequence[str] = (),
     network: bool = False,
     logs: Json | None = None,
     deadline: int = 60,
     parallelism: int = 0,
 ) -> Json:
-    """Remove the containers of sessions, or those of one launch of them; with C(network), their networks, too."""
+    """Remove the containers of sessions, or those of one launch of them; with C(network), their networks, too.
+
+    C(keep) are the IDs of containers that stay.
+    """
     engine = Engine(agent.docker_host, agent.timeout, agent.name)
     wanted = LogRequest.from_options(logs) if logs else None
-    removal = Removal(engine, sessions, launch, parallelism or default_parallelism(), deadline, wanted)
+    amounts = (parallelism or default_parallelism(), deadline)
+    removal = Removal(engine, sessions, launch, *amounts, wanted, frozenset(keep))
     result = removal.carry_out(check=agent.check).to_json()
     if result.get("failed"):
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
@@ -189,6 +202,7 @@ STEPS = {
     "absent": absent,
     "begun": begun,
     "created": created,
+    "followed": followed,
     "limited": limited,
     "started": started,
     "stopped": stopped,

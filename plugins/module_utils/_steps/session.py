@@ -92,7 +92,18 @@ def _shown(decision: Decision) -> Json:
         "missing": list(decision.missing),
         "failed_apps": list(decision.failed_apps),
         "remove": list(decision.remove),
+        "former_size": decision.former_size,
+        "removed": [list(one) for one in decision.removed],
     }
+
+
+def request(head: Head, name: str, owner: str) -> Json:
+    """The ID and the request of a session that runs; empty without one that this store knows."""
+    with Store.opened(head.directory, read_only=True) as store:
+        row = store.find(name, owner)
+    if row is None or row.state != RUNNING or row.request is None:
+        return {"session": "", "request": None}
+    return {"session": row.id, "request": row.request.to_json()}
 
 
 def record(
@@ -130,4 +141,4 @@ def record(
     return Recording(state, change, folders, logs).carry_out(head.directory, head.check)
 
 
-STEPS = {"place": place, "record": record}
+STEPS = {"place": place, "record": record, "request": request}

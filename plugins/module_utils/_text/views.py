@@ -22,6 +22,10 @@ from .table import table
 _EACH = "{}: {} CPUs, {} memory, {} shared memory"
 # Waiting sessions that a pass shows.
 _SHOWN_WAITING = 20
+_RESIZED = (
+    "Programs that run keep their environment, with the former size; new logins and new containers have the new one "
+    "(BACKENDAI_CLUSTER_SIZE, BACKENDAI_CLUSTER_HOSTS, WORLD_SIZE, TF_CONFIG and others)"
+)
 
 
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float], folder: str = "") -> Json:
@@ -114,6 +118,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
     if plan.session.size > 16:
         lines.append("  … and %d more" % (plan.session.size - 16))
+    if scheduled.get("former_size") and not check_mode:
+        lines.append(_RESIZED)
     if outcome == "placed" and not plan.session.mounts:
         lines.append("No data folder: the files of this session are removed with it")
     for port in plan.main.ports[1:]:
@@ -173,8 +179,14 @@ def _state(scheduled: Json, check_mode: bool) -> str:
 def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     """What a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
-        missing = ", ".join(scheduled["missing"])
-        return [f"{missing} {'would be brought back' if check_mode else 'brought back'}"]
+        would = "would be " if check_mode else ""
+        changes = (
+            ("added", _added(scheduled)),
+            ("removed", _removed(scheduled)),
+            ("brought back", scheduled["missing"]),
+        )
+        shown = [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
+        return shown or [f"its files {would or 'are '}completed"]
     if scheduled.get("has_next_command"):
         return ["another command %s" % ("would run" if check_mode else "runs now")]
     apps = ", ".join(f"app {name}" for name in scheduled.get("failed_apps") or ())
@@ -183,6 +195,17 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     if scheduled.get("restored_files"):
         return ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
     return []
+
+
+def _added(scheduled: Json) -> List[str]:
+    plan, former = arrival.outline(scheduled["plan"], "the head"), int(scheduled.get("former_size") or 0)
+    return [container.hostname for container in plan.containers if 0 < former <= container.rank]
+
+
+def _removed(scheduled: Json) -> List[str]:
+    return sorted(
+        (str(hostname) for hostname, _agent in scheduled.get("removed") or ()), key=lambda name: (len(name), name)
+    )
 
 
 def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:

@@ -17,6 +17,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError, TakenError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
+from . import resize
 from .apps import restart_apps
 from .batch import run_command
 from .images import Wanted, distribute
@@ -73,8 +74,15 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
         prove_folders(play, plan, work)
     for wanted in Wanted.of_session(play, placed.asked, plan, work):
         distribute(play, wanted)
+    is_repair = placed.outcome == "repair"
+    if is_repair:
+        resize.check_keys(play, plan)
+    if placed.decision.get("removed"):
+        resize.remove_strangers(play, placed, plan)
     create(play, plan, work)
     start(play, plan, work, request)
+    if is_repair:
+        resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
     if any(app.command for app in request.apps):
         await_apps(play, plan, work, request.apps_timeout)
@@ -91,6 +99,8 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         code = str(getattr(error, "code", ""))
         reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
         logs, lost = _remove_launch(play, placed, plan, work, reports)
+        if 0 < placed.former_size < plan.session.size:
+            resize.undo(play, placed, plan, work)
         left = [agent for agent in lost if agent in plan.agents]
         if left:
             reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
@@ -99,7 +109,7 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         message = _recorded_failure(play, plan, reason, logs, may_retry=may_retry)
         if not message:
             raise PlacedAgainError(reason) from error
-        did = "launched" if placed.outcome == "placed" else "repaired"
+        did = "launched" if placed.outcome == "placed" else "changed" if placed.former_size else "repaired"
         failure = SessionError(f"Session {plan.session.name} was not {did}: {message}")
         failure.trace = error.trace if isinstance(error, ComputeError) else traceback.format_exc()
         raise failure from error

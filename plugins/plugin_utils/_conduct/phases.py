@@ -34,6 +34,7 @@ PHASES: Dict[str, Phase] = {
     "network": Phase("Creating the network", "creating the network", "network"),
     "create": Phase("Creating %(what)s", "creating %(here)s", "create"),
     "start": Phase("Starting %(what)s", "starting %(here)s", "start"),
+    "follow": Phase("Updating the running containers", "updating the running containers"),
     "verify": Phase("Verifying SSH to %(what)s", "verifying SSH to %(all)s", "verify"),
     "apps": Phase("Starting the apps", "waiting for the apps"),
     "record": Phase("Recording the session", "recording the session"),

@@ -47,7 +47,8 @@ class Asked:
 
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
-    line is about this session, not about another one that has ended.
+    line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
+    differs in its size.
     """
 
     request: Request
@@ -55,6 +56,7 @@ class Asked:
     queued: str = ""
     unfit: Mapping[str, str] = field(default_factory=dict)
     takes_variables: bool = True
+    is_checked: bool = False
 
     def setting(self, name: str) -> Any:
         return self.settings.get("session_" + name)
@@ -86,6 +88,11 @@ class Placed:
     @property
     def deploys(self) -> bool:
         return self.outcome in ("placed", "repair")
+
+    @property
+    def former_size(self) -> int:
+        """The size before; 0 unless it changes."""
+        return int(self.decision.get("former_size") or 0)
 
     @property
     def must_apply_limits(self) -> bool:
@@ -157,7 +164,7 @@ def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tupl
     its secrets would fail at its start.
     """
     request = asked.request
-    if asked.queued:
+    if asked.queued and not asked.is_checked:
         kept.check(asked.queued, request, play.head)
     secrets = play.value(VARIABLE)
     files = kept.files(asked.queued) if asked.queued else secret_files(request.secrets, secrets)
@@ -181,7 +188,7 @@ def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], de
     session, waits = decision["session"]["id"], decision["outcome"] == "pending"
     if not waits and (decision["outcome"] == "failed" or not asked.request.secrets):
         kept.forget(session)
-    elif not asked.queued:
+    elif not asked.queued or asked.is_checked:
         kept.keep(session, asked.request, files)
 
 
@@ -232,13 +239,13 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
         pull=request.pull,
         is_repair=placed.outcome != "placed",
     )
-    if placed.outcome == "placed" and plan.network.driver == "overlay":
+    if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
         play.warn(*_unguarded(reports, plan))
     return replace(placed, plan=plan, work=work)
 
 
 def _unguarded(reports: Reports, plan: Plan) -> List[str]:
-    """A warning if other containers on an agent of a new session could send frames into its network."""
+    """A warning if other containers on an agent of a session that is launched or grows could send frames into its network."""
     lacking = unguarded(reports.agents, plan.agents)
     message = (
         "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "

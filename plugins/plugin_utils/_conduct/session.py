@@ -12,17 +12,20 @@ from typing import List
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.model import Plan
 from ...module_utils._core.text import visible
 from ...module_utils._planning import catalogue
+from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
 from .._artifacts import Artifacts
 from .launch import Launched, launch
-from .place import Asked
+from .place import Asked, Placed
 from .play import Play
 from .queue import follow_up
 from .record import DOCUMENT
 from .reports import Reports, collect_reports
+from .resize import asked_again, difference
 from .terminate import Ended, terminate, terminate_matching
 from .variables import checked
 
@@ -41,6 +44,10 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     with play.phase("check"):
         found = checked(play.action, play.task_vars, LAUNCH)
     requests = [Request.from_json(request) for request in found["requests"]]
+    queued, is_resize = "", bool(found["variables"]["session_resize"])
+    if is_resize:
+        again, queued = asked_again(play, requests[0].name, requests[0].size)
+        requests, found["paths"] = [again], checked_folders(again)
     reports = collect_reports(play, requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
     lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
@@ -50,7 +57,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     launched: List[Launched] = []
     try:
         for request in requests:
-            asked = Asked(request, found["variables"], unfit=unfit)
+            asked = Asked(request, found["variables"], queued, unfit, is_checked=is_resize)
             launched.append(
                 launch(play, asked, reports if not launched else collect_reports(play, request.image, found["paths"]))
             )
@@ -114,10 +121,16 @@ def _planned(play: Play, launched: List[Launched]) -> Json:
 
 
 def _differences(play: Play, launched: List[Launched]) -> Json:
-    plans = [one.placed.plan for one in launched if one.placed.deploys and one.placed.plan]
-    if not play.diff or not plans:
+    pairs = [(one.placed, one.placed.plan) for one in launched if one.placed.deploys and one.placed.plan]
+    if not play.diff or not pairs:
         return {}
-    return {"diff": [{"before": {}, "after": plan.to_json(), "after_header": "plan"} for plan in plans]}
+    return {"diff": [_difference(placed, plan) for placed, plan in pairs]}
+
+
+def _difference(placed: Placed, plan: Plan) -> Json:
+    if placed.former_size:
+        return difference(placed, plan)
+    return {"before": {}, "after": plan.to_json(), "after_header": "plan"}
 
 
 def absent(play: Play) -> Json:

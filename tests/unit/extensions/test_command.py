@@ -42,6 +42,11 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
     [
         (["ls"], "sessions.yml", {}),
         (["ls", "--all", "--ended"], "sessions.yml", {"session_owner": "all", "session_ended_too": "true"}),
+        (
+            ["scale", "train", "5"],
+            "cluster_session.yml",
+            {"session_name": "train", "session_cluster_size": "5", "session_resize": "true"},
+        ),
         (["down", "train"], "terminate.yml", {"session_name": "train"}),
         (["down", "sweep-*", "--many"], "terminate.yml", {"session_name": "sweep-*", "session_many": "true"}),
         (["logs", "train"], "session_logs.yml", {"session_name": "train"}),

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of running containers that name the members of their session, after its size has changed.
+
+A program of the SSH runtime in the container writes them. ``/etc/hosts`` is written in place, because the engine mounts it, and the
+lines for a known_hosts file in the home are added as the user, who could replace a directory of it. Then sshd reads its
+configuration again: logins that exist stay, and new ones get the new variables.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from dataclasses import dataclass
+from typing import Dict, List
+
+from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER, RUNTIME_PATH
+from .._core.documents import Json
+from .._core.model import Container, Plan
+from .._core.parallel import run_all
+from .._core.paths import covers
+from .._docker.client import Engine
+from .._docker.payloads import GPUS_SEEN
+from . import config_files, host_lists
+from .container_files import PROFILE, Bundle
+from .rootfs import Entry, pack
+
+_HOSTS = "/etc/hosts"
+_NEW_HOSTS, _PINNED = CONFIG_FOLDER + "/hosts", CONFIG_FOLDER + "/known_hosts"
+_SERVER = CONFIG_FOLDER + "/sshd_config"
+_SHELL = (RUNTIME_PATH + "/bin/sh", "-c")
+# The arguments are the number of bytes, the numbers of the user, and the known_hosts file of the home, or nothing.
+_WRITE = f"""
+runtime={RUNTIME_PATH} config={CONFIG_FOLDER}
+box=$runtime/bin/busybox
+unset LD_LIBRARY_PATH LD_PRELOAD
+"$box" head -c "$1" | "$box" tar -x -f - -C / || exit
+"$box" cat "{_NEW_HOSTS}" >{_HOSTS} || exit
+[ -z "$4" ] || "$runtime/bin/setpriv" --reuid "$2" --regid "$3" --clear-groups -- "$box" sh -c '
+    [ -f "$1" ] || exit 0
+    while IFS= read -r line; do
+        "$0" grep -q -x -F -e "$line" "$1" || echo "$line" >>"$1"
+    done' "$box" "$4" <"{_PINNED}"
+"$box" rm -f "{_NEW_HOSTS}" "{_PINNED}"
+state=
+. "$runtime/libexec/secrets.sh"
+(sshd_settings >/dev/null) || exit
+for file in /proc/[0-9]*/stat; do
+    {{ read -r pid name _ parent _ <"$file"; }} 2>/dev/null || continue
+    [ "$name:$parent" != "(sshd):1" ] || kill -HUP "$pid"
+done
+"""
+
+
+@dataclass(frozen=True)
+class MemberFiles:
+    """The files of the containers of one agent that run."""
+
+    engine: Engine
+    plan: Plan
+    agent: str
+    bundle: Bundle
+    parallelism: int
+
+    def follow(self, *, check: bool) -> Json:
+        """Write the files of the containers whose session has other members than they name."""
+        listed = self.engine.containers(self.plan.session.id)
+        up = {one["Labels"].get(LABEL_CONTAINER): one["Id"] for one in listed if one["State"] == "running"}
+        running = [container for container in self.plan.on(self.agent) if container.id in up]
+        archives = run_all(lambda one: self._archive(one, up[one.id]), running, self.parallelism)
+        stale = [(container, archive) for container, archive in zip(running, archives) if archive]
+        if not check:
+            run_all(lambda pair: self._write(*pair, up[pair[0].id]), stale, self.parallelism)
+        return {"changed": bool(stale), "followed": [container.hostname for container, _archive in stale]}
+
+    def _archive(self, container: Container, identity: str) -> bytes:
+        """The archive for a container; empty if its files name these members already."""
+        size, found = self.plan.session.size, self._read(container, identity, _HOSTS)
+        environment, hosts = self._environment(container, identity), hosts_text(found, self.plan)
+        startups = config_files.startups(size, container.resources.memory)
+        server = config_files.sshd_config(environment, self.plan.session.user.name, startups)
+        if hosts == found and server == self._read(container, identity, _SERVER):
+            return b""
+        known = config_files.known_hosts(
+            self._read(container, identity, config_files.KNOWN_HOSTS), self.bundle.known_hosts
+        )
+        lists = host_lists.files(self.bundle.hostfile, bool(container.resources.gpus))
+        lists[PROFILE] = config_files.login_profile(environment["PATH"], size)
+        texts = {
+            **{path: text for path, text in lists.items() if not self._is_mounted(path)},
+            config_files.CLIENT_CONFIG: self.bundle.client_config,
+            config_files.KNOWN_HOSTS: known,
+            _PINNED: self.bundle.pinned,
+            _NEW_HOSTS: hosts,
+        }
+        entries = [Entry(path, text.encode("utf-8", "surrogateescape")) for path, text in texts.items()]
+        return pack([*entries, Entry(_SERVER, server.encode(), 0o600)], time.time())
+
+    def _environment(self, container: Container, identity: str) -> Dict[str, str]:
+        """The environment of a login, with the variables of the plan in place of those that the container was created with."""
+        seen = self.engine.inspect(identity, container.hostname) or {}
+        own = [f"{name}={text}" for name, text in container.environment.items() if name not in ("PATH", GPUS_SEEN)]
+        entries = [*((seen.get("Config") or {}).get("Env") or ()), *own]
+        return config_files.login_environment(entries, container)
+
+    def _write(self, container: Container, archive: bytes, identity: str) -> None:
+        user = self.plan.session.user
+        pinned = user.home + "/.ssh/known_hosts"
+        arguments = [str(len(archive)), str(user.uid), str(user.gid), "" if self._is_mounted(pinned) else pinned]
+        self.engine.feed(identity, [*_SHELL, _WRITE, "sh", *arguments], archive, container.hostname)
+
+    def _is_mounted(self, path: str) -> bool:
+        return any(covers(mount.target, path) for mount in self.plan.session.mounts)
+
+    def _read(self, container: Container, identity: str, path: str) -> str:
+        return (self.engine.read_file(identity, path, container.hostname) or b"").decode("utf-8", "surrogateescape")
+
+
+def hosts_text(text: str, plan: Plan) -> str:
+    """The text of ``/etc/hosts`` with the members of the plan; lines of others, and further names of members, are kept."""
+    subnet, names = ipaddress.ip_network(plan.network.subnet), {address: name for name, address in plan.addresses}
+
+    def is_kept(line: str) -> bool:
+        address, *rest = line.split() or [""]
+        try:
+            is_member = ipaddress.ip_address(address) in subnet
+        except ValueError:
+            return True
+        return not is_member or (address in names and rest != [names[address]])
+
+    kept: List[str] = [line for line in text.splitlines() if is_kept(line)]
+    return "".join(f"{line}\n" for line in [*kept, *(f"{address}\t{name}" for address, name in names.items())])

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of a launch that give a session that runs another size: the rest is that of a repair."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import StateError
+from ...module_utils._core.model import Plan
+from ...module_utils._planning.deployment import Deployment
+from ...module_utils._planning.plan import with_user_environment
+from ...module_utils._planning.request import Request
+from ...module_utils._planning.resizing import resized, with_size
+from .._action import login
+from .._artifacts import Artifacts
+from .._kept_requests import KeptRequests, stored_request
+from .._ssh_identity import SessionIdentity
+from .._user_templates import render_environment
+from .place import Placed
+from .play import Play
+
+
+def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
+    """The request of a session that runs, in another size, and the ID of the session. Raises StateError without such a session."""
+    found = play.on_head("session.request", {"name": name, "owner": play.owner or login()})
+    if not found["request"]:
+        raise StateError(
+            f"There is no session {name} that runs and whose settings the head knows; launch it first.", name
+        )
+    session, kept = str(found["session"]), KeptRequests(play.artifacts)
+    request = stored_request(found["request"], play.head)
+    kept.check(session, request, play.head)
+    return with_size(request, size), session
+
+
+def check_keys(play: Play, plan: Plan) -> None:
+    """Raise StateError on a controller without the keys of the session: containers would not trust those that are added."""
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    if artifacts.identity(plan.session.id, create=False) is None:
+        message = "%s does not have the keys of session %s: change its size on the controller that launched it."
+        raise StateError(message % (artifacts.folder, plan.session.name), plan.session.name)
+
+
+def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
+    """Remove the containers of the session that its plan does not have any more."""
+    agents = {str(agent) for _hostname, agent in placed.decision.get("removed") or ()}
+    found = [agent for agent in play.names if agent in agents]
+    with play.phase("remove"):
+        play.on_each(found, "containers.absent", lambda _agent: _all_but(plan))
+
+
+def follow(play: Play, plan: Plan, work: Deployment) -> None:
+    """Write the names of the members into the files of the containers that run, where they differ."""
+    own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
+    with play.phase("follow"):
+        play.on_each(work.agents, "containers.followed", lambda agent: _part(plan, own, agent))
+
+
+def undo(play: Play, placed: Placed, plan: Plan, work: Deployment) -> None:
+    """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
+    request = with_size(placed.asked.request, placed.former_size)
+    former = resized(plan, request, launch=plan.session.launch)
+    former = with_user_environment(former, render_environment(request, former))
+    artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
+    play.tried_on_each(work.agents, "containers.absent", lambda _agent: _all_but(former))
+    if artifacts.identity(plan.session.id, create=False) is not None:
+        own = SessionIdentity.of(former, artifacts, check=False)
+        play.tried_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
+        own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+    if kept.files(plan.session.id):
+        kept.keep(plan.session.id, request, kept.files(plan.session.id))
+
+
+def difference(placed: Placed, plan: Plan) -> Json:
+    """The containers before and after, as a diff shows them."""
+    after = {one.hostname: one.agent for one in plan.containers}
+    before = {one.hostname: one.agent for one in plan.containers[: placed.former_size]}
+    before.update((str(hostname), str(agent)) for hostname, agent in placed.decision.get("removed") or ())
+    return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
+
+
+def _all_but(plan: Plan) -> Json:
+    return {"sessions": [plan.session.id], "keep": [container.id for container in plan.containers]}
+
+
+def _part(plan: Plan, own: SessionIdentity, agent: str) -> Json:
+    return {"plan": plan.part(agent), "bundle": own.bundle(agent)}

@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Another size for a session that runs: what the head decides, books and undoes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import agent, carried_out, context, exactly, observed, request
+from store_sessions import plan_of, row_of, running
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+
+A = agent("a", cpus=8)
+THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))
+
+
+def ends(store: Store, plan: Plan, state: str, reason: str = "") -> None:
+    """The controller of this plan reports how its launch has ended."""
+    change = Change(plan.session.id, "", "", reason, "", 1100.0, 0.0, launch=plan.session.launch)
+    CHANGES[state](store, change)
+
+
+def up(plan: Plan) -> tuple[Agent, ...]:
+    return carried_out([A], plan)
+
+
+def booked(store: Store) -> list[int]:
+    """The CPUs that the ledger has as held now."""
+    return [one.millicpus // 1000 for one in store.holdings() if one.ended is None]
+
+
+def test_a_growth_is_booked_before_it_is_made(store: Store) -> None:
+    before = running(store, THREE, A)
+    grown = launch(store, FIVE, context(*up(before), now=1010.0))
+    assert (grown.verdict, grown.former_size, grown.missing, grown.removed) == ("repair", 3, (), ())
+    assert [one.agent for one in plan_of(grown).containers] == ["a"] * 5
+    assert plan_of(grown).session.launch != before.session.launch
+    # Neither another session nor the same command of another controller gets the room.
+    late = launch(store, request(name="late", cluster_size=4), context(*up(before), now=1011.0))
+    assert late.verdict == "pending"
+    assert launch(store, FIVE, context(*up(before), now=1011.0)).verdict == "held"
+    ends(store, plan_of(grown), "running")
+    row = row_of(store)
+    assert (row.holder, row.request, row.plan) == (None, FIVE, grown.plan)
+    assert booked(store) == [5]
+    assert launch(store, FIVE, context(*up(plan_of(grown)), now=1200.0)).verdict == "running"
+
+
+def test_a_growth_that_fails_leaves_the_former_session(store: Store) -> None:
+    before = running(store, THREE, A)
+    grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
+    ends(store, grown, "failed", "sub4 does not start")
+    row = row_of(store)
+    assert row.plan
+    assert (row.state, row.holder, row.request, row.reason) == ("RUNNING", None, THREE, "sub4 does not start")
+    assert [(one.id, one.address) for one in row.plan.containers] == [
+        (one.id, one.address) for one in before.containers
+    ]
+    assert booked(store) == [3]
+    assert launch(store, THREE, context(*up(before), now=1200.0)).verdict == "running"
+
+
+@pytest.mark.parametrize(("size", "removed"), [(5, ()), (4, (("sub4", "a"),)), (3, (("sub3", "a"), ("sub4", "a")))])
+def test_a_growth_whose_controller_is_lost_is_completed_or_undone(
+    store: Store, size: int, removed: tuple[tuple[str, str], ...]
+) -> None:
+    before = running(store, THREE, A)
+    grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
+    again = launch(store, replace(THREE, size=size), context(*up(grown), now=9000.0))
+    assert (again.verdict, again.former_size, again.missing, again.removed) == ("repair", 3, (), removed)
+    assert len(plan_of(again).containers) == size
+    # The former size is that before the first attempt.
+    ends(store, plan_of(again), "failed", "why")
+    assert row_of(store).request == THREE
+
+
+def test_a_controller_that_ended_before_it_updated_the_files_is_followed_up(store: Store) -> None:
+    before = running(store, THREE, A)
+    grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
+    held = launch(store, FIVE, context(*up(grown), now=1020.0))
+    assert held.verdict == "held"
+    again = launch(store, FIVE, context(*up(grown), now=1021.0, takeover=held.session.launch))
+    assert (again.verdict, again.missing, again.former_size) == ("repair", (), 3)
+
+
+def test_the_last_containers_leave_and_stay_booked_until_they_are_gone(store: Store) -> None:
+    before = running(store, THREE, A)
+    shrunk = launch(store, TWO, context(*up(before), now=1010.0))
+    assert (shrunk.verdict, shrunk.former_size, shrunk.removed) == ("repair", 3, (("sub2", "a"),))
+    assert [one.hostname for one in plan_of(shrunk).containers] == ["main1", "sub1"]
+    other = request(name="other", cluster_size=6)
+    assert launch(store, other, context(*up(before), now=1011.0)).verdict == "pending"
+    # A removal that fails is repeated by the next command.
+    ends(store, plan_of(shrunk), "failed", "sub2 does not end")
+    again = launch(store, TWO, context(*up(before), now=1200.0))
+    assert (again.verdict, again.removed) == ("repair", (("sub2", "a"),))
+    ends(store, plan_of(again), "running")
+    assert launch(store, TWO, context(*up(plan_of(again)), now=1300.0)).verdict == "running"
+    assert booked(store) == [2]
+
+
+def test_a_session_of_the_queue_that_comes_first_keeps_its_room(store: Store) -> None:
+    before = running(store, THREE, A)
+    strict = Policy("strict")
+    waits = request(name="waits", cluster_size=8)
+    assert launch(store, waits, context(*up(before), now=1005.0, policy=strict)).verdict == "pending"
+    with pytest.raises(StateError, match="Session train keeps its 3 containers: waits behind waits, which comes first"):
+        launch(store, FIVE, context(*up(before), now=1010.0, policy=strict))
+
+
+def test_no_room_is_an_error_that_changes_nothing(store: Store) -> None:
+    before = running(store, THREE, A)
+    message = (
+        "Session train keeps its 3 containers: a: needs 6 CPUs, 5 free. Its network is a bridge, which ends at a; to use "
+        "other agents, too, end the session, and launch it with session_cluster_size 9 and session_cluster_mode multi-node."
+    )
+    with pytest.raises(StateError, match=exactly(message)), store.transaction():
+        launch(store, request(cluster_size=9), context(*up(before), agent("b", cpus=64), now=1010.0))
+    assert (row_of(store).plan, row_of(store).holder) == (before, None)
+
+
+def test_policy_and_quotas_count_the_difference(store: Store) -> None:
+    site = parse_policy({"default": {"sessions": 1, "containers": 5}})
+    before = running(store, THREE, A)
+    assert launch(store, FIVE, context(*up(before), site=site, now=1010.0)).verdict == "repair"
+    with pytest.raises(InputError, match="the policy of this site permits alice 5 at a time"):
+        launch(store, request(cluster_size=6), context(*up(before), site=site, now=9000.0))
+
+
+def test_a_quota_that_others_use_refuses_a_growth(store: Store) -> None:
+    site = parse_policy({"default": {"containers": 5}})
+    before = running(store, THREE, A)
+    other = running(store, request(name="other"), *up(before))
+    there = carried_out([A], before, other)
+    message = "alice has 1 of the 5 containers that the policy of this site permits, and it needs 5"
+    with pytest.raises(StateError, match=exactly(f"Session train keeps its 3 containers: {message}.")):
+        launch(store, FIVE, context(*there, site=site, now=1010.0))
+
+
+def test_every_agent_of_the_session_must_answer(store: Store) -> None:
+    asked = request(cluster_size=3, cluster_mode="multi-node", per_agent=2)
+    agents = (A, agent("b", cpus=8))
+    before = running(store, asked, *agents)
+    there = carried_out(agents, before)
+    silent = (there[0], replace(there[1], reachable=False, containers=()))
+    with pytest.raises(ConflictError, match="b cannot be reached"):
+        launch(store, replace(asked, size=2), context(*silent, now=1010.0))
+
+
+def test_a_stranger_with_the_label_of_the_session_is_removed(store: Store) -> None:
+    before = running(store, THREE, A)
+    [there] = up(before)
+    ghost = replace(observed(before.containers[2], before.session.id), id="0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a11")
+    with_ghost = replace(there, containers=(*there.containers, replace(ghost, hostname="sub7")))
+    decision = launch(store, THREE, context(with_ghost, now=1010.0))
+    assert (decision.verdict, decision.removed, decision.former_size) == ("repair", (("sub7", "a"),), 0)
+
+
+@pytest.mark.parametrize("wanted", [TWO, THREE, FIVE])
+def test_a_lost_store_knows_the_size_by_the_labels(store: Store, lost_store: Store, wanted: object) -> None:
+    """The containers that stay have the labels of the former size, those that were added the labels of the new one."""
+    before = running(store, THREE, A)
+    grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
+    [there] = up(grown)
+    labels = {one.id: dict(one.labels) for one in before.containers}
+    mixed = [
+        observed(replace(one, labels=labels.get(one.id, one.labels)), before.session.id, created=500.0 + one.rank)
+        for one in grown.containers
+    ]
+    assert isinstance(wanted, type(THREE))
+    decision = launch(lost_store, wanted, context(replace(there, containers=tuple(mixed)), now=1200.0))
+    assert len(plan_of(decision).containers) == wanted.size
+    assert decision.verdict == ("running" if wanted == FIVE else "repair")
+    assert decision.missing == ()
+    for old, new in zip(grown.containers, plan_of(decision).containers, strict=False):
+        assert (new.address, new.labels["cluster.compute.container.spec"]) == (
+            old.address, old.labels["cluster.compute.container.spec"])  # fmt: skip
