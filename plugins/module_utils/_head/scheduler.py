@@ -11,10 +11,11 @@ The engines' reports come in as documents; nothing here connects to an engine. d
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
+from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import describe_command_exit
@@ -28,6 +29,8 @@ from .._planning.policy_rules import check_policy, check_waiting, in_permitted_g
 from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .adoption import rebuilt_plan
+from .losses import relocated, to_clean
+from .restarts import note_restart
 from .retention import is_retired
 from .row import Row
 from .store import Store
@@ -48,7 +51,8 @@ class Decision:
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
-    ``expected_start`` is when a session that waits will probably start.
+    ``expected_start`` is when a session that waits will probably start. ``moves`` are the containers that get another agent, as
+    in Moved, and ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first.
     """
 
     verdict: str
@@ -62,6 +66,9 @@ class Decision:
     has_next_command: bool = False
     failed_apps: Tuple[str, ...] = ()
     expected_start: float | None = None
+    moves: Tuple[Tuple[str, str, str], ...] = ()
+    restarts_all: bool = False
+    fenced: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def changes_session(self) -> bool:
@@ -105,18 +112,27 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
-    missing = [container for container in launched.containers if (container.agent, container.id) not in up]
+    missing = _missing(limited, up)
     if missing and row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
+    moved = relocated(store, row, limited, request, context)
+    missing = _missing(moved.plan, up)
     _check_reachable(row, missing, context)
-    plan = with_next_command(store, row, limited, request, context)
+    restarts = bool(missing) and moved.plan.session.on_failure == RESTART_ALL
+    if restarts:
+        missing = list(moved.plan.containers)
+        note_restart(store, row, context.agents, context.now)
+    plan = with_next_command(store, row, moved.plan, request, context)
     decision = Decision(
         "running",
         row,
         plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
         has_next_command=plan != limited,
-        failed_apps=_failed_apps(plan, [container for _agent, container in observed]),
+        failed_apps=_failed_apps(plan, observed),
+        moves=moved.moves,
+        restarts_all=restarts,
+        fenced=to_clean(store, context.agents),
     )
     if not missing:
         return replace(decision, remove=removable(store, context.agents))
@@ -138,9 +154,14 @@ def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -
             "terminate.yml.".format(row.name, ", ".join(lost)), lost[0])  # fmt: skip
 
 
-def _failed_apps(plan: Plan, observed: Sequence[ObservedContainer]) -> Tuple[str, ...]:
+def _missing(plan: Plan, up: Collection[Tuple[str, str]]) -> List[Container]:
+    return [container for container in plan.containers if (container.agent, container.id) not in up]
+
+
+def _failed_apps(plan: Plan, observed: Sequence[Tuple[str, ObservedContainer]]) -> Tuple[str, ...]:
     """The apps of main1 that PID 1 does not start again. Another start of main1 starts all of its apps."""
-    own = (container.data.get("apps") or () for container in observed if container.id == plan.main.id)
+    place = (plan.main.agent, plan.main.id)
+    own = (container.data.get("apps") or () for agent, container in observed if (agent, container.id) == place)
     return tuple(app["name"] for apps in own for app in apps if app["state"] == "failed")
 
 
@@ -316,7 +337,7 @@ def _former(plan: Plan, context: Context) -> Json | None:
     """The state of the former command; None if ``main1`` does not run, and the command with it."""
     for agent in context.agents:
         for container in agent.containers:
-            if container.id == plan.main.id and container.state == "running":
+            if (agent.name, container.id, container.state) == (plan.main.agent, plan.main.id, "running"):
                 batch: Dict[str, object] | None = container.data.get("batch")
                 return batch
     return None

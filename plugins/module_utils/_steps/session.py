@@ -92,6 +92,9 @@ def _shown(decision: Decision) -> Json:
         "missing": list(decision.missing),
         "failed_apps": list(decision.failed_apps),
         "remove": list(decision.remove),
+        "moves": [list(move) for move in decision.moves],
+        "restarts_all": decision.restarts_all,
+        "fenced": dict(decision.fenced),
     }
 
 

@@ -151,8 +151,15 @@ def _state(scheduled: Json, check_mode: bool) -> str:
 def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     """What a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
-        missing = ", ".join(scheduled["missing"])
-        return [f"{missing} {'would be brought back' if check_mode else 'brought back'}"]
+        if scheduled.get("restarts_all"):
+            return [
+                "all containers %s" % ("would be restarted" if check_mode else "restarted"),
+                *_moves(scheduled, check_mode),
+            ]
+        moved = _moves(scheduled, check_mode)
+        gone = {move[0] for move in scheduled.get("moves") or ()}
+        missing = ", ".join(name for name in scheduled["missing"] if name not in gone)
+        return moved + ([f"{missing} {'would be brought back' if check_mode else 'brought back'}"] if missing else [])
     if scheduled.get("has_next_command"):
         return ["another command %s" % ("would run" if check_mode else "runs now")]
     apps = ", ".join(f"app {name}" for name in scheduled.get("failed_apps") or ())
@@ -161,6 +168,16 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     if scheduled.get("restored_files"):
         return ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
     return []
+
+
+def _moves(scheduled: Json, check_mode: bool) -> List[str]:
+    """
+    >>> _moves({"moves": [["sub2", "c", "b"]]}, False)
+    ['sub2 made again on b in place of c, without the files that it had stored in itself']
+    """
+    will = "would be " if check_mode else ""
+    moves = [f"{name} {will}made again on {new} in place of {old}" for name, old, new in scheduled.get("moves") or ()]
+    return [f"{', '.join(moves)}, without the files that it had stored in itself"] if moves else []
 
 
 def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:

@@ -55,6 +55,12 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
         own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
 
 
+def stop(play: Play, plan: Plan, work: Deployment) -> None:
+    """Stop all containers of a session, all at the same time, so that they can start together. Their files stay."""
+    with play.phase("stop", plan):
+        play.on_each(list(work.agents), "containers.stopped", lambda agent: {"plan": plan.part(agent)})
+
+
 def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
     """Wait until the apps of ``main1`` answer."""
     apps = [asdict(app) for app in plan.session.apps]
