@@ -136,15 +136,35 @@ options:
       - keep
       - terminate
       - restart
+      - restart_all
     default: keep
     description:
       - What happens to the session when its command fails or a container dies. With V(restart), PID 1 of C(main1)
-        starts the command again, and the next run of C(schedule.yml) restores the containers.
+        starts the command again, and the next run of C(schedule.yml) restores the containers. With V(restart_all),
+        that run restarts all containers together if one of them has died.
   restarts:
     type: int
     default: 3
     description:
-      - Number of times that a failed command is started again with O(on_failure=restart), from 0 to 1000.
+      - Number of times that a failed command is started again with O(on_failure=restart) or V(restart_all), and
+        that all containers are restarted with V(restart_all), from 0 to 1000.
+  on_lost:
+    type: str
+    choices:
+      - keep
+      - end
+      - relocate
+    default: keep
+    description:
+      - What the next run of C(schedule.yml) does when an agent of the session has not answered for O(lost_after).
+        With V(relocate), its containers are made again on other agents, with the same names, addresses and host
+        keys. What they had stored in their own files is gone.
+  lost_after:
+    type: int
+    default: 300
+    description:
+      - Seconds without an answer after which an agent counts as lost, from 10 to 604800, which is a week. They
+        are counted from the first run of C(schedule.yml) that gets no answer.
   cluster_size:
     type: int
     default: 1

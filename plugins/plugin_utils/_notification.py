@@ -25,6 +25,7 @@ from ..module_utils._core.documents import Json
 from ._action import ComputeAction
 
 RUNNING, ENDED, FAILED, DEGRADED, FINISHED = "running", "ended", "failed", "degraded", "finished"
+RELOCATED, RESTARTED = "relocated", "restarted"
 # What a notification contains of a session: no request, no environment, no key.
 _FIELDS = ("id", "name", "owner", "group", "state", "result", "reason", "created", "changed")
 _SENDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notification_sender.py")

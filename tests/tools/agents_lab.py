@@ -160,6 +160,21 @@ class Lab:
             assert time.monotonic() < deadline, f"{agent} is not ready in the Swarm"
             time.sleep(0.5)
 
+    def power_off(self, agent: str) -> None:
+        """Cut the power of a host: everything on it ends at once, and only its disk stays."""
+        run(["docker", "kill", self.container(agent)]).check()
+
+    def power_on(self, agent: str) -> None:
+        """Start a host that was powered off, and its engine. Its membership of the Swarm is as the Swarm wants it."""
+        run(["docker", "start", self.container(agent)]).check()
+        deadline = time.monotonic() + 60
+        while self.shell(agent, "true").code != 0:
+            assert time.monotonic() < deadline, f"{agent} does not start"
+        self.shell(agent, START).check()
+        while self.shell(agent, "docker info").code != 0:
+            assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
+            time.sleep(0.5)
+
     def freeze(self, agent: str) -> None:
         """Stop all processes of a host, as an unresponsive host does."""
         run(["docker", "pause", self.container(agent)]).check()

@@ -55,6 +55,10 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Seconds between TERM and KILL at the end of a container, if its session says nothing else.
 GRACE = 10
 
+# Values of session_on_failure and session_on_lost.
+RESTART_ALL = "restart_all"
+RELOCATE = "relocate"
+
 SSH_PORT = 22
 MASTER_PORT = 12345
 

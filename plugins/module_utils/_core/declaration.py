@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
 from . import value_rules
-from .constants import GRACE
+from .constants import GRACE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
 from .value_rules import check_disk, check_log_size, check_public_keys, check_text, within
 
@@ -162,13 +162,28 @@ class BatchSettings:
         "Terminate the session when its batch command has ended. Requires O(session_command)."
     )
     on_failure: str = declared_choice(
-        ("keep", "terminate", "restart"),
+        ("keep", "terminate", "restart", RESTART_ALL),
         "What happens to the session when its command fails or a container dies. With V(restart), PID 1 of C(main1) starts the "
-        "command again, and the next run of C(schedule.yml) restores the containers.",
+        "command again, and the next run of C(schedule.yml) restores the containers. With V(restart_all), that run restarts all "
+        "containers together if one of them has died.",
     )
     restarts: int = declared(
         "int",
         3,
-        "Number of times that a failed command is started again with O(session_on_failure=restart), from 0 to 1000.",
+        "Number of times that a failed command is started again with O(session_on_failure=restart) or V(restart_all), and that all "
+        "containers are restarted with V(restart_all), from 0 to 1000.",
         within(0, 1000),
+    )
+    on_lost: str = declared_choice(
+        ("keep", "end", RELOCATE),
+        "What the next run of C(schedule.yml) does when an agent of the session has not answered for O(session_lost_after). With "
+        "V(relocate), its containers are made again on other agents, with the same names, addresses and host keys. What they had "
+        "stored in their own files is gone.",
+    )
+    lost_after: int = declared(
+        "int",
+        300,
+        "Seconds without an answer after which an agent counts as lost, from 10 to 604800, which is a week. They are counted from "
+        "the first run of C(schedule.yml) that gets no answer.",
+        within(10, 7 * _DAYS),
     )

@@ -26,6 +26,10 @@ _NO_END = {
     "unknown": "is out of reach",
     WAITING: "waits for its secrets; run cluster_session.yml again to repair the session",
 }
+# The beginning of the reason of a session that ends because an agent is lost.
+LOST = "ended: agent lost: "
+# The beginning of the reason of a session that has lost an agent and stays where it is.
+UNMOVED = "not relocated: "
 # A restart of main1 ends its command.
 _NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
 
@@ -96,4 +100,9 @@ def what_happened(session: Json) -> str:
         ends.append(describe_command_exit(command))
     elif session["state"] == "RUNNING" and command:
         ends.append("the command runs" if command.get("begun", True) else _NOT_BEGUN)
-    return "; ".join(ends) if session["state"] == "RUNNING" and ends else session["reason"]
+    if session["state"] != "RUNNING" or not ends:
+        return str(session["reason"])
+    waits = session.get("restart_waits")
+    ends += [f"not restarted now: {waits}"] if waits else []
+    ends += [session["reason"]] if session["reason"].startswith(UNMOVED) else []
+    return "; ".join(ends)

@@ -177,6 +177,8 @@ class Session(SessionIdentity):
     terminate_when_done: bool = False
     on_failure: str = "keep"
     restarts: int = 3
+    on_lost: str = "keep"
+    lost_after: int = 300
     user: User = field(default_factory=User)
     began: float = 0.0
     mounts: Tuple[Mount, ...] = ()

@@ -73,16 +73,17 @@ class Batch:
     plan: Plan
     agent: str
 
-    def start(self, *, check: bool) -> Json:
+    def start(self, *, check: bool, again: bool = False) -> Json:
         """Start the command: PID 1 of main1 waits for the file ``go``, and removes it at each start of the container.
 
         So a repair starts a command again that ended with main1, and never a command that has an exit code, unless main1 has
-        another command than the plan: then that of the plan is run, after the other has ended.
+        another command than the plan: then that of the plan is run, after the other has ended. With ``again``, a command that has
+        ended is run again.
         """
         check_mounts_answer(self._listed().values(), self.agent)
         main = self._main()["Id"]
         status = self.status()
-        is_next = self._is_next(main)
+        is_next = self._is_next(main) or (again and status["exit_code"] is not None)
         must_start = is_next or not status["begun"]
         if is_next and status["begun"] and status["exit_code"] is None:
             message = "session_command: the former command still runs in main1 on %s; wait for its end."

@@ -11,13 +11,15 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_CONTAINER
+from .._core.constants import LABEL_CONTAINER, RELOCATE, RESTART_ALL
 from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
 from .._core.model import Mount, Port
 from .._core.reports import Agent, ObservedContainer
 from .row import Row
 
+# Values of session_on_failure with which a pass repairs a session.
+HEALING = ("restart", RESTART_ALL)
 # Of the request of a session that waits, only its owner sees these: they may contain secrets.
 PRIVATE = ("environment", "secrets", "command", "bootstrap")
 # Seconds that PID 1 may need beside the grace to end a session: it looks at its limits every five.
@@ -81,17 +83,24 @@ def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
         session
         for session in sessions
         if session["state"] == "RUNNING"
-        and session.get("on_failure") == "restart"
-        and (session["degraded"] or failed_apps(session["containers"]))
+        and _asks_for_repair(session)
         and session["request"]
         and not _is_finished(session)
         and all(container["state"] != "unknown" for container in session["containers"])
     ]
 
 
+def _asks_for_repair(session: Json) -> bool:
+    """A container that has moved and is missing is made again, whatever the session does about other failures."""
+    is_lost = session.get("on_lost") == RELOCATE and any(one["state"] == "missing" for one in session["containers"])
+    has_failed = session["degraded"] or failed_apps(session["containers"])
+    return is_lost or bool(session.get("on_failure") in HEALING and has_failed and not session.get("restart_waits"))
+
+
 def _is_finished(session: Json) -> bool:
     command = session.get("command") or {}
-    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None
+    is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
+    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
     # An agent that is out of reach may come back with its containers: only an end that is seen counts.
     has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
     has_failed = has_dead or bool(command.get("exit_code"))
@@ -138,7 +147,8 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
 
 def _main(row: Row, agents: Iterable[Agent]) -> ObservedContainer | None:
     """main1 of a session as its engine reports it."""
-    mine = (container for agent in agents for container in agent.containers if container.session == row.id)
+    known = [agent for agent in agents if row.plan is None or agent.name == row.plan.main.agent]
+    mine = (container for agent in known for container in agent.containers if container.session == row.id)
     return next((container for container in mine if container.hostname == "main1"), None)
 
 

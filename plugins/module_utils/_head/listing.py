@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Mapping, Sequence
+from typing import Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_SESSION
+from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
 from .._core.model import Container, Resources
@@ -18,9 +18,12 @@ from .._core.reports import Agent, ObservedContainer
 from .._core.roles import Role
 from .._planning.plan import read_placement
 from .adoption import describes_session
-from .details import details
+from .details import HEALING, details
 from .row import Row
 from .usage import Holdings, amounts
+
+# By agent and ID: an agent that was lost may come back with old containers of a session that has moved.
+Observed = Mapping[Tuple[str, str], ObservedContainer]
 
 
 def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
@@ -28,7 +31,7 @@ def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
 
     ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its command if they have failed.
     """
-    observed = {container.id: container for agent in agents for container in agent.containers}
+    observed = {(agent.name, container.id): container for agent in agents for container in agent.containers}
     return [_session(row, observed, agents) for row in rows]
 
 
@@ -37,7 +40,7 @@ def list_agents(held: Holdings, agents: Sequence[Agent]) -> List[Json]:
     return [_agent(agent, held[agent.name]) for agent in agents]
 
 
-def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequence[Agent]) -> Json:
+def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
     containers = _containers(row, observed, agents)
     # A session that has ended by itself lacks nothing.
     is_over = bool(limit_reached(containers))
@@ -56,6 +59,8 @@ def _session(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequen
         **_limits(row),
         # What schedule.yml does about it on its next run.
         "on_failure": row.plan.session.on_failure if row.plan else "keep",
+        "on_lost": row.plan.session.on_lost if row.plan else "keep",
+        "restarts": row.plan.session.restarts if row.plan else 0,
         "terminate_when_done": row.plan.session.terminate_when_done if row.plan else False,
         "history": row.history,
         "request": row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
@@ -70,7 +75,8 @@ def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
 
 def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
     """Whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
-    heals = row.plan is not None and row.plan.session.on_failure == "restart"
+    session = row.plan.session if row.plan else None
+    heals = session is not None and (session.on_failure in HEALING or session.on_lost == RELOCATE)
     has_lost = bool(lacking or failed_apps(containers))
     return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
 
@@ -84,7 +90,7 @@ def _limits(row: Row) -> Json:
     return {"lifetime": session.lifetime, "idle_timeout": session.idle_timeout, "ends": ends}
 
 
-def _containers(row: Row, observed: Mapping[str, ObservedContainer], agents: Sequence[Agent]) -> List[Json]:
+def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:
     if row.state in states.ENDED:
         return []
     if not row.plan:
@@ -96,7 +102,7 @@ def _containers(row: Row, observed: Mapping[str, ObservedContainer], agents: Seq
         ]
     reachable = {agent.name for agent in agents if agent.reachable}
     return [
-        _planned(container, observed.get(container.id), container.agent in reachable)
+        _planned(container, observed.get((container.agent, container.id)), container.agent in reachable)
         for container in row.plan.containers
     ]
 
@@ -134,7 +140,7 @@ def _condition(container: ObservedContainer) -> Json:
     return {"state": container.state, "exit_code": container.data.get("exit_code"), "oom_killed": killed}
 
 
-def _shape(row: Row, observed: Mapping[str, ObservedContainer]) -> Json:
+def _shape(row: Row, observed: Observed) -> Json:
     """Size, mode, image and the resources of each container: from the plan or the request, else from the labels."""
     if row.plan:
         session = row.plan.session

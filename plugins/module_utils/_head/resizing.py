@@ -46,7 +46,9 @@ def held_with(holder: Json, former: int) -> Json:
 def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
     """The plan in the size of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
     if request.roles:
-        message = "Session %s has roles, whose sizes do not change while it runs: end it, and launch it with other sizes."
+        message = (
+            "Session %s has roles, whose sizes do not change while it runs: end it, and launch it with other sizes."
+        )
         raise StateError(message % row.name, row.name)
     former, present = former_size(row) or plan.session.size, plan.session.size
     added = _placed(store, row, plan, request, context) if request.size > present else None

@@ -11,10 +11,11 @@ The engines' reports come in as documents; nothing here connects to an engine. d
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
+from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import describe_command_exit
@@ -29,7 +30,9 @@ from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .._planning.resizing import is_resize, with_size
 from .adoption import rebuilt_plan
+from .losses import relocated, to_clean
 from .resizing import change_size, former_size, held_with, strangers
+from .restarts import note_restart
 from .retention import is_retired
 from .row import Row
 from .store import Store
@@ -51,7 +54,8 @@ class Decision:
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
     ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless the size changes; ``removed`` are
-    the hostnames and agents of containers that are not in the plan any more.
+    the hostnames and agents of containers that are not in the plan any more. ``moves`` are the containers that get another agent, as
+    in Moved, and ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first.
     """
 
     verdict: str
@@ -67,6 +71,9 @@ class Decision:
     expected_start: float | None = None
     former_size: int = 0
     removed: Tuple[Tuple[str, str], ...] = ()
+    moves: Tuple[Tuple[str, str, str], ...] = ()
+    restarts_all: bool = False
+    fenced: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def changes_session(self) -> bool:
@@ -111,21 +118,28 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
-    changes_size = request.size != launched.session.size
-    missing = [container for container in launched.containers if (container.agent, container.id) not in up]
     if row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
+    size = launched.session.size
+    moved = relocated(store, row, limited, with_size(request, size), context)
+    missing, changes_size = _missing(moved.plan, up), request.size != size
     # A controller that was lost may have left containers that run and do not name all members.
-    is_lacking = bool(missing or changes_size or row.holder or strangers(row, launched, context))
-    _check_reachable(row, launched.containers if changes_size else missing, context)
-    plan = with_next_command(store, row, limited, request, context)
+    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context))
+    _check_reachable(row, moved.plan.containers if changes_size else missing, context)
+    restarts = bool(missing) and not changes_size and moved.plan.session.on_failure == RESTART_ALL
+    if restarts:
+        note_restart(store, row, context.agents, context.now)
+    plan = with_next_command(store, row, moved.plan, request, context)
     decision = Decision(
         "running",
         row,
         plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
         has_next_command=plan != limited,
-        failed_apps=_failed_apps(plan, [container for _agent, container in observed]),
+        failed_apps=_failed_apps(plan, observed),
+        moves=moved.moves,
+        restarts_all=restarts,
+        fenced=to_clean(store, context.agents),
     )
     decision = replace(decision, remove=removable(store, context.agents))
     return _repaired(store, row, plan, decision, request, context, up) if is_lacking else decision
@@ -149,7 +163,7 @@ def _repaired(
         row.plan = plan = relaunched(plan, context.taken_names)
         row.holder, row.lease = held_with(context.holder, former), context.now + context.lease
         store.save(row)
-    missing = [container for container in plan.containers if (container.agent, container.id) not in up]
+    missing = list(plan.containers) if decision.restarts_all else _missing(plan, up)
     return replace(
         decision,
         verdict="repair",
@@ -170,9 +184,14 @@ def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -
             "terminate.yml.".format(row.name, ", ".join(lost)), lost[0])  # fmt: skip
 
 
-def _failed_apps(plan: Plan, observed: Sequence[ObservedContainer]) -> Tuple[str, ...]:
+def _missing(plan: Plan, up: Collection[Tuple[str, str]]) -> List[Container]:
+    return [container for container in plan.containers if (container.agent, container.id) not in up]
+
+
+def _failed_apps(plan: Plan, observed: Sequence[Tuple[str, ObservedContainer]]) -> Tuple[str, ...]:
     """The apps of main1 that PID 1 does not start again. Another start of main1 starts all of its apps."""
-    own = (container.data.get("apps") or () for container in observed if container.id == plan.main.id)
+    place = (plan.main.agent, plan.main.id)
+    own = (container.data.get("apps") or () for agent, container in observed if (agent, container.id) == place)
     return tuple(app["name"] for apps in own for app in apps if app["state"] == "failed")
 
 
@@ -349,7 +368,7 @@ def _former(plan: Plan, context: Context) -> Json | None:
     """The state of the former command; None if ``main1`` does not run, and the command with it."""
     for agent in context.agents:
         for container in agent.containers:
-            if container.id == plan.main.id and container.state == "running":
+            if (agent.name, container.id, container.state) == (plan.main.agent, plan.main.id, "running"):
                 batch: Dict[str, object] | None = container.data.get("batch")
                 return batch
     return None

@@ -60,6 +60,12 @@ SCHEMA = (
     """CREATE TABLE IF NOT EXISTS pass (
     owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0
 )""",
+    # Since when an agent has not answered, null if it has, and its node of the Swarm.
+    "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, node TEXT NOT NULL, silent REAL)",
+    # Agents that may still have old containers of a session that has moved; without a session, a node that the Swarm has removed.
+    """CREATE TABLE IF NOT EXISTS fence (
+    agent TEXT NOT NULL, session TEXT NOT NULL, node TEXT NOT NULL, PRIMARY KEY (agent, session)
+)""",
     "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
     "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )

@@ -16,7 +16,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from .._core import states
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
-from .._core.exits import LIFETIME, LIMITS, limit_reached, what_happened
+from .._core.exits import LIFETIME, LIMITS, LOST, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.plan import read_placement
 from .details import is_overdue
@@ -178,7 +178,7 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
             # The begin of the termination could not be recorded: the disk of the store was full.
             store.change(row, states.TERMINATING, change.now, f"ended by {change.holder.get('user')}")
         note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""
-        own = row.reason if row.reason in LIMITS.values() else ""
+        own = row.reason if row.reason in LIMITS.values() or row.reason.startswith(LOST) else ""
         found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
         store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
     return before, row

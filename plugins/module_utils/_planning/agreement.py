@@ -72,6 +72,7 @@ def _choices(plan: Plan) -> PlanInputs:
         own_volumes=session.own_volumes,
         permitted_folders=session.permitted_folders,
         first=("", plan.main.labels.get(LABEL_FIRST, "")),
+        local_ranks=tuple(container.local_rank for container in plan.containers),
     )
 
 
@@ -79,6 +80,8 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
     """The head chooses from what the request permits."""
     allowed = request.agents if request.agents_policy == "strict" else agents
     for container in plan.containers:
+        if not 0 <= container.local_rank <= container.rank:
+            yield f"{container.hostname}.local_rank", container.local_rank, f"at most {container.rank}"
         if container.agent not in allowed or container.agent not in agents:
             yield f"{container.hostname}.agent", container.agent, sorted(allowed)
         amounts = (container.resources.millicpus, container.resources.memory, container.resources.shm)

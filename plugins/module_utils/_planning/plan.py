@@ -67,6 +67,8 @@ class PlanInputs:
     rdma_ports: Mapping[str, Sequence[str]] = field(default_factory=dict)
     permitted_folders: Tuple[str, ...] = ()
     first: Tuple[str, str] = ("", "")
+    # Of a session whose containers have moved: each keeps its local rank, so that its environment stays the same.
+    local_ranks: Tuple[int, ...] = ()
 
 
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
@@ -83,7 +85,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
-    ranks = local_ranks(inputs.placement.agents)
+    ranks = inputs.local_ranks or local_ranks(inputs.placement.agents)
     containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in request.members]
     environments = [
         {

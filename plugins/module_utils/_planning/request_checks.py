@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import SINGLE_NODE
+from .._core.constants import RELOCATE, SINGLE_NODE
 from .._core.errors import InputError
 from .._core.roles import NOT_COMPUTING, Role, waves
 from .._core.units import show_bytes
@@ -110,6 +110,7 @@ def _check_together(request: Request) -> None:
         if value and not request.command:
             raise InputError("session_" + variable, value, "needs a session_command")
     _check_placement(request)
+    _check_on_lost(request)
     targets = [mount.target for mount in request.mounts]
     for target in targets:
         if targets.count(target) > 1:
@@ -126,6 +127,14 @@ def _check_placement(request: Request) -> None:
         raise InputError("session_per_agent", request.per_agent, rule % request.size)
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "needs session_agents")
+
+
+def _check_on_lost(request: Request) -> None:
+    """A volume of an agent is lost with it: that must be meant."""
+    lost = [one.source for one in request.mounts if one.type == "volume" and not one.options and not one.local]
+    if request.on_lost == RELOCATE and lost:
+        rule = f"needs 'local: true' or options for volume {lost[0]} of session_mounts, which stays on the agent that is lost"
+        raise InputError("session_on_lost", RELOCATE, rule)
 
 
 def _check_disk(request: Request) -> None:

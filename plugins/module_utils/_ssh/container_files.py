@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import List, Mapping, Tuple
 
-from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
+from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
@@ -182,7 +182,8 @@ def _patience(session: Session) -> str:
 
 def _restarts(session: Session, container: Container) -> str:
     """How often PID 1 starts a failed command again; empty for never."""
-    return "%d\n" % session.restarts if session.command_of(container) and session.on_failure == "restart" else ""
+    may_restart = session.on_failure in ("restart", RESTART_ALL)
+    return "%d\n" % session.restarts if session.command_of(container) and may_restart else ""
 
 
 def _server(

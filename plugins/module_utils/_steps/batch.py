@@ -14,9 +14,9 @@ from .._module import read_plan
 from .step import Agent
 
 
-def start(agent: Agent, plan: Json) -> Json:
-    """Start the command, unless it has been started; C(state) and C(exit_code) of it."""
-    return _batch(agent, plan).start(check=agent.check)
+def start(agent: Agent, plan: Json, again: bool = False) -> Json:
+    """Start the command, unless it has been started; C(state) and C(exit_code) of it. With C(again), also if it has ended."""
+    return _batch(agent, plan).start(check=agent.check, again=again)
 
 
 def wait(agent: Agent, plan: Json, seconds: float = 0) -> Json:

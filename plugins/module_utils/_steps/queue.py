@@ -17,6 +17,7 @@ from .._core.states import LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
 from .._head.listing import list_agents
+from .._head.losses import lift, losses, note_agents, to_clean
 from .._head.queue_pass import note_degraded
 from .._head.retention import expired, remove_logs, retire, surplus_logs
 from .._head.row import Row
@@ -89,7 +90,10 @@ def end(head: Head, owner: str, holder: Json) -> Json:
 def keep_up(
     head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: str, folders: Sequence[str] = ()
 ) -> Json:
-    """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs)."""
+    """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs).
+
+    C(lost) are the sessions that end or move because an agent is lost, C(fenced) the agents that have old containers to remove.
+    """
     log_bytes, now = parse_bytes(keep_logs, "session_keep_logs"), time.time()
     reports = tuple(Agent.from_json(report) for report in agents)
     with Store.opened(head.directory, read_only=head.check) as store:
@@ -97,6 +101,9 @@ def keep_up(
         taken = sample(list_agents(holdings(store, reports), reports), [row.state for row in live], now)
         add_sample(store, taken)
         degraded = note_degraded(store, reports, owner, now)
+        note_agents(store, reports, now)
+        lost = losses(store, reports, owner, now)
+        fenced = to_clean(store, reports)
         retired = expired(store, reports, now, keep_days)
         retire(store, retired, now)
         ended_folders = store.ended(folders)
@@ -107,10 +114,19 @@ def keep_up(
         "changed": bool(retired or removed),
         "sample": taken,
         "degraded": [row.to_json() for row in degraded],
+        "lost": lost,
+        "fenced": fenced,
         "ended_folders": ended_folders,
         "retired": retired,
         "logs_removed": removed,
     }
 
 
-STEPS = {"begin": begin, "decide": decide, "end": end, "keep_up": keep_up}
+def cleaned(head: Head, agent: str, sessions: Sequence[str]) -> Json:
+    """An agent has nothing of these sessions any more: they may be placed there again."""
+    with Store.opened(head.directory, read_only=head.check) as store:
+        lift(store, agent, sessions)
+    return {}
+
+
+STEPS = {"begin": begin, "cleaned": cleaned, "decide": decide, "end": end, "keep_up": keep_up}

@@ -94,6 +94,9 @@ def _shown(decision: Decision) -> Json:
         "remove": list(decision.remove),
         "former_size": decision.former_size,
         "removed": [list(one) for one in decision.removed],
+        "moves": [list(move) for move in decision.moves],
+        "restarts_all": decision.restarts_all,
+        "fenced": dict(decision.fenced),
     }
 
 

@@ -12,12 +12,14 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
+from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.reports import Agent
 from .._core.states import SHOWN
 from .._head.details import is_overdue, time_left, without_private
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
+from .._head.losses import fenced_agents
 from .._head.policy_file import read_policy
 from .._head.quotas import use_by_owner
 from .._head.row import Row
@@ -26,6 +28,7 @@ from .._head.turns import turns
 from .._head.upkeep import adopt
 from .._head.usage import Holdings, available, holdings, list_groups, list_owners
 from .._head.usage import samples as read_samples
+from .._planning.loss import restart_turn
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import allowed
 from .step import Head
@@ -111,9 +114,21 @@ def _sessions(
             "overdue": is_overdue(row, now),
             "turn": turn.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
+            "fenced": fenced_agents(store, session["id"]),
+            **_restarts(session, now),
         }
         for row, session in zip(rows, list_sessions(rows, agents))
     ]
+
+
+def _restarts(session: Json, now: float) -> Json:
+    """How many restarts of all containers are left, and why the next one is not made now."""
+    if session["on_failure"] != RESTART_ALL:
+        return {"restarts_left": 0, "restart_waits": ""}
+    turn = restart_turn(session["history"], session["restarts"], now)
+    left = max(0, session["restarts"] - turn.count)
+    is_ill = session["degraded"]
+    return {"restarts_left": left, "restart_waits": turn.reason if is_ill else ""}
 
 
 def _is_requested_here(store: Store, session: str) -> bool:

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List, Mapping, Sequence
 
 from .._agents import swarm
 from .._agents.host import own_address
 from .._core.documents import Json
-from .._core.errors import ConflictError
+from .._core.errors import ConflictError, StateError
 from .._core.waiting import deadline_in
 from .step import Agent
 
@@ -74,6 +74,26 @@ def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json
     return {"changed": bool(changed), "nodes": changed}
 
 
+def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, deadline: int = 60) -> Json:
+    """Make sure that the Swarm has lost these nodes, by the name of their agent. The agent is a manager.
+
+    With C(removes), the Swarm removes them: only then it gives the addresses of their containers to others, and a node that comes back
+    connects no container to an overlay network before it has joined again.
+    """
+    engine = _engine(agent)
+    listed = engine.nodes()
+    for name, node in sorted(nodes.items()):
+        state = str((listed[node].get("Status") or {}).get("State")) if node in listed else "down"
+        if not node or state != "down":
+            found = f"its node is {state}" if node else "its node is unknown"
+            message = "%s does not answer, but for the Swarm of %s %s: its containers may still run, so they are not made elsewhere."
+            raise StateError(message % (name, agent.name, found), name)
+    if not removes:
+        return {"changed": False, "nodes": []}
+    swarm.set_roles(engine, list(nodes.values()), "worker", deadline_in(deadline), check=agent.check)
+    return remove_nodes(agent, list(nodes.values()), deadline)
+
+
 def _change(agent: Agent, before: Json, after: Json, addresses: List[str] | None) -> Json:
     difference = {"before": before, "after": after}
     return {"changed": after is not before, "swarm": _shown(agent, after, addresses), "diff": difference}
@@ -89,6 +109,7 @@ def _engine(agent: Agent) -> swarm.SwarmEngine:
 
 STEPS = {
     "describe": describe,
+    "fence": fence,
     "join": join,
     "leave": leave,
     "remove_nodes": remove_nodes,

@@ -180,12 +180,16 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     """What a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
         would = "would be " if check_mode else ""
+        moves = _moves(scheduled, check_mode)
+        if scheduled.get("restarts_all"):
+            return [f"all containers {would}restarted", *moves]
+        gone = {move[0] for move in scheduled.get("moves") or ()}
         changes = (
             ("added", _added(scheduled)),
             ("removed", _removed(scheduled)),
-            ("brought back", scheduled["missing"]),
+            ("brought back", [name for name in scheduled["missing"] if name not in gone]),
         )
-        shown = [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
+        shown = moves + [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
         return shown or [f"its files {would or 'are '}completed"]
     if scheduled.get("has_next_command"):
         return ["another command %s" % ("would run" if check_mode else "runs now")]
@@ -206,6 +210,16 @@ def _removed(scheduled: Json) -> List[str]:
     return sorted(
         (str(hostname) for hostname, _agent in scheduled.get("removed") or ()), key=lambda name: (len(name), name)
     )
+
+
+def _moves(scheduled: Json, check_mode: bool) -> List[str]:
+    """
+    >>> _moves({"moves": [["sub2", "c", "b"]]}, False)
+    ['sub2 made again on b in place of c, without the files that it had stored in itself']
+    """
+    will = "would be " if check_mode else ""
+    moves = [f"{name} {will}made again on {new} in place of {old}" for name, old, new in scheduled.get("moves") or ()]
+    return [f"{', '.join(moves)}, without the files that it had stored in itself"] if moves else []
 
 
 def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:

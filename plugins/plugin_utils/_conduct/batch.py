@@ -30,11 +30,14 @@ class CommandError(SessionError):
     """The command of a batch session failed."""
 
 
-def run_command(play: Play, asked: Asked, plan: Plan) -> None:
-    """Begin the command, and wait for its result if the user wants that. Raises CommandError if it fails."""
+def run_command(play: Play, asked: Asked, plan: Plan, *, again: bool = False) -> None:
+    """Begin the command, and wait for its result if the user wants that. Raises CommandError if it fails.
+
+    With ``again``, also a command that has ended: all containers were restarted.
+    """
     main = plan.main.agent
     with play.phase("command"):
-        begun = play.on(main, "batch.start", {"plan": plan.part(main)})
+        begun = play.on(main, "batch.start", {"plan": plan.part(main), "again": again})
         if not asked.setting("wait_result"):
             return
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()

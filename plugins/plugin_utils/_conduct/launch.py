@@ -21,11 +21,12 @@ from . import resize
 from .apps import restart_apps
 from .batch import run_command
 from .images import Wanted, distribute
+from .losses import clean
 from .place import Asked, Placed, place, restored, shown
 from .play import Play
 from .record import record_failure, record_running
 from .reports import Avoided, Reports, collect_reports
-from .start import await_apps, create, start
+from .start import await_apps, create, start, stop
 from .terminate import remove
 from .verify import verify
 
@@ -55,6 +56,7 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
     for _attempt in range(_MOST_ATTEMPTS):
         placed = place(play, asked, reports, avoided)
         if not play.check:
+            clean(play, reports, placed.decision.get("fenced") or {})
             remove(play, reports, placed.decision.get("remove") or ())
         if placed.plan is None or placed.work is None:
             return _waiting(play, placed)
@@ -120,7 +122,10 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
     explanation, files = "", []
     if placed.deploys and not play.check:
         with undoing(play, placed, plan, work, reports):
+            if placed.restarts_all:
+                stop(play, plan, work)
             explanation = carry_out(play, placed, plan, work)
+        play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
         files = restored(play, placed)
     if explanation and placed.asked.setting("explain"):
@@ -128,7 +133,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
     play.show(shown(play, placed, files))
     has_changed = _change(play, placed, plan, work)
     if placed.asked.request.command and not play.check:
-        run_command(play, placed.asked, plan)
+        run_command(play, placed.asked, plan, again=placed.restarts_all)
     return Launched(placed, bool(placed.decision.get("changed") or files or has_changed), files)
 
 

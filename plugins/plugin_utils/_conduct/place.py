@@ -95,6 +95,22 @@ class Placed:
         return int(self.decision.get("former_size") or 0)
 
     @property
+    def restarts_all(self) -> bool:
+        """Whether the containers that run are stopped first, to start together with those that do not."""
+        return bool(self.decision.get("restarts_all"))
+
+    @property
+    def repair(self) -> str:
+        """The event of a repair that is more than a repair; empty for none."""
+        return (
+            notification.RELOCATED
+            if self.decision.get("moves")
+            else notification.RESTARTED
+            if self.restarts_all
+            else ""
+        )
+
+    @property
     def must_apply_limits(self) -> bool:
         """Also without a change: a controller may have been lost before it wrote a change into the containers."""
         request = self.asked.request

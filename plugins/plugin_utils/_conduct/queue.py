@@ -10,8 +10,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator, List
 
+from ...module_utils._core.constants import RELOCATE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError
+from ...module_utils._core.exits import LOST, UNMOVED
 from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._core.states import PENDING
 from ...module_utils._head.details import finished_sessions, healing_sessions
@@ -23,6 +25,7 @@ from .._ended_folders import EndedFolders
 from .._kept_requests import checked_sessions
 from .launch import launch
 from .listing import write_metrics
+from .losses import clean, fence
 from .place import Asked
 from .play import Play
 from .reports import Reports, collect_reports
@@ -92,21 +95,38 @@ class _Pass:
         play = self._play
         reports = collect_reports(play, measure=True)
         listed = self._listed(reports)
+        lost: List[Json] = []
         with self._keeping_failure():
-            self._keep_order(reports)
-        finished = [] if play.check else finished_sessions(listed)
+            lost = self._keep_order(reports)
+        finished = [] if play.check else [*finished_sessions(listed), *(one for one in lost if one["action"] == "end")]
         for session in finished:
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])
-                play.show([terminate(play, session["name"], session["owner"], lease).summary])
+                why = LOST + session["reason"] if "action" in session else ""
+                play.show([terminate(play, session["name"], session["owner"], lease, why).summary])
                 self.has_changed = True
         # Before the queue, which gets what they do not need.
         own = [session for session in listed if session["requested_here"]]
-        healing, refused = checked_sessions(healing_sessions(own), play.head)
+        moving = self._fenced(own, lost, reports)
+        healing, refused = checked_sessions([*moving, *healing_sessions(own)], play.head)
         play.warn(*refused)
         for session in healing:
             self._launch(session)
         self._launch_what_fits(collect_reports(play) if healing or finished else reports)
+
+    def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
+        """The sessions that move now: their lost agents are fenced."""
+        by_id = {session["id"]: session for session in own if session["request"]}
+        found = []
+        for loss in lost:
+            if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
+                continue
+            try:
+                fence(self._play, reports, loss)
+                found.append(by_id[loss["id"]])
+            except ComputeError as error:
+                self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
+        return found
 
     def _write_metrics(self) -> None:
         """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
@@ -122,8 +142,8 @@ class _Pass:
         with self._play.phase("upkeep"):
             return list(self._play.on_head("sessions.list", options)["sessions"])
 
-    def _keep_order(self, reports: Reports) -> None:
-        """Record the use of the agents, and remove what is old."""
+    def _keep_order(self, reports: Reports) -> List[Json]:
+        """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
         play, folders = self._play, EndedFolders.of(self._play.artifacts, check=self._play.check)
         kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
         own = {"owner": play.owner or login(), "agents": reports.agents}
@@ -132,6 +152,9 @@ class _Pass:
         folders.remove(result)
         play.warn(*result.get("warnings") or ())
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
+        if not play.check:
+            clean(play, reports, result["fenced"])
+        return list(result["lost"])
 
     def _launch_what_fits(self, reports: Reports) -> None:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""

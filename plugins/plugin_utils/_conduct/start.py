@@ -67,6 +67,12 @@ def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, 
             play.on_each(part.agents, "containers.begun", begun.__getitem__)
 
 
+def stop(play: Play, plan: Plan, work: Deployment) -> None:
+    """Stop all containers of a session, all at the same time, so that they can start together. Their files stay."""
+    with play.phase("stop", plan):
+        play.on_each(list(work.agents), "containers.stopped", lambda agent: {"plan": plan.part(agent)})
+
+
 def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
     """Wait until the apps of ``main1`` answer."""
     apps = [asdict(app) for app in plan.session.apps]

@@ -46,10 +46,16 @@ class Removed:
         return [{"logs": answer["logs"]} for answer in self.answers.values() if answer.get("logs")]
 
 
-def terminate(play: Play, name: str, owner: str = "", lease: int = 600) -> Ended:
+def terminate(play: Play, name: str, owner: str = "", lease: int = 600, reason: str = "") -> Ended:
     """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part."""
     reports = collect_reports(play)
-    change = {"name": name, "lease": lease, "agents": reports.agents, **({"owner": owner} if owner else {})}
+    change = {
+        "name": name,
+        "lease": lease,
+        "agents": reports.agents,
+        "reason": reason,
+        **({"owner": owner} if owner else {}),
+    }
     with play.phase("end"):
         begun = record(play, "terminating", **change)
     session = begun["session"]

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Agents that no longer answer: since when, what becomes of sessions on them, and which of them may hold old containers.
+
+A session that moves is fenced off its lost agents in the transaction that gives it its new places: nothing of it is placed
+there before a pass has removed what the agent still has of it.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+
+from .._core import states
+from .._core.constants import RELOCATE
+from .._core.documents import Json
+from .._core.errors import ConflictError
+from .._core.exits import UNMOVED
+from .._core.model import Plan
+from .._core.names import ALL_OWNERS
+from .._core.reports import Agent
+from .._planning.allocation import Allocation
+from .._planning.capacity import free_of
+from .._planning.loss import Places, describe_loss, lost_agents, moved_plan, new_places
+from .._planning.placement import Shortfall
+from .._planning.request import Request
+from .row import Row
+from .store import Store
+from .turns import Context
+from .usage import booked_on, ends_on, held_plans
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A session that has lost agents, and what is done about it: C(end) or C(relocate)."""
+
+    session: Row
+    action: str
+    agents: Tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A session with new places. ``moves`` has hostname, former and new agent of each container that moves."""
+
+    plan: Plan
+    moves: Tuple[Tuple[str, str, str], ...] = ()
+
+
+def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
+    """Note which agents answer, with their nodes, and since when the others do not."""
+    for agent in agents:
+        if agent.reachable:
+            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+        else:
+            store.execute("INSERT OR IGNORE INTO agent VALUES (?, '', NULL)", (agent.name,))
+            store.execute("UPDATE agent SET silent = ? WHERE name = ? AND silent IS NULL", (now, agent.name))
+
+
+def silent_agents(store: Store) -> Dict[str, float]:
+    """Since when agents have not answered, in seconds since the epoch."""
+    return dict(store.query("agent", "SELECT name, silent FROM agent WHERE silent IS NOT NULL"))
+
+
+def decided(rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, float], now: float) -> List[Loss]:
+    """What becomes of running sessions. One that another controller repairs is left to it."""
+    found = []
+    for row in rows:
+        if row.plan is None or row.plan.session.on_lost == "keep" or (row.holder is not None and row.lease >= now):
+            continue
+        lost = lost_agents(row.plan, agents, silent, now)
+        if lost:
+            found.append(Loss(row, row.plan.session.on_lost, lost, describe_loss(row.plan, lost)))
+    return found
+
+
+def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
+    """The sessions of an owner that are to end or to move now. Records why others that should move cannot."""
+    rows = [row for row in store.live({states.RUNNING}) if owner in (row.owner, ALL_OWNERS)]
+    nodes = dict(store.query("agent", "SELECT name, node FROM agent"))
+    found = []
+    for loss in decided(rows, agents, silent_agents(store), now):
+        row, plan, lost = loss.session, loss.session.plan, {name: nodes.get(name, "") for name in loss.agents}
+        is_shared = plan is not None and plan.network.driver == "overlay"
+        if loss.action == RELOCATE and plan is not None and row.request is not None:
+            places = _places(store, row, plan, row.request, loss.agents, agents)
+            if isinstance(places, Shortfall):
+                row.reason = f"{UNMOVED}{loss.reason}, and no other agent has room for {places.reason}"
+                store.save(row)
+                continue
+            if is_shared:
+                _fence(store, lost, "", nodes)
+        shown = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
+        found.append({**shown, "agents": list(loss.agents), "nodes": lost, "shared": is_shared})
+    return found
+
+
+def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:
+    """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room."""
+    silent = silent_agents(store) if plan.session.on_lost == RELOCATE else {}
+    lost = lost_agents(plan, context.agents, silent, context.now)
+    if not lost:
+        return Moved(plan)
+    places = _places(store, row, plan, request, lost, context.agents)
+    if isinstance(places, Shortfall):
+        raise ConflictError(f"Session {row.name} was {UNMOVED}no other agent has room for {places.reason}.", lost[0])
+    moves = tuple(
+        (one.hostname, one.agent, places[one.hostname][0]) for one in plan.containers if one.hostname in places
+    )
+    nodes = dict(store.query("agent", "SELECT name, node FROM agent"))
+    _fence(store, lost, row.id, nodes)
+    row.plan = _moved(store, row, plan, request, places, context)
+    listed = ", ".join(f"{hostname} is made again on {new}" for hostname, _old, new in moves)
+    reason = f"relocated, because {describe_loss(plan, lost)}: {listed}; what it had stored in its own files is gone"
+    store.note(row, context.now, reason)
+    return Moved(row.plan, moves)
+
+
+def _places(
+    store: Store, row: Row, plan: Plan, request: Request, lost: Sequence[str], agents: Sequence[Agent]
+) -> Places | Shortfall:
+    booked = booked_on(agents, ends_on(store, agents), held_plans(store))
+    free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
+    return new_places(request, plan, lost, agents, free, fenced_agents(store, row.id))
+
+
+def _moved(store: Store, row: Row, plan: Plan, request: Request, places: Places, context: Context) -> Plan:
+    others = [held for held in held_plans(store) if held.session.id != row.id]
+    ports = plan.main.ports
+    if plan.main.hostname in places:
+        ports = Allocation(others, context.agents).ports(request, places[plan.main.hostname][0])
+    taken = {agent.name: agent.names for agent in context.agents}
+    return moved_plan(plan, request, places, ports, context.agents, taken)
+
+
+def _fence(store: Store, agents: Iterable[str], session: str, nodes: Mapping[str, str]) -> None:
+    for name in agents:
+        store.execute("INSERT OR REPLACE INTO fence VALUES (?, ?, ?)", (name, session, nodes.get(name, "")))
+
+
+def fenced_agents(store: Store, session: str) -> List[str]:
+    """The agents that may still have old containers of a session."""
+    found = store.query("fence", "SELECT agent FROM fence WHERE session = ? ORDER BY agent", (session,))
+    return [name for (name,) in found]
+
+
+def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
+    """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again."""
+    by_name = {agent.name: agent for agent in agents if agent.reachable}
+    found: Dict[str, Json] = {}
+    for name, session, node in store.query("fence", "SELECT agent, session, node FROM fence ORDER BY agent, session"):
+        agent = by_name.get(name)
+        if agent is not None:
+            is_out = bool(node) and not (agent.swarm or agent.managers)
+            entry = found.setdefault(name, {"sessions": [], "rejoins": is_out})
+            entry["sessions"] += [session] if session else []
+    return found
+
+
+def lift(store: Store, agent: str, sessions: Sequence[str]) -> None:
+    """An agent holds nothing of these sessions any more, and is a node of its Swarm."""
+    for session in ("", *sessions):
+        store.execute("DELETE FROM fence WHERE agent = ? AND session = ?", (agent, session))

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Agents that are lost under a session, and where its containers go; and when all containers of a session restart together."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from .._core.constants import LABEL_FIRST, LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
+from .._core.documents import Json
+from .._core.model import Container, Plan, Port, Resources
+from .._core.reports import Agent
+from .._core.units import show_seconds
+from .addresses import Subnet
+from .allocation import checked_folders
+from .capacity import FreeCapacity
+from .placement import Placement, Shortfall, usable_ports
+from .plan import PlanInputs, build_plan, show_placement
+from .request import Request
+from .role_placement import place
+
+# The beginning of the reason of each restart of all containers, in the history of the session.
+RESTARTED = "all containers restart"
+# A session that has run for so many seconds since its last restart has all of its restarts again.
+_SETTLED = 3600.0
+# Seconds after a restart before the next one. They double up to the second number.
+_FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
+
+# The agent and the resources of each container that moves, by its hostname.
+Places = Dict[str, Tuple[str, Resources]]
+
+
+def lost_agents(plan: Plan, agents: Sequence[Agent], silent: Mapping[str, float], now: float) -> Tuple[str, ...]:
+    """The agents of a session that are lost to it: without an answer now, and for session_lost_after since the first pass without.
+
+    ``silent`` has the time of that pass, in seconds since the epoch. An agent that is not in the inventory of the pass is not lost.
+    """
+    unreachable = {agent.name for agent in agents if not agent.reachable}
+    patience = plan.session.lost_after
+    return tuple(name for name in plan.agents if name in unreachable and now - silent.get(name, now) >= patience)
+
+
+def describe_loss(plan: Plan, lost: Sequence[str]) -> str:
+    """
+    >>> from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Session
+    >>> session = Session("", "", "", "", "", "", 1, "", "", lost_after=300)
+    >>> describe_loss(Plan(session, Network("", "", "", "", ""), ()), ["b"])
+    'b has not answered for 5 min'
+    """
+    does = "has" if len(lost) == 1 else "have"
+    return f"{', '.join(lost)} {does} not answered for {show_seconds(plan.session.lost_after)}"
+
+
+def new_places(
+    request: Request,
+    plan: Plan,
+    lost: Sequence[str],
+    agents: Sequence[Agent],
+    free: Mapping[str, FreeCapacity],
+    fenced: Sequence[str],
+) -> Places | Shortfall:
+    """Where the containers of lost agents go: all of them, or none. ``fenced`` agents may still have old containers of the session."""
+    moving = [container for container in plan.containers if container.agent in lost]
+    usable = [agent for agent in agents if agent.name not in (*lost, *fenced) and _can_hold(agent, plan, request)]
+    if plan.network.driver == "bridge":
+        found = place(replace(request.demand(), mode=SINGLE_NODE), usable, free)
+        if isinstance(found, Shortfall):
+            return found
+        return {one.hostname: pair for one, pair in zip(moving, zip(found.agents, found.resources))}
+    return _one_by_one(request, plan, moving, _in_its_swarm(plan, lost, agents, usable), free)
+
+
+def _one_by_one(
+    request: Request, plan: Plan, moving: Sequence[Container], agents: Sequence[Agent], free: Mapping[str, FreeCapacity]
+) -> Places | Shortfall:
+    demands = {part.role: part for part in request.demand().parts}
+    # Without roles, all containers count.
+    roles = {one.hostname: one.role if one.role in demands else "" for one in plan.containers}
+    held = Counter((one.agent, roles[one.hostname]) for one in plan.containers if one not in moving)
+    left = {agent.name: free[agent.name].copy() for agent in agents}
+    found: Places = {}
+    for container in moving:
+        role = roles[container.hostname]
+        demand = demands[role]
+        usable = [one for one in agents if not demand.per_agent or held[one.name, role] < demand.per_agent]
+        chosen = place(replace(demand, size=1, mode=SINGLE_NODE, per_agent=0), usable, left)
+        if isinstance(chosen, Shortfall):
+            return Shortfall(f"{container.hostname}: {chosen.reason}")
+        name = chosen.agents[0]
+        found[container.hostname] = (name, left[name].take(demand.per_container))
+        held[name, role] += 1
+    return found
+
+
+def _can_hold(agent: Agent, plan: Plan, request: Request) -> bool:
+    """Whether an agent that answers has the data folders, and packets of the session's network fit through its network."""
+    has_folders = all(agent.paths.get(folder) is not False for folder in checked_folders(request))
+    return not agent.reachable or (has_folders and agent.mtu - VXLAN_OVERHEAD >= (plan.network.mtu or 0))
+
+
+def _in_its_swarm(plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]) -> List[Agent]:
+    """The usable agents of the Swarm that has the network: that of the containers that stay, else of any of them."""
+    staying = [agent.swarm for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
+    swarm = next(iter(staying or [agent.swarm for agent in usable if agent.swarm]), "")
+    return [agent for agent in usable if not agent.reachable or (agent.swarm and agent.swarm == swarm)]
+
+
+def moved_plan(
+    plan: Plan,
+    request: Request,
+    places: Places,
+    ports: Tuple[Port, ...],
+    agents: Sequence[Agent],
+    taken: Mapping[str, Sequence[str]],
+) -> Plan:
+    """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""
+    where = [places.get(one.hostname, (one.agent, one.resources)) for one in plan.containers]
+    session, network = plan.session, plan.network
+    inputs = PlanInputs(
+        session_id=session.id,
+        launch=session.launch,
+        placement=Placement(tuple(agent for agent, _one in where), tuple(one for _agent, one in where), session.mode),
+        subnet=Subnet(network.subnet, network.gateway, network.ip_range, tuple(one.address for one in plan.containers)),
+        ports=ports,
+        mtu=network.mtu,
+        began=session.began,
+        own_volumes=session.own_volumes,
+        taken_names=taken,
+        rdma_ports={agent.name: usable_ports(agent) for agent in agents},
+        permitted_folders=session.permitted_folders,
+        local_ranks=tuple(one.local_rank for one in plan.containers),
+        first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),
+    )
+    placement = {LABEL_SESSION + ".placement": show_placement(inputs.placement.agents)}
+    made = build_plan(request, inputs).containers
+    containers = tuple(
+        new if new.hostname in places else replace(old, labels={**old.labels, **placement})
+        for old, new in zip(plan.containers, made)
+    )
+    return replace(plan, network=replace(network, labels={**network.labels, **placement}), containers=containers)
+
+
+@dataclass(frozen=True)
+class RestartTurn:
+    """Whether a pass may restart all containers of a session. ``count`` are the restarts that count, ``reason`` is why it may not."""
+
+    count: int
+    reason: str = ""
+
+
+def restart_turn(history: Sequence[Json], restarts: int, now: float) -> RestartTurn:
+    """Whether it is time for another restart, and how many there have been since the session has settled."""
+    count, last = 0, 0.0
+    for entry in history:
+        if str(entry["reason"]).startswith(RESTARTED):
+            count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
+    if not count or now - last >= _SETTLED:
+        return RestartTurn(0)
+    if count >= restarts:
+        return RestartTurn(count, "session_restarts is reached (%d); launch it again to restart it" % restarts)
+    pause = min(_FIRST_PAUSE * 2 ** min(count - 1, 10), _LONGEST_PAUSE)
+    wait = last + pause - now
+    return RestartTurn(count, f"the next restart is due in {show_seconds(wait)}" if wait > 0 else "")

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Agents that are lost under a session: removed from the Swarm before the session moves, and cleaned when they are back."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List, Mapping
+
+from ...module_utils._core.constants import LABEL_SESSION, MULTI_NODE
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, StateError
+from .play import Play
+from .reports import Reports
+
+_NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
+_REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
+
+
+def fence(play: Play, reports: Reports, loss: Json) -> None:
+    """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too."""
+    manager = _manager(reports)
+    if not manager:
+        if not loss["shared"]:
+            return  # No agent is in a Swarm, and the network of the session ends with its agent.
+        raise StateError("No manager of the Swarm answers, so no container is made elsewhere.", play.head)
+    with play.phase("fence"):
+        options = {"nodes": loss["nodes"], "removes": bool(loss["shared"])}
+        play.on(str(manager["name"]), "swarm.fence", options)
+
+
+def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
+    """Remove old containers of sessions that have moved from agents that are back, and let these join their Swarm again."""
+    for agent, found in fenced.items():
+        try:
+            with play.phase("clean"):
+                _clean(play, reports, agent, found)
+        except ComputeError as error:
+            play.warn(_NOT_CLEANED % (agent, error.message))
+
+
+def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
+    sessions = list(found["sessions"])
+    if sessions:
+        play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
+    if found["rejoins"]:
+        _rejoin(play, reports, agent)
+    play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions})
+    done = (
+        f"{agent} is back: old containers of {len(sessions)} sessions are removed there"
+        if sessions
+        else f"{agent} is back"
+    )
+    play.show([done + (", and it has joined its Swarm again." if found["rejoins"] else ".")])
+
+
+def _rejoin(play: Play, reports: Reports, agent: str) -> None:
+    """The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first."""
+    manager = _manager(reports)
+    if not manager:
+        raise StateError(f"No manager of the Swarm answers: {_REMEDY}", agent)
+    cut_off = _sessions_on_overlays(reports, agent)
+    if cut_off:
+        play.on(agent, "containers.stopped", {"sessions": cut_off})
+    lead = str(manager["name"])
+    known = play.on(lead, "swarm.describe", {"tokens": True})
+    place = known["swarm"]
+    play.on(agent, "swarm.leave", {})
+    own = {"addresses": [play.address_of(agent)], "cluster": place["cluster_id"], "remote": place["address"]}
+    play.on(agent, "swarm.join", {**own, "token": known["tokens"]["worker"]})
+
+
+def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
+    found = [one for report in reports.agents if report["name"] == agent for one in report.get("containers") or ()]
+    mode = LABEL_SESSION + ".mode"
+    return sorted({one["session"] for one in found if (one.get("labels") or {}).get(mode) == MULTI_NODE})
+
+
+def _manager(reports: Reports) -> Json:
+    """The report of a manager that answers; empty without one."""
+    swarms = [
+        (report, (report.get("engine") or {}).get("swarm") or {}) for report in reports.agents if report["reachable"]
+    ]
+    return next((report for report, swarm in swarms if swarm.get("manager") and swarm.get("state") == "active"), {})

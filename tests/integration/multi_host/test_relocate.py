@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host is powered off under a session: its containers are made again elsewhere, and nothing old stays when the host is back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from agents_fixtures import terminate_all
+from agents_lab import NAMES, Agents, Lab
+from controller import Done, Session
+
+# The shortest time without an answer.
+PATIENCE = 10
+FIVE: dict[str, Any] = {
+    "session_cluster_size": 3,
+    "session_cluster_mode": "multi-node",
+    "session_cpus": 1,
+    "session_per_agent": 1,
+    "session_lost_after": PATIENCE,
+}
+FACTS = "cat /etc/cluster-compute/ssh_host_ed25519_key; env | sort | grep -v ^SSH_; hostname -i"
+
+
+@pytest.fixture(autouse=True)
+def no_session_stays(agents: Agents) -> Iterator[None]:
+    """All hosts work again before (`whole`); a host that the Swarm has removed joins it again in a pass."""
+    yield
+    terminate_all(agents)
+    agents.play("schedule")
+
+
+def noticed(agents: Agents) -> Done:
+    """The pass that finds that an agent has not answered for long enough. The pass before it was the first without an answer."""
+    agents.play("schedule").check()
+    time.sleep(PATIENCE)
+    return agents.play("schedule").check()
+
+
+def facts(session: Session, host: str) -> str:
+    """Host key, environment and address of a container, seen from main1."""
+    return session.say(
+        "main1",
+        f"ssh {host} sudo -n true 2>/dev/null; ssh {host} 'cat /etc/hostname; env | sort | grep -v ^SSH_; hostname -i'",
+    )
+
+
+def places(agents: Agents, name: str) -> dict[str, str]:
+    [row] = [one for one in agents.sessions() if one["name"] == name and one["state"] == "RUNNING"]
+    return {one["hostname"]: one["agent"] for one in row["containers"] if one["state"] == "running"}
+
+
+def host_key(session: Session, host: str) -> str:
+    return session.say("main1", f"ssh-keyscan -t ed25519 {host} 2>/dev/null | cut -d ' ' -f 2-")
+
+
+def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents, whole: Lab) -> None:
+    two = {**FIVE, "session_per_agent": 2, "session_cluster_size": 3, "session_on_lost": "relocate"}
+    session = agents.launched("moves", **two)
+    before = places(agents, "moves")
+    [lost] = {agent for host, agent in before.items() if agent not in (before["main1"], NAMES[0])} or {""}
+    assert lost, before
+    moving = [host for host, agent in before.items() if agent == lost]
+    known = {host: (facts(session, host), host_key(session, host)) for host in before}
+    whole.power_off(lost)
+    first = agents.play("schedule").check()
+    assert "made again" not in first.text
+    time.sleep(PATIENCE)
+    moved = agents.play("schedule").check()
+    assert f"in place of {lost}" in moved.text, moved.text
+    after = places(agents, "moves")
+    assert set(after) == set(before)
+    assert lost not in after.values()
+    assert {host: agent for host, agent in after.items() if host not in moving} == {
+        host: agent for host, agent in before.items() if host not in moving
+    }
+    for host in before:
+        assert session.say("main1", f"ssh -o BatchMode=yes {host} hostname 2>&1") == host
+    assert {host: (facts(session, host), host_key(session, host)) for host in before} == known
+    assert {one["hostname"]: one["agent"] for one in session.document["containers"]} == after
+    assert "what it had stored in its own files is gone" in agents.play("sessions").check().text
+
+    whole.power_on(lost)
+    assert whole.held(lost) != []
+    back = agents.play("schedule").check()
+    assert f"{lost} is back" in back.text
+    assert whole.held(lost) == []
+    assert places(agents, "moves") == after
+    assert session.say("main1", f"ssh {moving[0]} hostname") == moving[0]
+    agents.terminate("moves").check()
+    other = agents.launched("joined", **FIVE)
+    assert set(places(agents, "joined").values()) == set(NAMES), "the host is a node of the Swarm again"
+    assert other.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
+    agents.terminate("joined").check()
+    assert agents.held() == {name: [] for name in NAMES}
+
+
+def test_without_room_it_stays_and_says_why_and_continues_when_the_host_is_back(agents: Agents, whole: Lab) -> None:
+    session = agents.launched("stays", **FIVE, session_on_lost="relocate", session_on_failure="restart")
+    lost = next(
+        agent
+        for host, agent in places(agents, "stays").items()
+        if agent not in (NAMES[0], places(agents, "stays")["main1"])
+    )
+    whole.power_off(lost)
+    noticed(agents)
+    [row] = [one for one in agents.sessions() if one["name"] == "stays"]
+    assert (row["state"], row["fenced"]) == ("RUNNING", [])
+    assert f"not relocated: {lost} has not answered for 10 s" in row["reason"]
+    whole.power_on(lost)
+    agents.play("schedule").check()
+    assert set(places(agents, "stays").values()) == set(NAMES)
+    assert session.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
+
+
+def test_a_session_ends_with_its_reason(agents: Agents, whole: Lab) -> None:
+    agents.launched("ends", **FIVE, session_on_lost="end")
+    lost = NAMES[2]
+    whole.power_off(lost)
+    assert f"Session ends: TERMINATED (ended: agent lost: {lost} has not answered for 10 s" in noticed(agents).text
+    whole.power_on(lost)
+    agents.play("schedule").check()
+    assert agents.held() == {name: [] for name in NAMES}
