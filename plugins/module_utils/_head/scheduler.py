@@ -28,6 +28,7 @@ from .._planning.policy_rules import check_policy, check_waiting, in_permitted_g
 from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .adoption import rebuilt_plan
+from .awaited import REPLACED, check_awaited, give_up
 from .retention import is_retired
 from .row import Row
 from .store import Store
@@ -74,6 +75,10 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)
+    give_up(store, context.agents, context.now)
+    queued = store.get(context.queued) if context.queued else None
+    if queued and queued.state in states.ENDED:
+        return Decision("failed", queued, reason=queued.reason)
     row = store.find(request.name, request.owner)
     request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
@@ -90,6 +95,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     else:
         _check_requester(store, row, context)
         _check_same(row, request)
+    check_awaited(store, row, request, context.agents)
     row.request = request
     return _take_turn(store, row, request, context, is_new)
 
@@ -282,7 +288,6 @@ def _held(row: Row) -> str:
 
 # The fields of a request that describe its command.
 _FIELDS = ("command", "command_timeout")
-_REPLACED = "another session_command replaces the former"
 
 
 def is_next_command(row: Row, request: Request, names: List[str]) -> bool:
@@ -308,7 +313,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     row.request = replace(row.request, **wanted)
     row.plan = replace(plan, session=replace(plan.session, **wanted))
     row.result = ""
-    store.note(row, context.now, _REPLACED)
+    store.note(row, context.now, REPLACED)
     return row.plan
 
 

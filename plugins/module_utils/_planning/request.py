@@ -25,6 +25,7 @@ from .._core.model import App, Mount, Secret, User
 from . import app_rules, mount_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
 from .placement import Demand
+from .start_rules import StartSettings
 from .variable import (
     APP,
     APPS,
@@ -84,7 +85,7 @@ _SECONDS = value_rules.within(1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
-class Request(BatchSettings, ContainerSettings, NamedRequest):
+class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     """A checked request, in its normal form."""
 
     size: int = declared(
