@@ -21,6 +21,7 @@ from .._core.errors import ComputeError, ConflictError
 from .._core.exits import failed_apps, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.placement import Shortfall
+from .awaited import give_up
 from .listing import list_sessions
 from .row import Row
 from .store import Store
@@ -74,6 +75,7 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     expire(store, context.now)
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)
+    give_up(store, context.agents, context.now)
     turns = Turns(store, held_plans(store), context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:

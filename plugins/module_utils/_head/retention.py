@@ -15,6 +15,7 @@ from typing import Iterable, List, Set, Tuple
 
 from .._core import states
 from .._core.reports import Agent
+from .awaited import awaited_ids
 from .store import Store
 
 _DAY = 86400.0
@@ -23,11 +24,12 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:
-    """The sessions that ended more than ``days`` ago, except those of which an agent still has something."""
+    """The sessions that ended more than ``days`` ago, except those of which an agent still has something, and those
+    that others wait for."""
     if not days:
         return []
     seen = {container.session for agent in agents for container in agent.containers}
-    seen |= {session for agent in agents for session in agent.network_sessions}
+    seen |= {session for agent in agents for session in agent.network_sessions} | set(awaited_ids(store))
     marks = ", ".join("?" * len(states.ENDED))
     query = f"SELECT id FROM session WHERE state IN ({marks}) AND changed < ? ORDER BY changed"
     found = store.query("session", query, (*sorted(states.ENDED), now - days * _DAY))

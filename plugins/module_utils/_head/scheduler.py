@@ -30,6 +30,7 @@ from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .._planning.resizing import is_resize, with_size
 from .adoption import rebuilt_plan
+from .awaited import REPLACED, check_awaited, give_up
 from .losses import relocated, to_clean
 from .resizing import change_size, former_size, held_with, strangers
 from .restarts import note_restart
@@ -86,6 +87,10 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)
+    give_up(store, context.agents, context.now)
+    queued = store.get(context.queued) if context.queued else None
+    if queued and queued.state in states.ENDED:
+        return Decision("failed", queued, reason=queued.reason)
     row = store.find(request.name, request.owner)
     request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
@@ -103,6 +108,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     else:
         _check_requester(store, row, context)
         _check_same(row, request)
+    check_awaited(store, row, request, context.agents)
     row.request = request
     return _take_turn(store, row, request, context, is_new)
 
@@ -334,7 +340,6 @@ def _held(row: Row) -> str:
 
 # The fields of a request that describe its command.
 _FIELDS = ("command", "command_timeout")
-_REPLACED = "another session_command replaces the former"
 
 
 def is_next_command(row: Row, request: Request, names: List[str]) -> bool:
@@ -360,7 +365,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     row.request = replace(row.request, **wanted)
     row.plan = replace(plan, session=replace(plan.session, **wanted))
     row.result = ""
-    store.note(row, context.now, _REPLACED)
+    store.note(row, context.now, REPLACED)
     return row.plan
 
 

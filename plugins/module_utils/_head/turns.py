@@ -23,6 +23,7 @@ from .._planning.placement import Demand, Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
+from .awaited import Awaited, awaited
 from .policy_file import read_policy
 from .quotas import Quotas, by_owner, uses
 from .row import Requester, Row
@@ -36,7 +37,8 @@ class Context:
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one. ``requester`` is the login of this process on the head.
+    belongs to, if there is one. ``queued`` is the ID of a session that waits or runs: none takes its place if it has ended.
+    ``requester`` is the login of this process on the head.
     """
 
     agents: Tuple[Agent, ...]
@@ -46,6 +48,7 @@ class Context:
     lease: float = 600.0
     takeover: str = ""
     kept: str = ""
+    queued: str = ""
     site: SitePolicy = field(default_factory=SitePolicy)
     requester: Requester = field(default_factory=Requester.of_this_process)
 
@@ -200,7 +203,10 @@ def _entries(
     fair = _fairness(store, rows, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
     pairs = [(row, row.request) for row in rows if row.request]
-    return {row.id: _queue_entry(row, request, fair, total) for row, request in [*pairs, *asked]}
+    every = [*pairs, *asked]
+    return {
+        row.id: _queue_entry(row, request, fair, total, awaited(store, row, request, agents)) for row, request in every
+    }
 
 
 def _fairness(store: Store, queued: Sequence[Row], rules: QueueRules, now: float) -> Mapping[str, float]:
@@ -212,6 +218,7 @@ def _fairness(store: Store, queued: Sequence[Row], rules: QueueRules, now: float
     return fairness(use, {waiting.owner for waiting in queued}, rules)
 
 
-def _queue_entry(row: Row, request: Request, fair: Mapping[str, float], total: int) -> QueueEntry:
+def _queue_entry(row: Row, request: Request, fair: Mapping[str, float], total: int, waits: Awaited) -> QueueEntry:
     size = request.total("millicpus") / total
-    return QueueEntry(row.id, row.name, row.priority, row.created, request.demand(), fair.get(row.owner, 1.0), size)
+    demand, fair_part = request.demand(), fair.get(row.owner, 1.0)
+    return QueueEntry(row.id, row.name, row.priority, waits.since, demand, fair_part, size, waits.text)

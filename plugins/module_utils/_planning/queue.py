@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
@@ -27,8 +28,8 @@ _USUAL = QueueRules()
 class QueueEntry:
     """A PENDING session.
 
-    ``since`` is when it was requested, in seconds since the epoch. ``fairness`` says how little its owner has used, from 0 to 1,
-    and ``size`` is its part of all CPUs.
+    ``since`` is when it was requested, or from when on it may start if that is later, in seconds since the epoch. ``fairness`` says
+    how little its owner has used, from 0 to 1, and ``size`` is its part of all CPUs. ``awaits`` says which sessions it waits for.
     """
 
     id: str
@@ -38,15 +39,23 @@ class QueueEntry:
     demand: Demand
     fairness: float = 1.0
     size: float = 0.0
+    awaits: str = ""
+
+    def waits(self, now: float) -> str:
+        """Why it may not start yet, whatever is free; empty if it may."""
+        until = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.since)) if now < self.since else ""
+        return self.awaits or (until and f"waits until {until}, as session_not_before says")
 
 
 def in_order(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: float = 0.0) -> List[QueueEntry]:
-    """The queue, first to last. Sessions of the same rank come in the order of their requests."""
+    """The queue, first to last: what may start comes before what may not yet. Sessions of the same rank come in the order of their
+    requests.
+    """
 
     def rank(entry: QueueEntry) -> float:
         return score(entry.priority, now - entry.since, entry.fairness, entry.size, rules)
 
-    return sorted(queue, key=lambda entry: (-rank(entry), entry.since, entry.id))
+    return sorted(queue, key=lambda entry: (bool(entry.waits(now)), -rank(entry), entry.since, entry.id))
 
 
 @dataclass(frozen=True)
@@ -76,11 +85,11 @@ def take_turns(
     A session that fits keeps its room: it is booked, although another run launches it. A session that does not fit is
     overtaken under ``backfill`` until it has waited longer than the age bound, and never under ``strict``. A session that would
     not fit on empty agents, or has room and cannot start (no port is free), blocks nothing, and neither does a session that
-    ``held`` has a reason for: it waits for something other than room.
+    ``held`` has a reason for, or that may not start yet: it waits for something other than room.
     """
     decision = _Decision(agents, free)
     for entry in in_order(queue, policy.rules, now):
-        reason = decision.blocked(entry) or held(entry)
+        reason = entry.waits(now) or decision.blocked(entry) or held(entry)
         if reason:
             yield entry, Shortfall(reason)
             continue

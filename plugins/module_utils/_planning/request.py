@@ -27,6 +27,7 @@ from .._core.topology import Member, members
 from . import app_rules, mount_rules, role_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer
 from .placement import Demand
+from .start_rules import StartSettings
 from .variable import (
     APP,
     APPS,
@@ -86,7 +87,7 @@ _SECONDS = value_rules.within(1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
-class Request(BatchSettings, ContainerSettings, NamedRequest):
+class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     """A checked request, in its normal form."""
 
     size: int = declared(

@@ -93,6 +93,8 @@ def check_group(group: str, groups: Sequence[str]) -> None:
 
 
 def _check_together(request: Request) -> None:
+    if request.name in request.after:
+        raise InputError("session_after", request.name, "must not be the session itself")
     _check_pools(request)
     check_torchrun(request.torchrun, sum(part.size for part in request.parts if part.compute))
     for part in request.parts:

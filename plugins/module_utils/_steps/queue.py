@@ -13,7 +13,7 @@ from typing import Sequence
 from .._agents.swarm_plan import read_agents
 from .._core.documents import Json
 from .._core.reports import Agent
-from .._core.states import LIVE, PENDING, RUNNING
+from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
 from .._head.listing import list_agents
@@ -59,13 +59,15 @@ def decide(
         live = store.ids({PENDING, RUNNING})
         found = queue_pass.decide(store, owner, list(tried), context)
         ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
+        failed = [other for other in ended if other and other.state == ERROR]
+        given_up = [f"Session {other.name} of {other.owner}: ERROR, {other.reason}" for other in failed]
         return {
             "fitting": [_session(row, row.request) for row in found.fitting if row.request],
             "tried": [*tried, *(row.id for row in found.fitting)],
             "is_last": found.is_last,
             "remove": list(removable(store, context.agents)),
             "ended": [other.to_json() for other in ended if other],
-            "summary": [] if found.fitting else waiting_summary(found.waiting),
+            "summary": [*given_up, *([] if found.fitting else waiting_summary(found.waiting))],
         }
 
 

@@ -17,6 +17,7 @@ from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
 from .._head.recording import Recording
+from .._head.row import Row
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
@@ -38,6 +39,7 @@ def place(
     kept: str = "",
     folders: Sequence[str] = (),
     takeover: str = "",
+    queued: str = "",
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
     context = Context.on_head(
@@ -48,6 +50,7 @@ def place(
         lease=float(lease),
         takeover=takeover,
         kept=kept,
+        queued=queued,
     )
     with Store.opened(head.directory, read_only=head.check) as store:
         return _placed(store, Request.from_json(request), context, folders)
@@ -65,9 +68,13 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
         **_shown(decision),
-        "ended": [other.to_json() for other in ended if other and other.state != ERROR],
+        "ended": [other.to_json() for other in ended if other and not _is_own_failure(other, decision)],
         "ended_folders": store.ended(folders),
     }
+
+
+def _is_own_failure(row: Row, decision: Decision) -> bool:
+    return row.state == ERROR and row.id == decision.session.id
 
 
 def _check_possible(request: Request, context: Context) -> None:

@@ -146,7 +146,7 @@ def _notify(play: Play, decision: Json) -> None:
     """A queued session that cannot be launched, and sessions that have ended by themselves."""
     if decision["outcome"] == "failed":
         play.notify(notification.FAILED, decision["session"])
-    play.notify(notification.ENDED, *decision.get("ended") or ())
+    play.notify_ends(decision)
 
 
 def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
@@ -216,8 +216,9 @@ def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avo
     def is_decided() -> bool:
         if decision:
             used[0] = collect_reports(play, asked.request.image, asked.folders, is_shown=False)
+        queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
         decision.clear()
-        decision.update(_attempt(play, {**options, "agents": used[0].avoiding(avoided)}))
+        decision.update(_attempt(play, {**options, "queued": queued, "agents": used[0].avoiding(avoided)}))
         return bool(decision["outcome"] != "pending")
 
     wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)

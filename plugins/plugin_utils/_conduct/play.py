@@ -239,6 +239,11 @@ class Play:
     def notify(self, event: str, *sessions: Json) -> None:
         notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
 
+    def notify_ends(self, answer: Json) -> None:
+        """Of sessions that have left the queue or ended by themselves, as the head has found."""
+        for session in answer.get("ended") or ():
+            self.notify(notification.end_of(session), session)
+
 
 def checked(result: Json) -> Json:
     """The result. Raises StepError if it is a failure."""

@@ -88,7 +88,7 @@ class _Pass:
             answer = self._play.on_head("queue." + verb, own)
             if answer.get("holder") and is_gone(answer["holder"]):
                 answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
-        self._play.notify(notification.ENDED, *answer.get("ended") or ())
+        self._play.notify_ends(answer)
         return answer
 
     def _go_through(self) -> None:

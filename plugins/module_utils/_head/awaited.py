@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What waiting sessions wait for besides capacity: the success of other sessions, and time.
+
+A session that waits for what cannot happen any more leaves the queue with ERROR.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Sequence, Tuple
+
+from .._core import states
+from .._core.errors import InputError
+from .._core.exits import describe_command_exit
+from .._core.reports import Agent
+from .._planning.batch_result import FAILURE, SUCCESS
+from .._planning.request import Request
+from .listing import list_sessions
+from .row import Row
+from .store import Store
+
+# The reason in the history of a session whose next command has not begun: what the agent reports is the end of the former.
+REPLACED = "another session_command replaces the former"
+_NO_COMMAND = "is a session without session_command, which never succeeds"
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """``since``: the time from which the session may start, as far as it is known, in seconds since the epoch.
+
+    ``reason``: which sessions it still waits for. ``failure``: the name of a session that will never succeed, and why.
+    """
+
+    since: float
+    reason: str = ""
+    failure: Tuple[str, str] = ("", "")
+
+    @property
+    def text(self) -> str:
+        """Which sessions it waits for, or why it waits in vain; empty if it waits for none."""
+        return self.reason or " ".join(self.failure).strip()
+
+
+def awaited(store: Store, row: Row, request: Request, agents: Sequence[Agent]) -> Awaited:
+    """What a waiting session waits for."""
+    since, waits = request.earliest(row.created), []
+    for name in request.after:
+        other = newest(store, name, row.owner)
+        result, reason = _result(other, agents) if other else (FAILURE, "does not exist")
+        if other is None or result == FAILURE:
+            return Awaited(since, failure=(name, reason))
+        if result != SUCCESS:
+            waits.append(f"{name}, which is {other.state}")
+        since = max(since, other.changed)
+    reason = f"waits for the success of {' and of '.join(waits)}" if waits else ""
+    return Awaited(since, reason)
+
+
+def check_awaited(store: Store, row: Row, request: Request, agents: Sequence[Agent]) -> None:
+    """Raise InputError for a session that waits for another that never succeeds, or that waits for this session."""
+    name, reason = awaited(store, row, request, agents).failure
+    if name:
+        raise InputError("session_after", name, f"must be a session that succeeds: {name} {reason}")
+    circle = _circle(store, row, request.after, (row.name,))
+    if circle:
+        raise InputError("session_after", circle[1], f"must not wait for this session: {' waits for '.join(circle)}")
+
+
+def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
+    """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
+    rows = [row for row in store.live({states.PENDING}) if row.request]
+    limited = [row for row in rows if row.request and (row.request.after or row.request.pending_timeout)]
+    while any(_is_given_up(store, row, agents, now) for row in limited if row.state == states.PENDING):
+        pass  # another session may wait for it
+
+
+def awaited_ids(store: Store) -> List[str]:
+    """The IDs of the sessions that others wait for: their results must not be forgotten."""
+    waiting = [row for row in store.live({states.PENDING}) if row.request]
+    others = [newest(store, name, row.owner) for row in waiting if row.request for name in row.request.after]
+    return [other.id for other in others if other]
+
+
+def newest(store: Store, name: str, owner: str) -> Row | None:
+    """The session of a name: the live one, or else the one that ended last."""
+    rows = store.select(name, owner, ended=True, limit=1)
+    return rows[-1] if rows else None
+
+
+def _is_given_up(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:
+    reason = _reason_to_give_up(store, row, row.request, agents, now) if row.request else ""
+    if reason:
+        store.change(row, states.ERROR, now, reason)
+    return bool(reason)
+
+
+def _reason_to_give_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> str:
+    if request.pending_timeout and now - request.earliest(row.created) > request.pending_timeout:
+        reason = f": {row.reason}" if row.reason else ""
+        return "it waited longer than the %d s of session_pending_timeout%s" % (request.pending_timeout, reason)
+    found = awaited(store, row, request, agents)
+    return f"session_after: {found.text}" if found.failure[0] else ""
+
+
+def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
+    """The result of a session, empty if it has none yet, and why it is not SUCCESS."""
+    if row.state in states.ENDED:
+        how = "has failed" if row.result == FAILURE else "ended without a result"
+        return row.result or FAILURE, f"{how}: {row.reason}"
+    command = row.request.command if row.request else row.plan.session.command if row.plan else None
+    if command == "":
+        return FAILURE, _NO_COMMAND
+    if row.result or row.state != states.RUNNING or (row.history and row.history[-1]["reason"] == REPLACED):
+        return row.result, f"has failed: {row.reason}"
+    # The command may have ended without a controller that waited for it.
+    [session] = list_sessions([row], agents)
+    ended = session["command"] or {}
+    if ended.get("exit_code") is None:
+        return "", ""
+    return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
+
+
+def _circle(store: Store, row: Row, names: Sequence[str], path: Tuple[str, ...]) -> Tuple[str, ...]:
+    """The names from this session back to it, along the sessions that wait for each other; empty if there is no way."""
+    for name in names:
+        if name == row.name:
+            return (*path, name)
+        other = store.find(name, row.owner) if name not in path else None
+        if other and other.state == states.PENDING and other.request:
+            found = _circle(store, row, other.request.after, (*path, name))
+            if found:
+                return found
+    return ()
