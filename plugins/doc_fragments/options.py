@@ -165,6 +165,24 @@ options:
     description:
       - Seconds without an answer after which an agent counts as lost, from 10 to 604800, which is a week. They
         are counted from the first run of C(schedule.yml) that gets no answer.
+  after:
+    type: list
+    elements: str
+    description:
+      - Names of sessions of the same owner with O(command). The session waits until the newest session of each
+        name has succeeded. If one of them fails, ends without a result or does not exist, the session fails.
+  not_before:
+    type: str
+    description:
+      - 'Earliest start: a date and time in ISO 8601 with a time zone, such as V(2026-12-24T18:00:00+01:00), or
+        a number of seconds after the request, up to 31536000, which is a year.'
+  pending_timeout:
+    type: int
+    default: 0
+    description:
+      - Seconds after the request, or after O(not_before) if that is later, for which the session may be PENDING,
+        from 0, which means no limit, to 31536000, which is a year. A session that waits longer leaves the queue
+        with ERROR.
   cluster_size:
     type: int
     default: 1
