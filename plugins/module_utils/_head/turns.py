@@ -94,7 +94,8 @@ class Turns:
         self.requests = {**{row.id: row.request for row in rows if row.request}, **{row.id: new for row, new in asked}}
         self._entries = _entries(store, rows, asked, context.agents, context.policy.rules, context.now)
         for identity, demand in (demands or {}).items():
-            self._entries[identity] = replace(self._entries[identity], demand=demand)
+            # It runs already, so it does not wait for other sessions.
+            self._entries[identity] = replace(self._entries[identity], demand=demand, awaits="")
         self.allocation = Allocation(plans, context.agents)
 
     def now(self) -> Iterator[Turn]:
