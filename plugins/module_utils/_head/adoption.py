@@ -75,9 +75,8 @@ def rebuilt_plan(
     of_agents = (container for agent in agents for container in agent.containers if container.session == row.id)
     observed = {container.hostname: container for container in of_agents if describes_session(container)}
     example = _example(row, request, observed)
-    placed_on = read_placement(_label(example, "session.placement"))
+    placed_on, mode = read_placement(_label(example, "session.placement")), _label(example, "session.mode")
     request = with_size(request, len(placed_on))
-    mode = _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources

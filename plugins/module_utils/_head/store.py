@@ -18,58 +18,11 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 
 from .._core.documents import Json
 from .._core.errors import NotFoundError, StateError
+from .._core.model import Plan
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
-from .row import COLUMNS, End, Requester, Row, held_by, row_of, values_of
+from .row import COLUMNS, SCHEMA, End, Requester, Row, held_by, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
-
-# Each statement may run again: a store gets the tables that it lacks.
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS session (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, resource_group TEXT NOT NULL, state TEXT NOT NULL,
-    result TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', priority INTEGER NOT NULL DEFAULT 0,
-    request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
-    lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
-)""",
-    """CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
-    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')""",
-    "CREATE INDEX IF NOT EXISTS by_end ON session (state, changed)",
-    "CREATE INDEX IF NOT EXISTS states ON session (id, state)",
-    "CREATE INDEX IF NOT EXISTS by_time ON session (created)",
-    "CREATE INDEX IF NOT EXISTS by_owner ON session (owner, created)",
-    """CREATE TABLE IF NOT EXISTS history (
-    session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
-    reason TEXT NOT NULL
-)""",
-    "CREATE INDEX IF NOT EXISTS history_of ON history (session, time)",
-    "CREATE TABLE IF NOT EXISTS sample (time REAL PRIMARY KEY, document TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS retired (id TEXT PRIMARY KEY, time REAL NOT NULL)",
-    # Every launch and repair of this store: a container of another launch belongs to another store.
-    "CREATE TABLE IF NOT EXISTS launch (id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES session (id))",
-    # The login on the head whose module recorded the request: the kernel says it, no option does.
-    """CREATE TABLE IF NOT EXISTS requester (
-    session TEXT PRIMARY KEY REFERENCES session (id), uid INTEGER NOT NULL, login TEXT NOT NULL
-)""",
-    "CREATE INDEX IF NOT EXISTS launch_of ON launch (session)",
-    # The ledger: what sessions have held. It stays when their history goes.
-    """CREATE TABLE IF NOT EXISTS holding (
-    session TEXT NOT NULL, owner TEXT NOT NULL, began REAL NOT NULL, ended REAL, millicpus INTEGER NOT NULL,
-    memory INTEGER NOT NULL, gpus REAL NOT NULL
-)""",
-    # The pass over the queue of an owner that is in progress; ``again`` asks it for another round.
-    """CREATE TABLE IF NOT EXISTS pass (
-    owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0
-)""",
-    # Since when an agent has not answered, null if it has, and its node of the Swarm.
-    "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, node TEXT NOT NULL, silent REAL)",
-    # Agents that may still have old containers of a session that has moved; without a session, a node that the Swarm has removed.
-    """CREATE TABLE IF NOT EXISTS fence (
-    agent TEXT NOT NULL, session TEXT NOT NULL, node TEXT NOT NULL, PRIMARY KEY (agent, session)
-)""",
-    "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
-    "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
-)
-
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -223,17 +176,22 @@ class Store:
         """Begin or end what a session holds in the ledger."""
         is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
         if is_open and row.state not in HOLDING:
-            self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+            self._release(row, now)
         elif row.plan and row.state in HOLDING and not is_open:
-            values = (row.id, row.owner, row.plan.session.began or now, *held_by(row.plan))
-            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
+            self._hold(row, row.plan, row.plan.session.began or now)
 
     def book_again(self, row: Row, now: float) -> None:
         """Note in the ledger that a session holds another amount from now on."""
-        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+        self._release(row, now)
         if row.plan:
-            values = (row.id, row.owner, now, *held_by(row.plan))
-            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
+            self._hold(row, row.plan, now)
+
+    def _release(self, row: Row, now: float) -> None:
+        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+
+    def _hold(self, row: Row, plan: Plan, since: float) -> None:
+        values = (row.id, row.owner, since, *held_by(plan))
+        self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def note_requester(self, row: Row, requester: Requester) -> None:
         """Record who has requested a session."""
