@@ -53,7 +53,9 @@ SCHEMA = (
     memory INTEGER NOT NULL, gpus REAL NOT NULL
 )""",
     # The pass over the queue of an owner that is in progress; ``again`` asks it for another round.
-    "CREATE TABLE IF NOT EXISTS pass (owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0)",
+    """CREATE TABLE IF NOT EXISTS pass (
+    owner TEXT PRIMARY KEY, holder TEXT NOT NULL, lease REAL NOT NULL, again INTEGER NOT NULL DEFAULT 0
+)""",
     # Since when an agent has not answered, null if it has, and its node of the Swarm.
     "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, node TEXT NOT NULL, silent REAL)",
     # Agents that may still have old containers of a session that has moved; without a session, a node that the Swarm has removed.

@@ -113,14 +113,14 @@ def _check_together(request: Request) -> None:
             raise InputError("session_" + variable, value, "needs a session_command")
     _check_placement(request)
     _check_on_lost(request)
-    targets = [mount.target for mount in request.mounts]
-    for target in targets:
-        if targets.count(target) > 1:
-            raise InputError("session_mounts", target, "must be the target of one mount only")
-    names = [app.name for app in request.apps]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError("session_apps", name, "must be the name of one app only")
+    _check_once("mounts", "target of one mount", [mount.target for mount in request.mounts])
+    _check_once("apps", "name of one app", [app.name for app in request.apps])
+
+
+def _check_once(variable: str, what: str, values: Sequence[str]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise InputError("session_" + variable, value, f"must be the {what} only")
 
 
 def _check_placement(request: Request) -> None:
