@@ -133,3 +133,11 @@ def test_a_role_that_does_not_become_ready_leaves_nothing(controller: Controller
     assert refused.code == 2
     assert re.search(r"ps[12]: the command of its role ended with exit code 3 before it was ready", refused.message)
     assert Session(controller, "breaks").containers() == {}
+
+
+def test_the_example_reads_the_weights_of_both_servers(controller: Controller) -> None:
+    controller.play("cluster_session", "-e", "@examples/roles/session.yml").check()
+    logs = controller.play("session_logs", session_name="roles").check().text
+    for worker in (1, 2):
+        assert f"main1: worker{worker} has shard {worker} of 2 and weights 0.1 0.2" in logs
+    controller.terminate("roles").check()
