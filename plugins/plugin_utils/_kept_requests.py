@@ -21,7 +21,9 @@ from ..module_utils._core import arrival
 from ..module_utils._core.constants import RDMA_FOLDER
 from ..module_utils._core.documents import DECLARATION, Json
 from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.topology import MAIN
 from ..module_utils._planning.request import Request
+from ..module_utils._planning.request_checks import check_whole_roles
 from ..module_utils._planning.secret_rules import HIDDEN
 from ._artifacts import Artifacts, DamagedError
 
@@ -115,13 +117,23 @@ def stored_request(document: object, sender: str) -> Request:
         request = Request.from_json(checked)
     except (LookupError, TypeError, ValueError):
         raise arrival.refusal("request", sender, (), "a document without what a request has") from None
-    if len(request.members) != request.size:
+    if not _has_whole_roles(request):
         raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
     for name, check in _RULES.items():
         value = getattr(request, name)
         if not _holds(check, name, value):
             raise arrival.refusal("request", sender, (name,), value)
     return request
+
+
+def _has_whole_roles(request: Request) -> bool:
+    """Whether its roles are as the check of a request leaves them, with C(main) first."""
+    names = [role.name for role in request.roles]
+    try:
+        check_whole_roles(request)
+    except InputError:
+        return False
+    return not names or (names[0] == MAIN and request.roles[0].size == 1 and len(set(names)) == len(names))
 
 
 def _holds(check: Callable[[str, object], object], name: str, value: object) -> bool:

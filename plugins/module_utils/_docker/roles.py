@@ -55,7 +55,7 @@ class RoleContainers:
 
         def begin(member: Member) -> None:
             container, role, identity = member
-            if role.command and container.rank:
+            if role.command:
                 self.engine.put_file(identity, run_folder(container.id), "go", b"", container.hostname)
 
         run_all(begin, members, default_parallelism())
@@ -70,6 +70,7 @@ class RoleContainers:
             self._must_run(waiting)
             done = run_all(self._is_ready, waiting, default_parallelism())
             waiting = [member for member, is_ready in zip(waiting, done) if not is_ready]
+            run_all(self._must_not_have_failed, waiting, default_parallelism())
             return not waiting
 
         if not wait_until(are_ready, deadline_in(seconds), _FIRST_PAUSE):
@@ -91,17 +92,20 @@ class RoleContainers:
         return members
 
     def _must_run(self, members: List[Member]) -> None:
-        """Raise an error for a container that has ended, or whose command has failed before it was ready."""
+        """Raise an error for a container that has ended."""
         listed = self._listed()
         for container, _role, identity in members:
             if state_of(listed.get(container.id)) != "running":
                 raise death(self.engine, container, identity, self.agent)
-            path = run_folder(container.id) + "/exit_code"
-            code = self.engine.read_file(identity, path, container.hostname, _LONGEST_CODE)
-            if code and code.split()[0] != b"0":
-                message = "%s: the command of its role ended with exit code %s before it was ready; look at its log."
-                text = code.split()[0].decode("ascii", "replace")
-                raise EngineError(message % (container.hostname, text), self.agent)
+
+    def _must_not_have_failed(self, member: Member) -> None:
+        container, _role, identity = member
+        path = run_folder(container.id) + "/exit_code"
+        code = (self.engine.read_file(identity, path, container.hostname, _LONGEST_CODE) or b"").split()
+        if code and code[0] != b"0":
+            message = "%s: the command of its role ended with exit code %s before it was ready; look at its log."
+            text = code[0].decode("ascii", "replace")
+            raise EngineError(message % (container.hostname, text), self.agent)
 
     def _is_ready(self, member: Member) -> bool:
         container, role, identity = member

@@ -13,66 +13,69 @@ from typing import Dict, Mapping, Sequence, Tuple
 
 from .._core.constants import MASTER_PORT
 from .._core.model import Container, Session
-from .._core.topology import MAIN
+from .._core.roles import Role
+from .._core.topology import MAIN, members
 
-PS, WORKER, EVALUATOR = "ps", "worker", "evaluator"
-_CHIEF = "chief"
+CHIEF, PS, WORKER, EVALUATOR = "chief", "ps", "worker", "evaluator"
 
 
-def computing_ranks(session: Session, containers: Sequence[Container]) -> Mapping[str, int]:
+def computing_ranks(session: Session) -> Mapping[str, int]:
     """The rank of each container that computes, by its hostname. Without roles, all of them compute."""
-    if not session.roles:
-        return _ranks(tuple(container.hostname for container in containers))
-    return _ranks(tuple(container.hostname for container in containers if session.computes(container)))
+    return _ranks(session.size, tuple((role.name, role.size, role.compute) for role in session.roles))
 
 
 @lru_cache(maxsize=4)
-def _ranks(hostnames: Tuple[str, ...]) -> Mapping[str, int]:
-    return {hostname: rank for rank, hostname in enumerate(hostnames)}
+def _ranks(size: int, roles: Tuple[Tuple[str, int, bool], ...]) -> Mapping[str, int]:
+    everyone = members(size, [Role(name, count) for name, count, _computes in roles])
+    idle = {name for name, _count, computes in roles if not computes}
+    computing = [member.hostname for member in everyone if member.role not in idle]
+    return {hostname: rank for rank, hostname in enumerate(computing)}
 
 
 def ranks_of(session: Session, containers: Sequence[Container], container: Container) -> Dict[str, str]:
     """The place of a container among those that compute. The others have no rank: with one, they would join the training."""
-    ranks = computing_ranks(session, containers)
-    if not session.computes(container):
-        return {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(MASTER_PORT)}
-    rank = str(ranks[container.hostname])
-    before = [other for other in containers[: container.rank] if other.agent == container.agent]
-    local_rank = sum(other.hostname in ranks for other in before) if session.roles else container.local_rank
+    ranks = computing_ranks(session)
+    master = {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(MASTER_PORT)}
+    if container.hostname not in ranks:
+        return master
+    rank, local_rank = str(ranks[container.hostname]), container.local_rank
+    if session.roles:
+        before = containers[: container.rank]
+        local_rank = sum(other.agent == container.agent and other.hostname in ranks for other in before)
     return {
         "WORLD_SIZE": str(len(ranks)),
         "WORLD_RANK": rank,
         "RANK": rank,
         "LOCAL_RANK": str(local_rank),
-        "MASTER_ADDR": next(iter(ranks)),
-        "MASTER_PORT": str(MASTER_PORT),
+        **master,
         # Read by Lightning, and by launchers that start one process for each container.
         "NODE_RANK": rank,
     }
 
 
-def tf_config(session: Session, containers: Sequence[Container], container: Container) -> Dict[str, str]:
+def tf_config(session: Session, container: Container) -> Dict[str, str]:
     """The variable TF_CONFIG: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG
 
     With a role C(ps), C(worker) or C(evaluator), C(main1) is the chief, and containers of other roles have no part. Otherwise all that
     compute are workers.
     """
-    roles = {role.name for role in session.roles}
-    if not roles & {PS, WORKER, EVALUATOR}:
-        ranks = computing_ranks(session, containers)
+    sizes = {role.name: role.size for role in session.roles}
+    if not {PS, WORKER, EVALUATOR} & set(sizes):
+        ranks = computing_ranks(session)
         if container.hostname not in ranks:
             return {}
         return _variable('{"worker": %s}' % _addresses(tuple(ranks)), WORKER, ranks[container.hostname])
+    # Without parameter servers, the chief computes, too.
+    has_chief = PS in sizes or "main1" in computing_ranks(session)
+    tasks = {**({MAIN: CHIEF} if has_chief else {}), PS: PS, WORKER: WORKER}
     # An evaluator is no part of the cluster that the others connect to.
-    tasks = {PS: PS, WORKER: WORKER}
-    # In a training without parameter servers the chief computes, too: https://www.tensorflow.org/guide/migrate/multi_worker_cpu_gpu_training
-    if PS in roles or session.computes(containers[0]):
-        tasks = {MAIN: _CHIEF, **tasks}
-    kind = EVALUATOR if container.role == EVALUATOR else tasks.get(container.role)
+    kind = {**tasks, EVALUATOR: EVALUATOR}.get(container.role)
     if kind is None:
         return {}
-    hostnames = {name: tuple(one.hostname for one in containers if one.role == role) for role, name in tasks.items()}
-    parts = ['"%s": %s' % (name, _addresses(found)) for name, found in hostnames.items() if found]
+    hostnames = {
+        task: tuple("%s%d" % (role, index + 1) for index in range(sizes.get(role, 0))) for role, task in tasks.items()
+    }
+    parts = ['"%s": %s' % (task, _addresses(found)) for task, found in hostnames.items() if found]
     return _variable("{%s}" % ", ".join(parts), kind, container.index - 1)
 
 

@@ -36,7 +36,7 @@ def standard_environment(
         "BACKENDAI_SESSION_ID": session.id,
         "BACKENDAI_SESSION_NAME": session.name,
         **ranks_of(session, containers, container),
-        **tf_config(session, containers, container),
+        **tf_config(session, container),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
         "HYDRA_HOST_FILE": HYDRA_HOSTFILE,

@@ -91,7 +91,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
         {
             **standard_environment(session, network, containers, container),
             **rdma_environment(inputs.rdma_ports.get(container.agent, ()) if request.rdma else ()),
-            **torchrun_environment(request.torchrun, session, containers, container),
+            **torchrun_environment(request.torchrun, session, container),
         }
         for container in containers
     ]

@@ -15,7 +15,7 @@ from .._core.roles import NOT_COMPUTING, Role, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
 from .request import REQUEST_VARIABLES, Request
-from .rules import LARGEST
+from .rules import LARGEST, check_environment
 from .secret_rules import check_beside
 from .torchrun import check_torchrun
 
@@ -53,18 +53,27 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
     if request.size not in (1, total):
         rule = "must be left out with session_roles, whose containers are %d"
         raise InputError("session_cluster_size", request.size, rule % total)
-    if total > LARGEST:
-        raise InputError(_ROLES, total, "must have at most %d containers in all" % LARGEST)
-    for role in roles:
-        _check_role(role, request.mode, [one.name for one in roles])
-    _check_order(roles)
-    if not any(role.compute for role in roles):
+    made = replace(request, roles=roles, size=total)
+    check_whole_roles(made)
+    return made
+
+
+def check_whole_roles(request: Request) -> None:
+    """The rules of roles that have all of their values, and between roles; also of a stored request. Raises InputError."""
+    if not request.roles:
+        return
+    if not request.size == len(request.members) <= LARGEST:
+        raise InputError(_ROLES, len(request.members), "must have at most %d containers in all" % LARGEST)
+    for role in request.roles:
+        _check_role(role, request.mode, [one.name for one in request.roles])
+    _check_order(request.roles)
+    if not any(role.compute for role in request.roles):
         raise InputError(_ROLES, "compute: false", "must leave a role that computes")
-    return replace(request, roles=roles, size=total)
 
 
 def _check_role(role: Role, mode: str, names: List[str]) -> None:
     where = f"{_ROLES}: {role.name}: "
+    check_environment(where + "environment", role.environment)
     if role.shm > role.memory:
         rule = f"must be at most the memory of the role, which is {show_bytes(role.memory)}"
         raise InputError(where + "shm", show_bytes(role.shm), rule)

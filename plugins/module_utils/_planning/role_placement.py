@@ -64,6 +64,11 @@ def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], fr
     for agent in agents:
         if any(refusal(agent, role) for role in roles):
             continue
+        own = free[agent.name]
+        short = next((role for role in roles if room_for(role, own) < role.size), None)
+        if short is not None:
+            reasons.append(f"role {short.role}: {agent.name}: {own.shortfall(short.per_container, short.size)}")
+            continue
         outcome = _in_turn(demand, roles, [agent], free)
         if isinstance(outcome, Placement):
             found[agent.name] = outcome
@@ -97,9 +102,6 @@ def _hardness(role: Demand) -> Tuple[float, int, int, str]:
 
 def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
     """The roles one after another. Its containers are in the order of ranks, whatever this order."""
-    on_one = len(agents) == 1
-    if on_one and any(room_for(role, free[agents[0].name]) < role.size for role in order):
-        return _short(order, agents, free)
     left = {agent.name: free[agent.name].copy() for agent in agents}
     found: Dict[str, Placement] = {}
     for role in order:
@@ -114,10 +116,3 @@ def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], f
     used = tuple(name for place in places for name in place.agents)
     given: Tuple[Resources, ...] = tuple(resources for place in places for resources in place.resources)
     return Placement(used, given, SINGLE_NODE if len(set(used)) == 1 else MULTI_NODE)
-
-
-def _short(roles: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Shortfall:
-    """The first role that an agent has no room for."""
-    name = agents[0].name
-    short = next(role for role in roles if room_for(role, free[name]) < role.size)
-    return Shortfall(f"role {short.role}: {name}: {free[name].shortfall(short.per_container, short.size)}")

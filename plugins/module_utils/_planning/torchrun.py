@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 from .._core.constants import MASTER_PORT
 from .._core.errors import InputError
@@ -53,11 +53,9 @@ def check_torchrun(torchrun: Torchrun, size: int) -> None:
         raise InputError("session_torchrun_nodes", torchrun.nodes, rule)
 
 
-def torchrun_environment(
-    torchrun: Torchrun, session: Session, containers: Sequence[Container], container: Container
-) -> Dict[str, str]:
+def torchrun_environment(torchrun: Torchrun, session: Session, container: Container) -> Dict[str, str]:
     """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
-    ranks = computing_ranks(session, containers)
+    ranks = computing_ranks(session)
     if container.hostname not in ranks:
         return {}
     main = next(iter(ranks))

@@ -62,9 +62,11 @@ def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, 
             return {**common, "plan": part.part(agent), "bundle": own.bundle(agent)}
 
         play.on_each(part.agents, "containers.started", options)
-        if any(role.command or role.ready for role in plan.session.roles if role.name in roles):
-            begun = {agent: {"plan": part.part(agent), "deadline": seconds} for agent in part.agents}
-            play.on_each(part.agents, "containers.begun", begun.__getitem__)
+        busy = [role.name for role in plan.session.roles if role.name in roles and (role.command or role.ready)]
+        begun = plan.of_roles(busy)
+        more = {agent: {"plan": begun.part(agent), "deadline": seconds} for agent in begun.agents}
+        if busy:
+            play.on_each(begun.agents, "containers.begun", more.__getitem__)
 
 
 def stop(play: Play, plan: Plan, work: Deployment) -> None:

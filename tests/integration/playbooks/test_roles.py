@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -113,13 +114,30 @@ def test_a_removed_container_comes_back_as_its_role_has_it(controller: Controlle
 def test_a_role_without_room_waits_and_one_that_never_has_room_is_refused(
     controller: Controller, session: Session
 ) -> None:
-    wide = [{"name": "worker", "size": 2, "cpus": 0.5}]
-    waiting = controller.launch("wide", session_roles=wide, agent_cpus=1.5).check()
-    assert "Session wide is PENDING: role worker: localhost: needs 1 CPUs, 0.6 free" in waiting.text
+    # More than the first session leaves of the 64 CPUs, whatever else the engine runs.
+    wide = [{"name": "worker", "size": 2, "cpus": 31.6}]
+    waiting = controller.launch("wide", session_roles=wide).check()
+    assert re.search(r"Session wide is PENDING: role worker: localhost: needs 63\.2 CPUs, \S+ free", waiting.text)
     labels = [one["Labels"] for one in controller.client.containers(all=True)]
     assert not [one for one in labels if one.get("cluster.compute.session.name") == "wide"]
-    wide[0]["cpus"] = 2
-    refused = controller.launch("wider", session_roles=wide, agent_cpus=1.5)
+    wide[0]["cpus"] = 40
+    refused = controller.launch("wider", session_roles=wide)
     assert refused.code == 2
-    assert "role worker: localhost: needs 4 CPUs, 1.5 free" in refused.message
+    assert "role worker: localhost: needs 80 CPUs, 64 free" in refused.message
     assert session.say("main1", "hostname") == "main1"
+
+
+def test_a_role_that_does_not_become_ready_leaves_nothing(controller: Controller) -> None:
+    failing = [{"name": "ps", "size": 2, "command": "sleep 1; exit 3", "ready": 12345}]
+    refused = controller.launch("breaks", session_roles=failing)
+    assert refused.code == 2
+    assert re.search(r"ps[12]: the command of its role ended with exit code 3 before it was ready", refused.message)
+    assert Session(controller, "breaks").containers() == {}
+
+
+def test_the_example_reads_the_weights_of_both_servers(controller: Controller) -> None:
+    controller.play("cluster_session", "-e", "@examples/roles/session.yml").check()
+    logs = controller.play("session_logs", session_name="roles").check().text
+    for worker in (1, 2):
+        assert f"main1: worker{worker} has shard {worker} of 2 and weights 0.1 0.2" in logs
+    controller.terminate("roles").check()

@@ -40,6 +40,10 @@ ASKED = request(
 )
 MADE = plan(ASKED, "aab", ports=(Port("ssh", 22, "127.0.0.1", 30000), Port("lab", 8888, "127.0.0.1", 30001)))
 PLAN, SHORT, REQUEST = MADE.to_json(), MADE.to_short_json(), json.loads(json.dumps(ASKED.to_json()))
+OF_ROLES = request(
+    roles=[{"name": "ps", "size": 2, "image": "own:1", "command": "serve", "ready": 80, "environment": {"A": "1"}}]
+)
+PLAN_OF_ROLES, REQUEST_OF_ROLES = plan(OF_ROLES).to_json(), json.loads(json.dumps(OF_ROLES.to_json()))
 RESULT = {
     "changed": True,
     "session": {"id": MADE.session.id, "name": "train"},
@@ -74,7 +78,7 @@ def arrived(document: Any) -> Plan | None:
 
 @fuzzed(2500)
 def test_a_plan_is_refused_or_is_the_same_and_adds_no_line_to_the_configuration_of_ssh(choices: Choices) -> None:
-    made = arrived(changed(choices.of((PLAN, SHORT)), choices))
+    made = arrived(changed(choices.of((PLAN, SHORT, PLAN_OF_ROLES)), choices))
     if made is None:
         return
     assert Plan.from_json(made.to_json()) == made
@@ -107,7 +111,7 @@ def test_a_plan_that_agrees_with_its_request_is_what_its_owner_has_decided(choic
 
 @fuzzed(2000)
 def test_a_request_of_the_store_is_refused_or_can_be_read(choices: Choices) -> None:
-    sent = changed(REQUEST, choices)
+    sent = changed(choices.of((REQUEST, REQUEST_OF_ROLES)), choices)
     found, refused = checked_sessions([{"id": MADE.session.id, "request": sent}], "head1")
     for message in refused:
         assert_one_message(message)
@@ -151,5 +155,5 @@ def test_the_id_of_a_session_is_refused_or_the_name_of_a_file(choices: Choices) 
 def test_the_samples_are_accepted() -> None:
     assert arrived(PLAN) == arrived(SHORT) == MADE
     check_agreement(MADE, ASKED, ("a", "b"), "head1")
-    assert checked_sessions([{"request": REQUEST}], "head1")[1] == []
+    assert checked_sessions([{"request": REQUEST}, {"request": REQUEST_OF_ROLES}], "head1")[1] == []
     assert arrival.result(RESULT) == RESULT

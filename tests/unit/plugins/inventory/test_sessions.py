@@ -38,6 +38,14 @@ def document(name: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(("hostname", "group"), [("ps2", "role_ps"), ("name-node1", "role_name_node")])
+def test_each_role_of_a_session_is_a_group(checkout: Path, base: Path, hostname: str, group: str) -> None:
+    made = document("train")
+    made["containers"][1]["hostname"] = hostname
+    (base / "train" / "session.json").write_text(json.dumps(made))
+    assert inventory(checkout, base, next(iter(FILES)))[group] == {f"train.{hostname}"}
+
+
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     folder = tmp_path / "base"

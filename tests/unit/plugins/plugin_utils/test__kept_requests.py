@@ -104,3 +104,26 @@ def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_oth
     found, refused = checked_sessions([{**good, "request": {**good["request"], **change}}, {}, good], "head1")
     assert [one["request"] for one in found] == [good["request"]]
     assert [message.startswith("The request of head1 is refused: ") for message in refused] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("rank", "change"),
+    [
+        (0, {"size": 2}),
+        (0, {"name": "first"}),
+        (1, {"name": "main"}),
+        (1, {"size": 3}),
+        (1, {"after": ["ps"]}),
+        (1, {"after": ["other"]}),
+        (1, {"environment": {"BACKENDAI_CLUSTER_ROLE": "main"}}),
+        (1, {"environment": {"A": "1\nPermitRootLogin yes"}}),
+        (1, {"shm": 1 << 40}),
+    ],
+    ids=str,
+)
+def test_roles_of_the_store_follow_the_rules_of_a_request(rank: int, change: dict[str, Any]) -> None:
+    document = json.loads(json.dumps(request(roles=[{"name": "ps", "size": 2}]).to_json()))
+    assert checked_sessions([{"request": document}], "head1")[1] == []
+    document["roles"][rank].update(change)
+    [message] = checked_sessions([{"request": document}], "head1")[1]
+    assert message.startswith("The request of head1 is refused: ")

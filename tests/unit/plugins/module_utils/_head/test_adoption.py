@@ -41,6 +41,14 @@ ADOPTED = [
         (A,),
         id="with folders and variables",
     ),
+    pytest.param(
+        request(
+            cluster_mode="multi-node",
+            roles=[{"name": "ps", "size": 2, "cpus": 0.5, "image": "own:1"}, {"name": "w", "gpus": 1}],
+        ),
+        (replace(A, millicpus=1000), GPUS),
+        id="with roles",
+    ),
 ]
 
 
@@ -73,13 +81,14 @@ def test_the_folders_of_the_policy_stay_with_a_session(store: Store, lost_store:
 
 
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)
-@pytest.mark.parametrize("lost", [["main1"], ["sub1"]], ids=["main1", "sub1"])
+@pytest.mark.parametrize("rank", [0, 1])
 def test_an_adopted_session_is_repaired_to_the_same_plan(
-    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...], lost: list[str]
+    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...], rank: int
 ) -> None:
     if asked.size == 1:
         return
     plan = running(store, asked, *agents)
+    lost = [plan.containers[rank].hostname]
     there = carried_out(agents, plan, states=dict.fromkeys(lost, "gone"))
     decision = launch(lost_store, asked, context(*there, now=9000.0))
     assert (decision.verdict, list(decision.missing)) == ("repair", lost)

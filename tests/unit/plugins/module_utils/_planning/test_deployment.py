@@ -184,3 +184,17 @@ def test_several_agents_must_prove_that_they_share_the_folders(placement: str, n
     assert found.shared_folders == ("/data", "/out")
     assert found.writable_folders == ("/data", "/out")
     assert found.folders_need_proof is need_proof
+
+
+def test_an_agent_needs_only_the_image_of_its_own_roles() -> None:
+    made = plan(request(cluster_mode="multi-node", roles=[{"name": "ps", "image": "own:1"}]), "bc")
+    assert made.images == {"reference": ("b",), "own:1": ("c",)}
+    assert image_is_settled(made, [status("b"), status("c", image_id="")], "missing")
+    assert not image_is_settled(made, [status("b", image_id=""), status("c")], "missing")
+
+
+def test_a_launch_may_wait_for_every_role() -> None:
+    asked = request(
+        apps_timeout=60, roles=[{"name": "ps", "ready": 80}, {"name": "data", "ready": 80}, {"name": "worker"}]
+    )
+    assert lease_seconds(asked, [status("a")], 600) == 720

@@ -83,3 +83,12 @@ def test_a_login_mentions_torchrun_in_a_session_of_several_containers() -> None:
         assert done.stdout.count("session_torchrun makes it use all 2") == shown
     absent = subprocess.run(["sh", "-i"], input=several.decode(), capture_output=True, text=True, check=False)
     assert absent.stdout == ""
+
+
+def test_the_containers_of_a_role_have_its_command() -> None:
+    made = plan(
+        request(command="train", on_failure="restart", roles=[{"name": "ps", "command": "serve"}, {"name": "data"}])
+    )
+    found = [entries(made, rank) for rank in range(3)]
+    commands = [(files[FOLDER + "command"].content, files[FOLDER + "restarts"].content) for files in found]
+    assert commands == [(b"train", b"3\n"), (b"serve", b"3\n"), (b"", b"")]

@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._text.lists import
     list_lines,
     owners_table,
     remarks,
+    resources_of,
     sessions_table,
 )
 
@@ -225,3 +226,12 @@ def test_the_time_that_is_left_is_beside_the_reason() -> None:
     failed = {"state": "RUNNING", "unhealthy": ["app web", "command"], "command": {"exit_code": 1}}
     assert remarks(failed) == ["unhealthy: app web", "command failed"]
     assert failed_apps_of(failed) == ["app web"]
+
+
+def test_the_resources_of_each_role() -> None:
+    roles = [
+        {"name": "ps", "size": 2, "millicpus": 500, "memory": GIB, "gpus": 0},
+        {"name": "worker", "size": 1, "millicpus": 2000, "memory": GIB, "gpus": 0.5},
+    ]
+    assert resources_of(ROW) == "0.5 CPUs, 1g"
+    assert resources_of({**ROW, "roles": roles}) == "2 ps: 0.5 CPUs, 1g; 1 worker: 2 CPUs, 1g, 0.5 GPUs"

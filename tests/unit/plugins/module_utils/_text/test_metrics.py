@@ -111,6 +111,15 @@ def test_a_running_session() -> None:
     }
 
 
+def test_the_amounts_of_roles_are_added_up() -> None:
+    roles = [
+        {"name": "main", "size": 1, "millicpus": 500, "memory": 1 << 30, "gpus": 0},
+        {"name": "worker", "size": 2, "millicpus": 2000, "memory": 2 << 30, "gpus": 1},
+    ]
+    found = values(listed({**SESSION, "size": 3, "roles": roles}))
+    assert (found["session_cpus"], found["session_memory_bytes"], found["session_gpus"]) == ([4.5], [5 << 30], [2])
+
+
 def test_a_waiting_session_has_its_age_and_nothing_that_it_does_not_use() -> None:
     waiting = {**SESSION, "state": "PENDING", "measured": None, "containers": [], "history": [], "time_left": None}
     found = values(listed(waiting))

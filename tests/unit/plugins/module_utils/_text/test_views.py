@@ -226,3 +226,28 @@ def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
     sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
     assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
     assert names_matching(sessions, "sweep-?") == ["sweep-1"]
+
+
+def test_a_session_with_roles_says_what_each_has() -> None:
+    made = plan(request(roles=[{"name": "ps", "size": 2, "cpus": 0.5, "image": "own:1"}]))
+    document = session_document(made, ROW, "192.0.2.7", {})
+    assert document["roles"][1] == {
+        "name": "ps",
+        "size": 2,
+        "image": "own:1",
+        "cpus": 0.5,
+        "memory": GIB,
+        "shm": 64 << 20,
+        "gpus": 0,
+    }
+    scheduled = {"session": ROW, "outcome": "placed", "plan": made.to_short_json()}
+    lines = summary(scheduled, "/tmp/x")
+    assert lines[1:3] == [
+        "1 main (reference): 1 CPUs, 1g memory, 64m shared memory",
+        "2 ps (own:1): 0.5 CPUs, 1g memory, 64m shared memory",
+    ]
+
+
+def test_logs_of_roles_are_in_the_order_of_their_names() -> None:
+    logs = [{"hostname": name, "text": "x"} for name in ("worker10", "ps1", "worker9", "main1")]
+    assert [line.split(":")[0] for line in logs_view(logs)] == ["main1", "ps1", "worker9", "worker10"]

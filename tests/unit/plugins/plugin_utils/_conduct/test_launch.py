@@ -91,6 +91,27 @@ def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
     assert set(play.timings) == {"schedule", "create", "start", "network"}
 
 
+def test_roles_start_when_those_before_them_are_ready(tmp_path: Path) -> None:
+    roles = [{"name": "worker", "after": ["ps"]}, {"name": "ps", "command": "serve", "ready": 80}]
+    asked = request(cluster_mode="multi-node", roles=roles)
+    made = plan(asked, "aab")
+    placed = {"outcome": "placed", "session": ROW, "plan": made.to_json(), "changed": True, "reason": "", "remove": []}
+    play = playing(tmp_path, **{"session.place": placed})
+    launch(play, Asked(asked, SETTINGS), Reports(AGENTS))
+    started = [
+        (host, name, [one["hostname"] for one in args["plan"]["containers"]])
+        for host, name, args in play.asked
+        if name in ("containers.started", "containers.begun")
+    ]
+    assert started == [
+        ("a", "containers.started", ["main1"]),
+        ("b", "containers.started", ["ps1"]),
+        ("b", "containers.begun", ["ps1"]),
+        ("a", "containers.started", ["worker1"]),
+    ]
+    assert [len(args["plan"]["peers"]) for _host, name, args in play.asked if name == "containers.started"] == [3] * 3
+
+
 def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -> None:
     failure = {"failed": True, "msg": "sub1: on b it does not start."}
     play = playing(tmp_path, containers=fails_at("started", failure))
