@@ -45,7 +45,13 @@ VARIABLES = frozenset(
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
-PLAYBOOKS = {"launch": "cluster_session", "scale": "cluster_session", "list": "sessions", "logs": "session_logs", "end": "terminate"}
+PLAYBOOKS = {
+    "launch": "cluster_session",
+    "scale": "cluster_session",
+    "list": "sessions",
+    "logs": "session_logs",
+    "end": "terminate",
+}
 _NAME, _ON = argument("name"), argument("--on", default="main1")
 _WORDS, _COPY = argument("words", nargs=argparse.REMAINDER), (_NAME, _ON, argument("path"))
 _CONNECT = (_NAME, argument("on", nargs="?", default="main1", metavar="host"))

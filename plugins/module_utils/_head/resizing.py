@@ -57,7 +57,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
     row.request, row.lease = request, context.now + context.lease
     row.holder = held_with(context.holder, former if request.size > former else 0)
     store.note(row, context.now, "the size changes from %d to %d" % (present, request.size))
-    store.book_again(row, context.now)
+    store.book(row, context.now, again=True)
     return row.plan
 
 
@@ -67,7 +67,7 @@ def go_back(store: Store, row: Row, now: float) -> None:
     if size and row.request and row.plan:
         row.request = with_size(row.request, size)
         row.plan = resized(row.plan, row.request, launch=row.launch)
-        store.book_again(row, now)
+        store.book(row, now, again=True)
 
 
 def strangers(row: Row, plan: Plan, context: Context) -> Tuple[Tuple[str, str], ...]:

@@ -181,7 +181,7 @@ class Store:
         self._insert(row)
         self._note(row.id, now, "", row.state, reason)
         self._record_launch(row)
-        self._book(row, row.created)
+        self.book(row, row.created)
 
     def _insert(self, row: Row) -> None:
         marks = ", ".join("?" * len(COLUMNS))
@@ -195,7 +195,7 @@ class Store:
         if state not in LAUNCHING and state != TERMINATING:
             row.holder, row.lease = None, 0.0
         self.save(row)
-        self._book(row, now)
+        self.book(row, now)
 
     def note(self, row: Row, now: float, reason: str) -> None:
         """Record a reason in the history without a change of state."""
@@ -213,20 +213,13 @@ class Store:
         if row.plan:
             self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
 
-    def _book(self, row: Row, now: float) -> None:
-        """Begin or end what a session holds in the ledger."""
+    def book(self, row: Row, now: float, *, again: bool = False) -> None:
+        """Begin or end what a session holds in the ledger; with ``again``, it holds another amount from now on."""
         is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
-        if is_open and row.state not in HOLDING:
+        if is_open and (again or row.state not in HOLDING):
             self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
-        elif row.plan and row.state in HOLDING and not is_open:
-            values = (row.id, row.owner, row.plan.session.began or now, *held_by(row.plan))
-            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
-
-    def book_again(self, row: Row, now: float) -> None:
-        """Note in the ledger that a session holds another amount from now on."""
-        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
-        if row.plan:
-            values = (row.id, row.owner, now, *held_by(row.plan))
+        if row.plan and row.state in HOLDING and (again or not is_open):
+            values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held_by(row.plan))
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def note_requester(self, row: Row, requester: Requester) -> None:

@@ -32,7 +32,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
     request = Request(**values)
-    _check_together(request)
+    check_together(request)
     return request
 
 
@@ -43,7 +43,8 @@ def check_group(group: str, groups: Sequence[str]) -> None:
         raise InputError("session_resource_group", group, rule)
 
 
-def _check_together(request: Request) -> None:
+def check_together(request: Request) -> None:
+    """Check the rules between the variables of a request. Raises InputError."""
     _check_pools(request)
     check_torchrun(request.torchrun, request.size)
     check_beside(request.secrets, request.environment, request.mounts)

@@ -14,6 +14,7 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json
 from .._core.model import Container, Plan, Port, Resources, tunnel
+from .._core.text import visible
 from .._core.topology import rank_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import table
@@ -181,9 +182,8 @@ def _added(scheduled: Json) -> List[str]:
 
 
 def _removed(scheduled: Json) -> List[str]:
-    return sorted(
-        (str(hostname) for hostname, _agent in scheduled.get("removed") or ()), key=lambda name: (len(name), name)
-    )
+    names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or ()]
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:
