@@ -33,7 +33,7 @@ def hosts_of(text: str) -> list[str]:
     return sorted(line.split()[1] for line in text.splitlines() if line.startswith("10."))
 
 
-def check_members(session: Session, size: int) -> None:
+def check_members(session: Session, size: int, *, writes_hosts: bool = True) -> None:
     """Every container knows exactly these members, by every way that programs use."""
     expected = names(size)
     assert list(session.containers()) == expected
@@ -42,7 +42,7 @@ def check_members(session: Session, size: int) -> None:
     everyone = [f"{size} {joined} {size}", joined, joined, ",".join(sorted(expected))]
     for host in expected:
         assert session.say(host, READ).splitlines() == everyone, host
-        assert hosts_of(session.say(host, "cat /etc/hosts")) == sorted(expected)
+        assert not writes_hosts or hosts_of(session.say(host, "cat /etc/hosts")) == sorted(expected)
         logins = "; ".join(f"ssh {other} hostname" for other in expected)
         assert session.say(host, logins).split() == expected
         pinned = session.say(host, "cut -d, -f1 .ssh/known_hosts").split()
@@ -182,7 +182,7 @@ def test_a_kill_while_a_session_shrinks(controller: Controller) -> None:
 
 def test_a_size_below_one_is_refused(controller: Controller) -> None:
     refused = resize(controller, "grows", 0)
-    assert "session_cluster_size: 0: must be" in refused.message
+    assert "session_cluster_size: '0': must be a whole number from 1 to 1000" in refused.message
 
 
 def test_another_changed_variable_is_refused_as_before(controller: Controller) -> None:
@@ -198,7 +198,7 @@ def test_one_container_becomes_a_cluster_and_secrets_stay(controller: Controller
     secrets = json.dumps({"session_secrets": [{"name": "token", "file": str(file), "environment": "TOKEN"}]})
     session = controller.launched("single", session_cluster_size=1, session_read_only_root=True)
     resize(controller, "single", 2, session_read_only_root=True).check()
-    check_members(session, 2)
+    check_members(session, 2, writes_hosts=False)  # the name server of the engine answers
     controller.launch("secret", "-e", secrets, session_cluster_size=1).check()
     again = controller.play("cluster_session", session_name="secret", session_cluster_size=2, session_resize=True)
     again.check()
