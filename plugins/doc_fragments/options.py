@@ -18,8 +18,8 @@ options:
       - absent
     default: present
     description:
-      - V(present) launches sessions, or repairs them. A session that does not fit waits in the queue. V(absent)
-        ends sessions. What waits is then launched if it fits.
+      - V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does
+        not fit waits in the queue. V(absent) ends sessions. What waits is then launched if it fits.
   prepared:
     type: bool
     default: true

@@ -15,9 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Tuple
 
-from .._core import states
 from .._core.documents import Json
-from .._core.errors import ComputeError, StateError
+from .._core.errors import StateError
 from .._core.model import Plan
 from .._planning.allocation import check_folders
 from .._planning.placement import Placement, Shortfall, usable_ports
@@ -62,7 +61,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
     row.request, row.lease = request, context.now + context.lease
     row.holder = held_with(context.holder, former if request.size > former else 0)
     store.note(row, context.now, "the size changes from %d to %d" % (present, request.size))
-    store.book_again(row, context.now)
+    store.book(row, context.now, again=True)
     return row.plan
 
 
@@ -72,7 +71,7 @@ def go_back(store: Store, row: Row, now: float) -> None:
     if size and row.request and row.plan:
         row.request = with_size(row.request, size)
         row.plan = resized(row.plan, row.request, launch=row.launch)
-        store.book_again(row, now)
+        store.book(row, now, again=True)
 
 
 def strangers(row: Row, plan: Plan, context: Context) -> Tuple[Tuple[str, str], ...]:
@@ -84,10 +83,6 @@ def strangers(row: Row, plan: Plan, context: Context) -> Tuple[Tuple[str, str], 
 
 def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Placement:
     """The place of the containers that are added, behind all sessions that come before a new one in the queue."""
-    if row.state != states.RUNNING:
-        raise StateError(
-            f"Session {row.name} is {row.state}, and only a session that runs gets another size.", row.name
-        )
     check_policy(context.site, request)
     check_subnet(request, plan)
     own = replace(row, created=context.now)
@@ -97,12 +92,7 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):
         raise StateError(_refusal(plan, request, reason or getattr(found, "reason", ""), is_full=not reason), row.name)
-    everywhere = replace(found, agents=(*plan.agents, *found.agents))
-    try:
-        check_folders(request, everywhere, context.agents)
-    except ComputeError as error:
-        error.message = f"Session {row.name} keeps its {plan.session.size} containers: {error.message}"
-        raise
+    check_folders(request, replace(found, agents=(*plan.agents, *found.agents)), context.agents)
     return found
 
 

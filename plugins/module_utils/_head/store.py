@@ -18,7 +18,6 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 
 from .._core.documents import Json
 from .._core.errors import NotFoundError, StateError
-from .._core.model import Plan
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
 from .row import COLUMNS, SCHEMA, End, Requester, Row, held_by, row_of, values_of
@@ -140,7 +139,7 @@ class Store:
         self._insert(row)
         self._note(row.id, now, "", row.state, reason)
         self._record_launch(row)
-        self._book(row, row.created)
+        self.book(row, row.created)
 
     def _insert(self, row: Row) -> None:
         marks = ", ".join("?" * len(COLUMNS))
@@ -154,7 +153,7 @@ class Store:
         if state not in LAUNCHING and state != TERMINATING:
             row.holder, row.lease = None, 0.0
         self.save(row)
-        self._book(row, now)
+        self.book(row, now)
 
     def note(self, row: Row, now: float, reason: str) -> None:
         """Record a reason in the history without a change of state."""
@@ -172,26 +171,14 @@ class Store:
         if row.plan:
             self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
 
-    def _book(self, row: Row, now: float) -> None:
-        """Begin or end what a session holds in the ledger."""
+    def book(self, row: Row, now: float, *, again: bool = False) -> None:
+        """Begin or end what a session holds in the ledger; with ``again``, it holds another amount from now on."""
         is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
-        if is_open and row.state not in HOLDING:
-            self._release(row, now)
-        elif row.plan and row.state in HOLDING and not is_open:
-            self._hold(row, row.plan, row.plan.session.began or now)
-
-    def book_again(self, row: Row, now: float) -> None:
-        """Note in the ledger that a session holds another amount from now on."""
-        self._release(row, now)
-        if row.plan:
-            self._hold(row, row.plan, now)
-
-    def _release(self, row: Row, now: float) -> None:
-        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
-
-    def _hold(self, row: Row, plan: Plan, since: float) -> None:
-        values = (row.id, row.owner, since, *held_by(plan))
-        self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
+        if is_open and (again or row.state not in HOLDING):
+            self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
+        if row.plan and row.state in HOLDING and (again or not is_open):
+            values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held_by(row.plan))
+            self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def note_requester(self, row: Row, requester: Requester) -> None:
         """Record who has requested a session."""

@@ -126,8 +126,8 @@ def _check_checks(variable: str, value: Any) -> Json:
 _STATE = choice(
     "state",
     ("present", "absent"),
-    "V(present) launches sessions, or repairs them. A session that does not fit waits in the queue. V(absent) ends sessions. What "
-    "waits is then launched if it fits.",
+    "V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does not fit waits in the "
+    "queue. V(absent) ends sessions. What waits is then launched if it fits.",
     prefix="",
 )
 _PREPARED = Variable(

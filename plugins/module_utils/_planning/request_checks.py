@@ -38,7 +38,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
             raise InputError("session_" + name, variables.get(name), "must be set")
     given = values.pop("roles", ())
     request = _with_roles(Request(**values), given)
-    _check_together(request)
+    check_together(request)
     return request
 
 
@@ -101,7 +101,8 @@ def check_group(group: str, groups: Sequence[str]) -> None:
         raise InputError("session_resource_group", group, rule)
 
 
-def _check_together(request: Request) -> None:
+def check_together(request: Request) -> None:
+    """Check the rules between the variables of a request. Raises InputError."""
     if request.name in request.after:
         raise InputError("session_after", request.name, "must not be the session itself")
     _check_pools(request)

@@ -38,7 +38,7 @@ runtime={RUNTIME_PATH} config={CONFIG_FOLDER}
 box=$runtime/bin/busybox
 unset LD_LIBRARY_PATH LD_PRELOAD
 "$box" head -c "$1" | "$box" tar -x -f - -C / || exit
-"$box" cat "{_NEW_HOSTS}" >{_HOSTS} || exit
+[ ! -f "{_NEW_HOSTS}" ] || "$box" cat "{_NEW_HOSTS}" >{_HOSTS} || exit
 [ -z "$4" ] || "$runtime/bin/setpriv" --reuid "$2" --regid "$3" --clear-groups -- "$box" sh -c '
     [ -f "$1" ] || exit 0
     while IFS= read -r line; do
@@ -79,7 +79,9 @@ class MemberFiles:
     def _archive(self, container: Container, identity: str) -> bytes:
         """The archive for a container; empty if its files name these members already."""
         size, found = self.plan.session.size, self._read(container, identity, _HOSTS)
-        environment, hosts = self._environment(container, identity), hosts_text(found, self.plan)
+        environment = self._environment(container, identity)
+        # The engine mounts it read-only on a read-only root. Its DNS server answers for new names.
+        hosts = found if self.plan.session.read_only_root else hosts_text(found, self.plan)
         startups = config_files.startups(size, container.resources.memory)
         server = config_files.sshd_config(environment, self.plan.session.user.name, startups)
         if hosts == found and server == self._read(container, identity, _SERVER):
@@ -94,7 +96,7 @@ class MemberFiles:
             config_files.CLIENT_CONFIG: self.bundle.client_config,
             config_files.KNOWN_HOSTS: known,
             _PINNED: self.bundle.pinned,
-            _NEW_HOSTS: hosts,
+            **({_NEW_HOSTS: hosts} if hosts != found else {}),
         }
         entries = [Entry(path, text.encode("utf-8", "surrogateescape")) for path, text in texts.items()]
         return pack([*entries, Entry(_SERVER, server.encode(), 0o600)], time.time())

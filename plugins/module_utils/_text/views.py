@@ -15,6 +15,7 @@ from .._core.constants import SCHEMA
 from .._core.documents import Json
 from .._core.model import Container, Plan, Port, Resources, tunnel
 from .._core.roles import Role
+from .._core.text import visible
 from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import table
@@ -207,9 +208,8 @@ def _added(scheduled: Json) -> List[str]:
 
 
 def _removed(scheduled: Json) -> List[str]:
-    return sorted(
-        (str(hostname) for hostname, _agent in scheduled.get("removed") or ()), key=lambda name: (len(name), name)
-    )
+    names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or ()]
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _moves(scheduled: Json, check_mode: bool) -> List[str]:

@@ -79,7 +79,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     is_repair = placed.outcome == "repair"
     if is_repair:
         resize.check_keys(play, plan)
-    if placed.decision.get("removed"):
+    if placed.removed:
         resize.remove_strangers(play, placed, plan)
     create(play, plan, work)
     start(play, plan, work, request)

@@ -92,7 +92,13 @@ class Placed:
     @property
     def former_size(self) -> int:
         """The size before; 0 unless it changes."""
-        return int(self.decision.get("former_size") or 0)
+        found = self.decision.get("former_size")
+        return found if isinstance(found, int) else 0
+
+    @property
+    def removed(self) -> List[Tuple[str, str]]:
+        """The hostname and the agent of each container that the plan does not have any more."""
+        return [(str(hostname), str(agent)) for hostname, agent in self.decision.get("removed") or ()]
 
     @property
     def restarts_all(self) -> bool:

@@ -15,6 +15,7 @@ from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
+from ...module_utils._planning.request_checks import check_together
 from ...module_utils._planning.resizing import resized, with_size
 from .._action import login
 from .._artifacts import Artifacts
@@ -35,7 +36,9 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
     session, kept = str(found["session"]), KeptRequests(play.artifacts)
     request = stored_request(found["request"], play.head)
     kept.check(session, request, play.head)
-    return with_size(request, size), session
+    wanted = with_size(request, size)
+    check_together(wanted)
+    return wanted, session
 
 
 def check_keys(play: Play, plan: Plan) -> None:
@@ -48,7 +51,7 @@ def check_keys(play: Play, plan: Plan) -> None:
 
 def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
     """Remove the containers of the session that its plan does not have any more."""
-    agents = {str(agent) for _hostname, agent in placed.decision.get("removed") or ()}
+    agents = {agent for _hostname, agent in placed.removed}
     found = [agent for agent in play.names if agent in agents]
     with play.phase("remove"):
         play.on_each(found, "containers.absent", lambda _agent: _all_but(plan))
@@ -80,7 +83,7 @@ def difference(placed: Placed, plan: Plan) -> Json:
     """The containers before and after, as a diff shows them."""
     after = {one.hostname: one.agent for one in plan.containers}
     before = {one.hostname: one.agent for one in plan.containers[: placed.former_size]}
-    before.update((str(hostname), str(agent)) for hostname, agent in placed.decision.get("removed") or ())
+    before.update(placed.removed)
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 
 

@@ -57,7 +57,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     launched: List[Launched] = []
     try:
         for request in requests:
-            asked = Asked(request, found["variables"], queued, unfit, is_checked=is_resize)
+            asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
             launched.append(
                 launch(play, asked, reports if not launched else collect_reports(play, request.image, found["paths"]))
             )

@@ -64,8 +64,11 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str) -> Json:
 def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: Json) -> Json:
     """The requests of a launch, what its reports are about, and what can be prepared for it."""
     values = with_preset(values, settings["session_preset"], settings["session_presets"])
-    if settings["session_resize"] and (not values.get("session_name") or int(settings["session_count"]) != 1):
-        raise InputError("session_resize", True, "needs the session_name of one session that runs")
+    is_given = all(values.get(name) not in (None, "") for name in ("session_name", "session_cluster_size"))
+    if settings["session_resize"] and (not is_given or int(settings["session_count"]) != 1):
+        raise InputError(
+            "session_resize", True, "needs the session_name of one session that runs, and session_cluster_size"
+        )
     values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
     requests = make_requests(values, int(settings["session_count"]))
     _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])

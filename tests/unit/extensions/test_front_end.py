@@ -78,6 +78,10 @@ def test_without_a_caller_nothing_is_done(
         ["enter", "-oProxyCommand=id"],
         ["enter", "a/../b"],
         ["launch", "abc"],
+        ["scale", "train"],
+        ["scale", "train", "many"],
+        ["scale", "../bob/train", "3"],
+        ["scale", "train", "3", "session_owner=bob"],
         ["exec", "train", "id"],
         ["exec", "train", "--"],
         ["exec", "train", "--on", "-oProxyCommand=id", "--", "id"],
@@ -130,6 +134,21 @@ def test_the_program_is_isolated_from_its_caller(tmp_path: Path) -> None:
 def test_a_command_for_main1_keeps_its_options(front_end: ModuleType) -> None:
     assert front_end.parsed(["enter", "train", "--", "ls", "-l"]).words == ["ls", "-l"]
     assert front_end.parsed(["enter", "train", "ls", "--", "x"]).words == ["ls", "--", "x"]
+
+
+def test_a_caller_changes_the_size_of_an_own_session(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "front_end.json"
+    config.write_text(json.dumps({"artifacts": "/home/cluster/sessions"}))
+    played: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(front_end, "CONFIG", config)
+    monkeypatch.setattr(front_end, "play", lambda _config, name, variables: played.append((name, variables)) or 0)
+    monkeypatch.setenv("SUDO_USER", "alice")
+    assert front_end.main(["scale", "train", "5"]) == 0
+    own = {"session_owner": "alice", "session_artifacts": "/home/cluster/sessions/alice", "session_provision": False}
+    size = {"session_name": "train", "session_cluster_size": 5, "session_resize": True}
+    assert played == [("cluster_session", {**own, **size})]
 
 
 BUSYBOX = "/opt/cluster-compute/bin/busybox"

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A change of the size on a scripted play: every step in order, and back to the former size after a failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conducted import conducted, options_of
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.resize import asked_again
+
+ASKED = request(cluster_size=3, cluster_mode="multi-node")
+PLAN = plan(ASKED, "aab")
+ROW = {"id": PLAN.session.id, "name": "train", "owner": "alice", "state": "RUNNING", "reason": "why", "created": 1.0}
+ROW.update(changed=2.0, launch=PLAN.session.launch)
+IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
+AGENTS: list[Json] = [{"name": name, "reachable": True, "image": IMAGE} for name in "abc"]
+SETTINGS = {"session_launch_timeout": 600, "session_wait": 0}
+IDS = [container.id for container in PLAN.containers]
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
+    monkeypatch.setattr(launching, "verify", lambda *_arguments: None)
+
+
+def playing(folder: Path, decision: Json, **changes: Any) -> Any:
+    """Hosts on which a session changes its size."""
+    Artifacts(str(folder), "train").identity(PLAN.session.id, create=True)
+    common = {"outcome": "repair", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
+    script = {
+        "session.place": {**common, "missing": [], **decision},
+        "containers": {"changed": True},
+        "session.record": {"changed": False, "session": ROW},
+        **changes,
+    }
+    return conducted(script, "a", "b", "c", session_artifacts=str(folder))
+
+
+def steps(play: Any) -> list[tuple[str, str]]:
+    return [(host, name) for host, name, _args in play.asked]
+
+
+def test_a_growth_updates_what_runs_after_the_new_containers_have_started(tmp_path: Path) -> None:
+    play = playing(tmp_path, {"former_size": 2})
+    assert launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS)).changed
+    each = [(host, "containers." + verb) for verb in ("created", "started", "followed") for host in "ab"]
+    assert steps(play) == [("a", "session.place"), *each, ("a", "session.record")]
+    assert play.lines[0] == "Session train: RUNNING, sub2 added (cluster session, multi-node)"
+    assert any(line.startswith("Programs that run keep their environment") for line in play.lines)
+    assert len(Artifacts(str(tmp_path), "train").read("ssh_config") or b"") > 0
+
+
+def test_containers_that_leave_go_first_and_on_their_own_agents(tmp_path: Path) -> None:
+    play = playing(tmp_path, {"former_size": 5, "removed": [["sub4", "c"], ["sub3", "b"], ["sub5", "elsewhere"]]})
+    launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert steps(play)[1:3] == [("b", "containers.absent"), ("c", "containers.absent")]
+    assert options_of(play, "containers.absent")[0] == {"sessions": [PLAN.session.id], "keep": IDS}
+    assert play.lines[0].startswith("Session train: RUNNING, sub3, sub4, sub5 removed")
+
+
+def test_a_growth_that_fails_is_undone(tmp_path: Path) -> None:
+    def containers(host: str, args: Json) -> Json:
+        failure = {"failed": True, "msg": "sub2: on b it does not start."}
+        return failure if (host, args["verb"]) == ("b", "started") else {"changed": True}
+
+    play = playing(tmp_path, {"former_size": 2}, containers=containers)
+    with pytest.raises(SessionError, match=r"^Session train was not changed: why$"):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    undone = steps(play)[-6:]
+    assert undone == [
+        *[(host, "containers.absent") for host in "abab"],
+        ("a", "containers.followed"),
+        ("a", "session.record"),
+    ]
+    launched, _, kept, _ = options_of(play, "containers.absent")
+    assert launched == {"sessions": [PLAN.session.id], "launch": PLAN.session.launch}
+    assert kept == {"sessions": [PLAN.session.id], "keep": IDS[:2]}
+    [followed] = options_of(play, "containers.followed")
+    former = Plan.from_json(followed["plan"])
+    assert [name for name, _address in former.peers] == ["main1", "sub1"]
+    assert {one.environment["BACKENDAI_CLUSTER_SIZE"] for one in former.containers} == {"2"}
+
+
+def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
+    play = playing(tmp_path, {"former_size": 2})
+    Artifacts(str(tmp_path), "train").remove(PLAN.session.id)
+    with pytest.raises(SessionError, match=r"^Session train was not changed: "):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert not options_of(play, "containers.created")
+    [recorded] = options_of(play, "session.record")
+    assert "does not have the keys of session train" in recorded["reason"]
+
+
+def test_scale_takes_all_settings_but_the_size_from_the_head(tmp_path: Path) -> None:
+    known = {"session": PLAN.session.id, "request": ASKED.to_json()}
+    play = playing(tmp_path, {}, **{"session.request": known})
+    found, session = asked_again(play, "train", 7)
+    assert (found.size, found.image, session) == (7, ASKED.image, PLAN.session.id)
+    nothing = playing(tmp_path, {}, **{"session.request": {"session": "", "request": None}})
+    with pytest.raises(StateError, match="There is no session train that runs and whose settings the head knows"):
+        asked_again(nothing, "train", 7)
