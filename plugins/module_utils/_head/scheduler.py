@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import describe_command_exit
@@ -118,17 +117,15 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     moved = relocated(store, row, limited, request, context)
     missing = _missing(moved.plan, up)
     _check_reachable(row, missing, context)
-    restarts = bool(missing) and moved.plan.session.on_failure == RESTART_ALL
-    if restarts:
-        missing = list(moved.plan.containers)
-        note_restart(store, row, context.agents, context.now)
+    restarts = bool(missing) and note_restart(store, row, context.agents, context.now)
+    missing = list(moved.plan.containers) if restarts else missing
     plan = with_next_command(store, row, moved.plan, request, context)
     decision = Decision(
         "running",
         row,
         plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
-        has_next_command=plan != limited,
+        has_next_command=plan != moved.plan,
         failed_apps=_failed_apps(plan, observed),
         moves=moved.moves,
         restarts_all=restarts,
