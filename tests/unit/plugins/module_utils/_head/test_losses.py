@@ -14,6 +14,7 @@ from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LOST
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
@@ -29,6 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.losses impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
@@ -184,3 +186,16 @@ def test_an_agent_is_silent_since_the_first_pass_without_an_answer(store: Store)
     assert silent_agents(store) == {"b": 10.0}
     note_agents(store, [A, B], 30.0)
     assert silent_agents(store) == {}
+
+
+def test_an_end_has_the_lost_agent_as_its_reason(store: Store) -> None:
+    made, reports = lost(store, asked(on_lost="end"))
+    [loss] = losses(store, reports, "alice", 2000.0)
+    holder: Json = {"user": "alice"}
+    change = Change(made.session.id, "", "", LOST + loss["reason"], "", 2000.0, 600.0, agents=reports, holder=holder)
+    CHANGES["terminating"](store, change)
+    _before, row = CHANGES["terminated"](store, replace(change, reason="", reached=("a",)))
+    assert row is not None
+    assert row.reason == (
+        "ended: agent lost: b has not answered for 1 min; not reached: b; what it holds is removed when it is back"
+    )
