@@ -79,24 +79,27 @@ def decided(rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, f
 
 
 def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
-    """The sessions of an owner that are to end or to move now. Records why others that should move cannot."""
+    """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if owner in (row.owner, ALL_OWNERS)]
     nodes = dict(store.query("agent", "SELECT name, node FROM agent"))
-    found = []
-    for loss in decided(rows, agents, silent_agents(store), now):
-        row, plan, lost = loss.session, loss.session.plan, {name: nodes.get(name, "") for name in loss.agents}
-        is_shared = plan is not None and plan.network.driver == "overlay"
-        if loss.action == RELOCATE and plan is not None and row.request is not None:
-            places = _places(store, row, plan, row.request, loss.agents, agents)
-            if isinstance(places, Shortfall):
-                row.reason = f"{UNMOVED}{loss.reason}, and no other agent has room for {places.reason}"
-                store.save(row)
-                continue
-            if is_shared:
-                _fence(store, lost, "", nodes)
-        shown = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
-        found.append({**shown, "agents": list(loss.agents), "nodes": lost, "shared": is_shared})
-    return found
+    return [_action(store, loss, agents, nodes) for loss in decided(rows, agents, silent_agents(store), now)]
+
+
+def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[str, str]) -> Json:
+    row, plan, request = loss.session, loss.session.plan, loss.session.request
+    shown = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
+    if loss.action != RELOCATE or plan is None or request is None:
+        return shown
+    places = _places(store, row, plan, request, loss.agents, agents)
+    if isinstance(places, Shortfall):
+        row.reason = f"{UNMOVED}{loss.reason}, and no other agent has room for {places.reason}"
+        store.save(row)
+        return {**shown, "action": "stay", "reason": row.reason}
+    lost = {name: nodes.get(name, "") for name in loss.agents}
+    is_shared = plan.network.driver == "overlay"
+    if is_shared:
+        _fence(store, lost, "", nodes)
+    return {**shown, "nodes": lost, "shared": is_shared}
 
 
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import describe_command_exit
@@ -132,16 +131,14 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context))
     _check_reachable(row, moved.plan.containers if changes_size else missing, context)
-    restarts = bool(missing) and not changes_size and moved.plan.session.on_failure == RESTART_ALL
-    if restarts:
-        note_restart(store, row, context.agents, context.now)
+    restarts = bool(missing) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved.plan, request, context)
     decision = Decision(
         "running",
         row,
         plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
-        has_next_command=plan != limited,
+        has_next_command=plan != moved.plan,
         failed_apps=_failed_apps(plan, observed),
         moves=moved.moves,
         restarts_all=restarts,

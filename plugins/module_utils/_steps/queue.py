@@ -12,7 +12,6 @@ from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
 from .._core.documents import Json
-from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
@@ -97,7 +96,7 @@ def keep_up(
     C(lost) are the sessions that end or move because an agent is lost, C(fenced) the agents that have old containers to remove.
     """
     log_bytes, now = parse_bytes(keep_logs, "session_keep_logs"), time.time()
-    reports = tuple(Agent.from_json(report) for report in agents)
+    reports = read_agents(agents)
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.live()
         taken = sample(list_agents(holdings(store, reports), reports), [row.state for row in live], now)

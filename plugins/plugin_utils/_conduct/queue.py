@@ -119,6 +119,8 @@ class _Pass:
         by_id = {session["id"]: session for session in own if session["request"]}
         found = []
         for loss in lost:
+            if loss["action"] == "stay":
+                self._play.show([f"Session {loss['name']} was {loss['reason']}."])
             if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
                 continue
             try:
@@ -153,8 +155,8 @@ class _Pass:
         play.warn(*result.get("warnings") or ())
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
         if not play.check:
-            clean(play, reports, result["fenced"])
-        return list(result["lost"])
+            clean(play, reports, result.get("fenced") or {})
+        return list(result.get("lost") or ())
 
     def _launch_what_fits(self, reports: Reports) -> None:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
