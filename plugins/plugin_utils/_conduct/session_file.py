@@ -14,6 +14,7 @@ import yaml
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError
+from ...module_utils._head.details import PRIVATE
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.rules import check_other_name
 from ...module_utils._planning.secret_rules import HIDDEN
@@ -56,7 +57,8 @@ def stored(play: Play, variable: str, name: str, owner: str) -> Json:
     if found["request"] is None:
         rule = "must be a session of %s that runs or that the head still keeps, and that this head has launched"
         raise InputError(variable, name, rule % own["owner"])
-    return {**found, "request": stored_request(found["request"], play.head)}
+    request = stored_request(found["request"], play.head)
+    return {**found, "request": request, "hidden": [one for one in PRIVATE if one not in found["request"]]}
 
 
 def like(play: Play) -> Dict[str, Any]:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from controller import SMALL, Controller, Session
+from controller import ROOT, SMALL, Controller, Session
 from servers import until
 
+COMMAND = ROOT / "extensions" / "command" / "cluster_compute"
 BATCH: dict[str, Any] = {**SMALL, "session_terminate_when_done": True}
 
 
@@ -63,8 +66,14 @@ def test_an_ended_session_is_launched_again(controller: Controller, tmp_path: Pa
     asked = {"session_command": command, "session_environment": {"GREETING": "hello {% raw %}"}}
     controller.launched("again", **asked)
     controller.terminate("again").check()
-    play = controller.play("sessions", session_name="again", sessions_format="file").check()
-    assert "session_environment:" in play.text
+    command_line = [sys.executable, str(COMMAND), "-e", f"@{controller.common}", "show", "again", "--file"]
+    shown = subprocess.run(
+        command_line, cwd=ROOT, env=controller.environment, capture_output=True, text=True, check=True
+    )
+    path = tmp_path / "again.yml"
+    path.write_text(shown.stdout)
+    assert "Session again: RUNNING" in controller.play("cluster_session", "-e", f"@{path}").check().text
+    controller.terminate("again").check()
     like = controller.play("cluster_session", session_like="again", session_wait_result=True).check()
     assert "Session again: RUNNING" in like.text
     session = Session(controller, "again")

@@ -83,5 +83,4 @@ def test_the_owner_and_the_login_that_requested_a_session_see_its_whole_request(
     head = Head(str(tmp_path / "state"))
     found = sessions.request(head, "train", "bob", viewer)
     assert (found["request"] == asked.to_json(), "command" in found["request"]) == (is_whole, is_whole)
-    assert found["hidden"] == ([] if is_whole else ["environment", "secrets", "command", "bootstrap"])
     assert sessions.request(head, "other", "bob", viewer) == {"request": None}

@@ -37,7 +37,6 @@ STORED: Json = {
     "id": PLAN.session.id,
     "state": "RUNNING",
     "on_failure": "keep",
-    "hidden": [],
     "request": ASKED.to_json(),
 }
 

@@ -25,7 +25,7 @@ COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
 def answered(hidden: tuple[str, ...] = (), **variables: Any) -> Json:
     made = request(owner=login(), command=COMMAND, **variables).to_json()
     shown = {name: value for name, value in made.items() if name not in hidden}
-    return {"id": SESSION, "state": "TERMINATED", "on_failure": "keep", "hidden": list(hidden), "request": shown}
+    return {"id": SESSION, "state": "TERMINATED", "on_failure": "keep", "request": shown}
 
 
 def test_a_session_file_is_read_by_ansible_as_it_was_written(tmp_path: Path) -> None:
