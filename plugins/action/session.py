@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""All of ``session``: it launches, repairs or ends sessions on the hosts of the play."""
+"""All of ``session``: it launches, repairs, restarts or ends sessions on the hosts of the play."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._planning.options import OPTIONS
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._conduct.restart import restart
 from ..plugin_utils._conduct.session import absent, present
 
 
@@ -23,4 +24,6 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         if options["state"] == "absent":
             return absent(play)
+        if options["state"] == "restarted":
+            return restart(play)
         return present(play, prepares=not options["prepared"], checks=options["checks"])

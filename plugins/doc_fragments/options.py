@@ -16,6 +16,7 @@ options:
     choices:
       - present
       - absent
+      - restarted
     default: present
     description:
       - V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does
@@ -539,6 +540,11 @@ options:
     description:
       - Seconds that pulling the image may take, from 1 to 2592000. A registry that does not answer fails after
         ten seconds.
+  like:
+    type: str
+    description:
+      - 'Name of a session of the same owner that runs or has ended: its request has the values of all variables
+        that are not given, except values of secrets.'
   preset:
     type: str
     description:
@@ -666,6 +672,15 @@ options:
     default: false
     description:
       - Terminate all live sessions of the owner whose names match O(name), a pattern with C(*), C(?) or C([…]).
+  restart_containers:
+    type: list
+    elements: str
+    description:
+      - Hostnames of the containers to restart. If empty, all.
+  restart_app:
+    type: str
+    description:
+      - Name of an app to restart in C(main1), in place of containers.
 """
 
     SESSION_EXEC = r"""

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session
-short_description: Launch, repair or end cluster sessions
+short_description: Launch, repair, restart or end cluster sessions
 description:
   - Launches a session on the hosts of the play. A session that runs is compared with the options, and what it lacks is brought back.
   - Every container of a launch runs and answers by SSH, or nothing of the launch is left.
+  - With O(state=restarted), restarts all containers of the session O(name), those of O(restart_containers), or O(restart_app), in
+    place. Containers keep their names, addresses, host keys and files, and are verified again.
   - With O(state=absent), ends the session O(name), or with O(many) all sessions whose names match it.
   - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play. With C(run_once),
     the task registers its result for all of them, otherwise for the first one.
@@ -30,7 +32,8 @@ attributes:
     support: full
     details: The whole plan of a launch is the difference.
   idempotent:
-    support: full
+    support: partial
+    details: With O(state=restarted), something restarts each time.
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
@@ -88,6 +91,16 @@ EXAMPLES = r"""
         name: notebook
         image: lab
         apps: [jupyterlab]
+
+- name: Restart a container
+  hosts: agents
+  gather_facts: false
+  tasks:
+    - name: Restart it
+      cluster.compute.session:
+        name: train
+        state: restarted
+        restart_containers: [sub1]
 
 - name: End a session
   hosts: agents

@@ -138,6 +138,10 @@ owners:
       used: {millicpus: 5000, memory: 5368709120, gpus: 0}
       allowed: {}
       available: {millicpus: 11000, memory: 63350767616, gpus: 0}
+file:
+  description: The request of the session as a session file, without values of secrets.
+  type: str
+  returned: with the variable C(sessions_format) V(file), and nothing else but RV(lines) then
 lines:
   description: The list as tables for people, or in the format of the variable C(sessions_format).
   type: list

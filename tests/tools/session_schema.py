@@ -36,6 +36,8 @@ _TYPES: dict[str, dict[str, Any]] = {
 _SAMPLES: dict[str, Any] = {"string": "1", "number": 1, "boolean": True, "array": [], "object": {}}
 # A size in bytes: of the rules of texts, only those of sizes accept it.
 _SIZE = 1 << 30
+# Text that may be a number of seconds.
+_SECONDS = 3600
 
 
 def schema() -> str:
@@ -65,7 +67,7 @@ def _property(variable: Variable) -> dict[str, Any]:
     )
     bounds = {"minimum": "least", "maximum": "most"}
     found.update({key: vars(variable.check)[name] for key, name in bounds.items() if name in vars(variable.check)})
-    if variable.type == "str" and _accepts(variable, _SIZE):
+    if variable.type == "str" and (_accepts(variable, _SIZE) or _accepts(variable, _SECONDS)):
         found["type"] = ["string", "number"]
     if variable.type == "dict" and not variable.options:
         kinds = [kind for kind, sample in _SAMPLES.items() if _accepts(variable, {"A": sample})]

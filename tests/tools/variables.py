@@ -57,6 +57,10 @@ ENTRY_POINTS = {
         "Launches waiting sessions that fit, and terminates those that have finished and ask for it. Every session gets its "
         "turn; failures are reported at the end. Run it on the controller that asked for the sessions, which has their keys.",
     ),
+    "restart": (
+        "Restart containers or an app of a running session in place",
+        "Containers keep their names, addresses, host keys and files. The session is verified again.",
+    ),
     "logs": (
         "Show what each container of a session has written",
         "Of a session that has ended, or whose launch failed, it shows what the head has kept.",

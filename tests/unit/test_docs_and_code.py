@@ -48,6 +48,8 @@ VERBS = {
     "cp": "session_copy",
     "ssh": "",
     "open": "",
+    "restart": "session_restart",
+    "show": "sessions",
     "why": "sessions",
     "queue": "sessions",
     "doctor": "check_agents",

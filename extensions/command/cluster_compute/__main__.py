@@ -23,6 +23,7 @@ from cluster_compute.words import MisuseError
 # The verbs that are more than their lines.
 OTHERS: Dict[str, Callable[[argparse.Namespace], int]]
 OTHERS = {"ssh": views.ssh, "open": views.open_app, "why": views.why, "queue": views.queue}
+OTHERS["show"] = views.show_session
 OTHERS.update(hosts=hosts.hosts, init=hosts.init, completion=completion.completion)
 
 

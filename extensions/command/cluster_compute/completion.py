@@ -60,7 +60,8 @@ def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[
     fixed = {"completion": list(SHELLS), "hosts": ["add", "ls", "provision"], "env": ["build"]}
     if verb in fixed:
         return fixed[verb]
-    known = places.sessions(asked) if verb in ("scale", "down", "logs", "exec", "cp", "ssh", "open", "why") else []
+    takes_session = ("scale", "down", "logs", "exec", "cp", "ssh", "open", "why", "show", "restart")
+    known = places.sessions(asked) if verb in takes_session else []
     chosen = [word for word in before if word in known]
     if verb == "scale" and chosen:
         return []

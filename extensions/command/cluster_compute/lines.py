@@ -69,10 +69,14 @@ def command(line: Line, asked: argparse.Namespace, environment: Mapping[str, str
 
 
 def up(asked: argparse.Namespace) -> List[Line]:
-    """A launch for each session file."""
+    """A launch for each session file, or of a session like another."""
+    if not asked.files and not asked.like:
+        raise MisuseError("up needs a session file, or --like NAME")
+    like = variables(session_like=check_name(asked.like)) if asked.like else ()
     wait = variables(session_wait=asked.wait) if asked.wait else ()
     check = ("--check", "--diff") if asked.check else ()
-    return [Line("cluster_session", "session", ("-e", f"@{_file(name)}", *wait, *check)) for name in asked.files]
+    files: List[Tuple[str, ...]] = [("-e", f"@{_file(name)}") for name in asked.files] or [()]
+    return [Line("cluster_session", "session", (*file, *like, *wait, *check)) for file in files]
 
 
 def scale(asked: argparse.Namespace) -> List[Line]:
@@ -106,6 +110,24 @@ def logs(asked: argparse.Namespace) -> List[Line]:
     chosen: Dict[str, Any] = {"session_logs_containers": check_hosts(",".join(containers))} if containers else {}
     follow = {"session_logs_follow": "true"} if asked.follow else {}
     return [Line("session_logs", "session_logs_info", variables(session_name=check_name(name), **chosen, **follow))]
+
+
+def show(asked: argparse.Namespace) -> List[Line]:
+    """A list of one session, or its session file."""
+    name = check_name(places.named(asked, [asked.name] if asked.name else [])[0])
+    whole: Dict[str, Any] = {"session_ended_too": "true", "sessions_columns": "all"}
+    how = {"sessions_format": "file"} if asked.file else whole
+    return [Line("sessions", "session_info", variables(session_name=name, **how))]
+
+
+def restart(asked: argparse.Namespace) -> List[Line]:
+    """A restart of all containers, of some, or of an app."""
+    if asked.on and asked.app:
+        raise MisuseError("restart takes containers with --on, or an app with --app")
+    name = check_name(places.named(asked, [asked.name] if asked.name else [])[0])
+    on = {"session_restart_containers": check_hosts(asked.on)} if asked.on else {}
+    app = {"session_restart_app": asked.app} if asked.app else {}
+    return [Line("session_restart", "session", variables(session_name=name, **on, **app))]
 
 
 def execute(asked: argparse.Namespace) -> List[Line]:
@@ -174,3 +196,4 @@ FIXED = {name: Line("sessions", "session_info") for name in ("why", "queue")}
 FIXED.update(doctor=Line("check_agents", "agent_check_info"), usage=Line("usage", "usage_info"))
 LINES: Dict[str, Callable[[argparse.Namespace], List[Line]]]
 LINES = {"up": up, "scale": scale, "down": down, "ls": ls, "logs": logs, "exec": execute, "cp": copy, "env": env}
+LINES.update(show=show, restart=restart)

@@ -21,7 +21,13 @@ VERBS: Dict[str, Verb] = {
     "up": Verb(
         "launch the sessions of these files, or repair them",
         (
-            argument("files", nargs="+", metavar="FILE", help="session file: variables as YAML"),
+            argument("files", nargs="*", metavar="FILE", help="session file: variables as YAML"),
+            argument(
+                "--like",
+                default="",
+                metavar="NAME",
+                help="launch this session again, or one like it with the variables of -e",
+            ),
             argument("--check", action="store_true", help="show the plan, and change nothing"),
             argument("--wait", default="", metavar="SECONDS", help="how long to wait while a session is PENDING"),
         ),
@@ -74,6 +80,14 @@ VERBS: Dict[str, Verb] = {
         ),
     ),
     "why": Verb("show the state of a session and its reason", (_NAME,)),
+    "show": Verb(
+        "show all that is known of a session that runs or has ended",
+        (_NAME, argument("--file", action="store_true", help="print the session file that asks for it")),
+    ),
+    "restart": Verb(
+        "restart the containers of a session in place",
+        (_NAME, _ON, argument("--app", default="", metavar="APP", help="an app of main1, in place of containers")),
+    ),
     "queue": Verb("list the waiting sessions in the order of the queue"),
     "doctor": Verb("check that the agents are fit for sessions"),
     "usage": Verb("show what owners have used, by month"),

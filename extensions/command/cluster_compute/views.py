@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Tuple
 
 from . import places
 from .lines import lines_of
-from .run import FAILED, Json, play, show, shown, wait, write
+from .run import FAILED, Json, play, play_all, show, shown, wait, write
 from .words import MisuseError, apps_of, check_hosts, check_name, script_of
 
 
@@ -30,6 +30,18 @@ def why(asked: argparse.Namespace) -> int:
         turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
         facts = filter(None, (found[-1]["state"], turn, found[-1]["reason"]))
         return found[-1], [f"Session {name}: {'; '.join(facts)}"]
+
+    return _view(asked, view)
+
+
+def show_session(asked: argparse.Namespace) -> int:
+    """All columns of a session, or its session file."""
+    if not asked.file:
+        lines = lines_of(asked)
+        return show(lines, asked) if asked.show else play_all(lines, asked)
+
+    def view(found: Json) -> Tuple[Json, List[str]]:
+        return {"file": found["file"]}, [found["file"].rstrip("\n")]
 
     return _view(asked, view)
 

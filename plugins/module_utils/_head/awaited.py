@@ -65,7 +65,7 @@ def check_awaited(store: Store, row: Row, request: Request, agents: Sequence[Age
     name, reason = awaited(store, row, request, agents).failure
     if name:
         raise InputError("session_after", name, f"must be a session that succeeds: {name} {reason}")
-    circle = _circle(store, row, request.after, (row.name,))
+    circle = _circle(store, row, request)
     if circle:
         raise InputError("session_after", circle[1], f"must not wait for this session: {' waits for '.join(circle)}")
 
@@ -124,14 +124,18 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
 
 
-def _circle(store: Store, row: Row, names: Sequence[str], path: Tuple[str, ...]) -> Tuple[str, ...]:
+def _circle(store: Store, row: Row, request: Request) -> List[str]:
     """The names from this session back to it, along the sessions that wait for each other; empty if there is no way."""
-    for name in names:
-        if name == row.name:
-            return (*path, name)
-        other = store.find(name, row.owner) if name not in path else None
-        if other and other.state == states.PENDING and other.request:
-            found = _circle(store, row, other.request.after, (*path, name))
-            if found:
-                return found
-    return ()
+    waiting_for = dict.fromkeys(request.after, row.name)
+    open_names = list(request.after)
+    while open_names and row.name not in waiting_for:
+        name = open_names.pop()
+        other = store.find(name, row.owner)
+        names = other.request.after if other and other.state == states.PENDING and other.request else ()
+        open_names += [one for one in names if one not in waiting_for]
+        for one in names:
+            waiting_for.setdefault(one, name)
+    way = [row.name] if row.name in waiting_for else []
+    while way and (len(way) == 1 or way[0] != row.name):
+        way.insert(0, waiting_for[way[0]])
+    return way

@@ -26,6 +26,21 @@ def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
     return tuple(_mount(variable, _parsed(variable, entry) if isinstance(entry, str) else entry) for entry in entries)
 
 
+def with_owner(value: Any, owner: str) -> Any:
+    """The mounts as a user gives them, with the owner in the places of C(<% owner %>).
+
+    >>> with_owner(["/srv/users/<% owner %>:/data"], "alice")
+    ['/srv/users/alice:/data']
+    """
+    if isinstance(value, str):
+        return re.sub(r"<%\s*owner\s*%>", lambda _found: owner, value)
+    if isinstance(value, list):
+        return [with_owner(entry, owner) for entry in value]
+    if isinstance(value, Mapping) and isinstance(value.get("source"), str):
+        return {**value, "source": with_owner(value["source"], owner)}
+    return value
+
+
 def _parsed(variable: str, text: str) -> Dict[str, str]:
     """A mount as Docker writes it.
 

@@ -19,7 +19,20 @@ from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
 from .settings import read_by
-from .variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LOGS, PREFIX, SCHEDULE, TERMINATE, Variable, choice
+from .variable import (
+    APPS,
+    COPY,
+    ENVIRONMENTS,
+    EXEC,
+    LAUNCH,
+    LOGS,
+    PREFIX,
+    RESTART,
+    SCHEDULE,
+    TERMINATE,
+    Variable,
+    choice,
+)
 
 _KEYS = ("type", "elements", "choices", "default", "required", "no_log", "options")
 # About the command line, and about what the role does before the action.
@@ -125,9 +138,10 @@ def _check_checks(variable: str, value: Any) -> Json:
 
 _STATE = choice(
     "state",
-    ("present", "absent"),
+    ("present", "absent", "restarted"),
     "V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does not fit waits in the "
-    "queue. V(absent) ends sessions. What waits is then launched if it fits.",
+    "queue. V(absent) ends sessions. What waits is then launched if it fits. V(restarted) restarts containers or an app of a running "
+    "session.",
     prefix="",
 )
 _PREPARED = Variable(
@@ -157,7 +171,7 @@ _BUILD = Variable(
     prefix="",
 )
 OPTIONS: Mapping[str, Options] = {
-    "session": Options((LAUNCH, TERMINATE), own=(_STATE, _PREPARED, _CHECKS)),
+    "session": Options((LAUNCH, TERMINATE, RESTART), own=(_STATE, _PREPARED, _CHECKS)),
     "session_exec": Options((EXEC,), "exec_"),
     "session_copy": Options((COPY,), "copy_"),
     "session_apps": Options((APPS,), "apps_"),

@@ -61,8 +61,9 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     ),
     choice(
         "format",
-        ("table", "json", "html"),
-        "V(table), V(json) for programs, or V(html) for a page.",
+        ("table", "json", "html", "file"),
+        "V(table), V(json) for programs, V(html) for a page, or V(file) for the request of the session O(session_name) as a session "
+        "file.",
         prefix="sessions_",
         read_by=(LIST,),
     ),

@@ -181,6 +181,15 @@ def check_name(_variable: str, value: Any) -> str:
     return check_session_name(value)
 
 
+def check_other_name(variable: str, value: Any) -> str:
+    """The name of another session than that of C(session_name)."""
+    try:
+        return check_session_name(value)
+    except InputError as error:
+        _where, name, rule = error.parts
+        raise InputError(variable, name, rule) from None
+
+
 def is_name_pattern(value: Any) -> bool:
     """
     >>> is_name_pattern("sweep-*"), is_name_pattern("sweep-1")

@@ -28,6 +28,7 @@ from .variable import (
     LIST,
     LOGS,
     POLICY,
+    RESTART,
     SCHEDULE,
     TERMINATE,
     USAGE,
@@ -133,7 +134,7 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
 )
 
 
-_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE)
+_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE, RESTART)
 _MOST = 2**31 - 1
 _LEASE = (
     "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "
@@ -141,6 +142,14 @@ _LEASE = (
 )
 
 SETTINGS: Tuple[Variable, ...] = (
+    Variable(
+        "like",
+        "str",
+        "",
+        "Name of a session of the same owner that runs or has ended: its request has the values of all variables that are not "
+        "given, except values of secrets.",
+        rules.check_other_name,
+    ),
     Variable(
         "preset",
         "str",
@@ -219,6 +228,23 @@ SETTINGS: Tuple[Variable, ...] = (
         "many",
         "Terminate all live sessions of the owner whose names match O(session_name), a pattern with C(*), C(?) or C([…]).",
         read_by=(TERMINATE,),
+    ),
+    Variable(
+        "restart_containers",
+        "list",
+        [],
+        "Hostnames of the containers to restart. If empty, all.",
+        rules.check_names,
+        elements="str",
+        read_by=(RESTART,),
+    ),
+    Variable(
+        "restart_app",
+        "str",
+        "",
+        "Name of an app to restart in C(main1), in place of containers.",
+        value_rules.check_text,
+        read_by=(RESTART,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
     Variable(
@@ -315,7 +341,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "Folder on the controller that holds a folder for each session.",
         value_rules.check_text,
         path=True,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, RESTART),
     ),
     Variable(
         "state_dir",

@@ -14,7 +14,6 @@ from typing import Any, Tuple
 
 from .._core.declaration import declared
 from .._core.errors import InputError
-from .._core.names import check_session_name
 from .._core.value_rules import check_whole, within
 from . import rules
 
@@ -29,12 +28,7 @@ _RULE = (
 
 def check_after(variable: str, value: Any) -> Tuple[str, ...]:
     """The names of other sessions, each once."""
-    names = tuple(dict.fromkeys(rules.check_names(variable, value)))
-    try:
-        list(map(check_session_name, names))
-    except InputError as error:
-        _where, name, rule = error.parts
-        raise InputError(variable, name, rule) from None
+    names = tuple(dict.fromkeys(rules.check_other_name(variable, name) for name in rules.check_names(variable, value)))
     if len(names) > _MOST_NAMES:
         raise InputError(variable, ", ".join(names), "must have at most %d names" % _MOST_NAMES)
     return names

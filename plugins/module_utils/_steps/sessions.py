@@ -16,6 +16,7 @@ from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.reports import Agent
 from .._core.states import SHOWN
+from .._head.awaited import newest
 from .._head.details import is_overdue, time_left, without_private
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
@@ -148,4 +149,19 @@ def _owners(
     ]
 
 
-STEPS = {"list": list_all}
+def request(head: Head, name: str, owner: str, viewer: str) -> Json:
+    """The request of the newest session of a name; null if it is not known. C(viewer) gets the private parts of own requests only.
+
+    The login of the head that has requested a session gets them, too.
+    """
+    with Store.opened(head.directory, read_only=True) as store:
+        row = newest(store, name, owner)
+        is_own = bool(row and store.requester(row.id) and _is_requested_here(store, row.id))
+    if row is None or row.request is None:
+        return {"request": None}
+    how = row.plan.session.on_failure if row.plan else "keep"
+    found = {"id": row.id, "owner": owner, "state": row.state, "on_failure": how, "request": row.request.to_json()}
+    return without_private(found, owner if is_own else viewer)
+
+
+STEPS = {"list": list_all, "request": request}

@@ -22,6 +22,7 @@ from .._page import sessions_page
 from .._report_file import location, nice, write
 from .play import Play
 from .reports import collect_reports
+from .session_file import session_file
 from .variables import checked
 
 _LISTED = ("sessions", "agents", "owners", "groups", "time")
@@ -31,6 +32,11 @@ def sessions(play: Play, given: Json) -> Json:
     """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
     with play.phase("check"):
         settings = checked(play.action, play.task_vars, LIST)["variables"]
+    if settings["sessions_format"] == "file":
+        text = session_file(
+            play, str(given.get("name") or play.value("session_name")), str(given.get("owner") or play.owner)
+        )
+        return {"changed": False, "file": text, "lines": text.splitlines()}
     is_page = settings["sessions_format"] == "html"
     wanted = {
         "name": play.value("session_name") or None,

@@ -241,8 +241,8 @@ class Play:
 
     def notify_ends(self, answer: Json) -> None:
         """Of sessions that have left the queue or ended by themselves, as the head has found."""
-        for session in answer.get("ended") or ():
-            self.notify(notification.end_of(session), session)
+        events = [(notification.end_of(session), session) for session in answer.get("ended") or ()]
+        notification.notify(self.action, events, self.task_vars)
 
 
 def checked(result: Json) -> Json:

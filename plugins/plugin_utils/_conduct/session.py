@@ -26,6 +26,7 @@ from .queue import follow_up
 from .record import DOCUMENT
 from .reports import Reports, collect_reports
 from .resize import asked_again, difference
+from .session_file import like
 from .terminate import Ended, terminate, terminate_matching
 from .variables import checked
 
@@ -41,8 +42,9 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
     the result of a check of the agents.
     """
+    other = like(play)
     with play.phase("check"):
-        found = checked(play.action, play.task_vars, LAUNCH)
+        found = checked(play.action, play.task_vars, LAUNCH, other)
     requests = [Request.from_json(request) for request in found["requests"]]
     queued, is_resize = "", bool(found["variables"]["session_resize"])
     if is_resize:

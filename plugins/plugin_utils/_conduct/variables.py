@@ -17,16 +17,28 @@ from ansible.utils.vars import load_extra_vars
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.model import App
-from ...module_utils._core.names import check_session_name, random_name
+from ...module_utils._core.names import check_owner, check_session_name, random_name
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.app_rules import check_apps
+from ...module_utils._planning.mount_rules import with_owner
 from ...module_utils._planning.playbook_settings import resolved
 from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
 from ...module_utils._planning.rules import is_name_pattern
 from ...module_utils._planning.settings import check_variables, read_by, with_preset
-from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE, from_text
+from ...module_utils._planning.variable import (
+    APPS,
+    COPY,
+    ENVIRONMENTS,
+    EXEC,
+    LAUNCH,
+    LIST,
+    LOGS,
+    RESTART,
+    TERMINATE,
+    from_text,
+)
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction, login
@@ -36,19 +48,24 @@ from .._session_shell import Shell
 from .._user_templates import check_environment
 
 
-def checked(action: ComputeAction, task_vars: Json, entry_point: str) -> Json:
+def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
     """What an entry point of the role reads from the options and variables of its task, in its normal form.
+
+    ``other`` has variables of another session, for those that are not given.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
     check_release(__version__)
     _check_leftover(load_extra_vars(action._loader))
-    values = _values(action, entry_point, task_vars)
+    values = _merged(_values(action, entry_point, task_vars), other or {})
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         values = catalogue.with_environment(values, table)
+    if entry_point == LAUNCH and values.get("session_mounts"):
+        owner = check_owner(values.get("session_owner") or login())
+        values["session_mounts"] = with_owner(values["session_mounts"], owner)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not values.get("session_name"):
+    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS, RESTART) and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
         result["variables"] = resolved(result["variables"])
@@ -96,6 +113,11 @@ def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[st
     found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
     values = {name: from_text(name, value) for name, value in found.items()}
     return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
+
+
+def _merged(given: Json, other: Json) -> Json:
+    """The given variables, and those of another session where none is given; an empty text is none."""
+    return {**other, **{name: value for name, value in given.items() if value not in (None, "") or name not in other}}
 
 
 def _of_running_session(values: Json, wants_relays: bool) -> Json:

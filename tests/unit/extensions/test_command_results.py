@@ -100,6 +100,14 @@ def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.Captu
     assert main(["-i", "h", "queue"]) == 4
 
 
+def test_a_session_file_is_printed_as_it_is(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in(playbook, 0, "session_info", {"file": "---\nsession_name: train\n"})
+    assert main(["-i", "h", "show", "train", "--file"]) == 0
+    assert capfd.readouterr().out == "---\nsession_name: train\n"
+    assert main(["-i", "h", "show", "train", "--file", "--json"]) == 0
+    assert checked("show", capfd.readouterr().out) == {"file": "---\nsession_name: train\n"}
+
+
 def test_every_verb_has_a_definition_in_the_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert set(VERBS) <= set(SCHEMA["$defs"])

@@ -131,6 +131,18 @@ def test_sessions_that_wait_for_each_other_are_refused(store: Store) -> None:
     assert row_of(store, "prep").request == PREP
 
 
+def test_a_lattice_of_sessions_is_looked_at_once(store: Store) -> None:
+    """It has 2^25 ways to its first sessions."""
+    nothing = (agent("a", cpus=0),)
+    before: list[str] = []
+    for layer in range(25):
+        names = ["job-%d-%d" % (layer, number) for number in range(2)]
+        for name in names:
+            ask(store, name, agents=nothing, after=before)
+        before = names
+    assert ask(store, "last", agents=nothing, after=before).state == states.PENDING
+
+
 def test_the_newest_session_of_a_name_counts(store: Store) -> None:
     running(store, PREP, A)
     end(store, "prep", "FAILURE")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from samples import agent, context, request
@@ -15,6 +16,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass i
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 A = agent("a")
 LARGE = request(cpus=64, owner="bob")
@@ -66,3 +69,18 @@ def test_a_session_that_is_forgotten_leaves_no_requester(store: Store) -> None:
     row = waiting(store)
     store.forget(row)
     assert store.requester(row.id) is None
+
+
+@pytest.mark.parametrize(
+    ("viewer", "requester", "is_whole"),
+    [("bob", ALICE, True), ("carol", ALICE, False), ("carol", Requester.of_this_process(), True)],
+)
+def test_the_owner_and_the_login_that_requested_a_session_see_its_whole_request(
+    store: Store, tmp_path: Path, viewer: str, requester: Requester, is_whole: bool
+) -> None:
+    asked = request(cpus=64, owner="bob", command="work")
+    launch(store, asked, context(A, requester=requester))
+    head = Head(str(tmp_path / "state"))
+    found = sessions.request(head, "train", "bob", viewer)
+    assert (found["request"] == asked.to_json(), "command" in found["request"]) == (is_whole, is_whole)
+    assert sessions.request(head, "other", "bob", viewer) == {"request": None}

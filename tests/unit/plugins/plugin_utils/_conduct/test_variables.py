@@ -48,6 +48,20 @@ def test_a_checked_request_is_in_its_normal_form() -> None:
     assert result["changed"] is False
 
 
+def test_a_source_of_a_mount_may_name_the_owner() -> None:
+    mounts = [{"source": "/srv/users/<% owner %>", "target": "/d"}, "home-<%owner%>:/h"]
+    sources = [mount["source"] for mount in launch(mounts=mounts)["requests"][0]["mounts"]]
+    assert sources == ["/srv/users/alice", "home-alice"]
+    assert launch(mounts="/srv/<% owner %>:/d")["paths"] == ["/srv/alice"]
+
+
+def test_variables_of_another_session_are_used_where_none_is_given() -> None:
+    given = {"session_name": "", "session_cpus": 2, "session_command": ""}
+    other = {"session_name": "train", "session_cpus": 4, "session_memory": "2g", "session_command": "work"}
+    found = variables.checked(played(session.ActionModule), {**given, "hostvars": {}}, "main", other)["requests"][0]
+    assert (found["name"], found["millicpus"], found["memory"], found["command"]) == ("train", 2000, 2 << 30, "work")
+
+
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
@@ -159,7 +173,7 @@ def test_the_only_resource_group_of_the_agents_is_chosen() -> None:
     assert launch(hostvars=several)["requests"][0]["group"] == "default"  # the head knows the policy
 
 
-@pytest.mark.parametrize("entry_point", ["terminate", "logs"])
+@pytest.mark.parametrize("entry_point", ["terminate", "logs", "restart"])
 def test_a_name_is_required(entry_point: str) -> None:
     with pytest.raises(InputError, match=r"^session_name: '': must be given"):
         check(entry_point)

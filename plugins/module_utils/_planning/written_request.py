@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A request as the variables that ask for it, in the form in which a user writes them."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping
+
+from .._core.documents import Json
+from .._core.model import App, Mount, Secret, User
+from .request import REQUEST_VARIABLES, Request
+
+_UNITS = (("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10))
+# Of an app, these follow from the others.
+_LEAST_OF_APP = ("name", "port")
+
+
+def variables_of(request: Request) -> Dict[str, Any]:
+    """The variables of a request by full name, without those that have their default. Secrets have no value."""
+    found = {}
+    for variable in REQUEST_VARIABLES:
+        value = getattr(request, variable.field)
+        if variable.name in ("name", "owner") or value != variable.normal_form(variable.default):
+            found[variable.full_name] = _WRITTEN.get(variable.field, _plain)(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _number(value: float) -> float:
+    """
+    >>> _number(2.0), _number(0.5)
+    (2, 0.5)
+    """
+    return int(value) if value == int(value) else value
+
+
+def _size(amount: int) -> str:
+    """An amount in the largest unit that gives a whole number.
+
+    >>> _size(1 << 30), _size(1536 << 20), _size(1000)
+    ('1g', '1536m', '1000b')
+    """
+    return next(
+        ("%d%s" % (amount // size, unit) for unit, size in _UNITS if amount and not amount % size), "%db" % amount
+    )
+
+
+def _mounts(mounts: List[Mount]) -> List[Json]:
+    return [{**mount.to_json(), "options": dict(mount.options)} for mount in mounts]
+
+
+def _secrets(secrets: List[Secret]) -> List[Json]:
+    return [{name: text for name, text in secret.to_json().items() if text} for secret in secrets]
+
+
+def _apps(apps: List[App]) -> List[Json]:
+    return [_app(app) for app in apps]
+
+
+def _app(app: App) -> Json:
+    kept = {name: value for name, value in app.to_json().items() if value or name in _LEAST_OF_APP}
+    # A TCP port that is ready is a number.
+    return {**kept, **({"ready": int(app.ready)} if app.ready.isdigit() else {})}
+
+
+def _user(user: User) -> Json:
+    return {"uid": user.uid, "gid": user.gid}
+
+
+_WRITTEN: Dict[str, Callable[[Any], Any]] = {
+    "millicpus": lambda value: _number(value / 1000),
+    "gpus": _number,
+    **dict.fromkeys(("memory", "shm", "disk", "log_size"), _size),
+    "mounts": _mounts,
+    "secrets": _secrets,
+    "apps": _apps,
+    "user": _user,
+}

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A session's request as a session file, and the variables of a launch that is like another session."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict
+
+import yaml
+
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import InputError
+from ...module_utils._head.details import PRIVATE
+from ...module_utils._planning.request import Request
+from ...module_utils._planning.rules import check_other_name
+from ...module_utils._planning.secret_rules import HIDDEN
+from ...module_utils._planning.written_request import variables_of
+from .._action import login
+from .._kept_requests import stored_request
+from .._secrets import VARIABLE as SECRETS
+from .play import Play
+
+LIKE = "session_like"
+_TEMPLATE = re.compile(r"\{[{%#]")
+
+
+class _Unsafe(str):
+    """Text that Ansible must not read as a template."""
+
+
+class _Dumper(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> Any:
+    tag = "!unsafe" if isinstance(text, _Unsafe) else "tag:yaml.org,2002:str"
+    return dumper.represent_scalar(tag, str(text), style="|" if "\n" in text else '"' if tag == "!unsafe" else None)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Unsafe, _text)
+
+
+def stored(play: Play, variable: str, name: str, owner: str) -> Json:
+    """The newest session of a name: C(id), C(state), C(on_failure), C(hidden) variables, and C(request), which is checked.
+
+    Raises InputError, which names the variable, if the store has no request of this session.
+    """
+    own = {"name": check_other_name(variable, name), "owner": owner or login(), "viewer": login()}
+    with play.phase("check"):
+        found = play.on_head("sessions.request", own)
+    if found["request"] is None:
+        rule = "must be a session of %s that runs or that the head still keeps, and that this head has launched"
+        raise InputError(variable, name, rule % own["owner"])
+    request = stored_request(found["request"], play.head)
+    return {**found, "request": request, "hidden": [one for one in PRIVATE if one not in found["request"]]}
+
+
+def like(play: Play) -> Dict[str, Any]:
+    """The variables of the session that the new one is to be like; none if the user names no session.
+
+    Values of secrets are not stored: the command must give them.
+    """
+    name = play.value(LIKE)
+    if not name:
+        return {}
+    found = stored(play, LIKE, str(name), play.owner)
+    if found["hidden"]:
+        raise InputError(
+            LIKE, name, f"must be a session of {login()}: only its owner can read {', '.join(found['hidden'])}"
+        )
+    request: Request = found["request"]
+    variables = variables_of(request)
+    if request.secrets and not play.value(SECRETS):
+        names = ", ".join(secret.name for secret in request.secrets)
+        raise InputError(
+            SECRETS, HIDDEN, f"must be given: session {name} has secrets, whose values are not stored ({names})"
+        )
+    variables.pop(SECRETS, None)
+    return variables
+
+
+def session_file(play: Play, name: str, owner: str) -> str:
+    """The text of a session file that asks for the same session, with comments about what it lacks."""
+    found = stored(play, "session_name", name, owner)
+    request: Request = found["request"]
+    variables = variables_of(request)
+    if request.owner == login():
+        del variables["session_owner"]
+    text = yaml.dump(_marked(variables), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    lacks = [
+        f"# session_secrets: {secret.name} needs a value or a file, which are not stored" for secret in request.secrets
+    ]
+    lacks += [f"# session_{one}: only {request.owner} can read it" for one in found["hidden"]]
+    return "\n".join(["---", f"# The request of session {request.name} of {request.owner}.", *lacks, text])
+
+
+def _marked(value: Any) -> Any:
+    """The value, in which each text that looks like a template of Ansible is marked as none."""
+    if isinstance(value, dict):
+        return {_marked(name): _marked(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_marked(part) for part in value]
+    return _Unsafe(value) if isinstance(value, str) and _TEMPLATE.search(value) else value

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The session file of a stored request, and a launch like another session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from conducted import conducted
+from samples import SESSION, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import like, session_file
+
+COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
+
+
+def answered(hidden: tuple[str, ...] = (), **variables: Any) -> Json:
+    made = request(owner=login(), command=COMMAND, **variables).to_json()
+    shown = {name: value for name, value in made.items() if name not in hidden}
+    return {"id": SESSION, "state": "TERMINATED", "on_failure": "keep", "request": shown}
+
+
+def test_a_session_file_is_read_by_ansible_as_it_was_written(tmp_path: Path) -> None:
+    play = conducted({"sessions.request": answered(environment={"GREETING": "grüße: {% raw %}"}, memory="2g")})
+    path = tmp_path / "train.yml"
+    path.write_text(session_file(play, "train", ""))
+    read = DataLoader().load_from_file(str(path))
+    assert read == {
+        "session_name": "train",
+        "session_image": "reference",
+        "session_memory": "2g",
+        "session_command": COMMAND,
+        "session_environment": {"GREETING": "grüße: {% raw %}"},
+    }
+    # Ansible takes them for text, not for templates.
+    assert path.read_text().count("!unsafe") == 2
+
+
+def test_a_session_file_names_what_it_lacks() -> None:
+    secrets = [{"name": "token", "value": "hidden"}]
+    text = session_file(conducted({"sessions.request": answered(("command",), secrets=secrets)}), "train", "")
+    assert "# session_secrets: token needs a value or a file, which are not stored\n" in text
+    assert f"# session_command: only {login()} can read it\n" in text
+    assert "hidden" not in text
+
+
+def test_a_session_like_another_has_its_variables_besides_secrets() -> None:
+    secrets = [{"name": "token", "value": "hidden"}]
+    script = {"sessions.request": answered(secrets=secrets)}
+    assert like(conducted(script)) == {}
+    with pytest.raises(InputError, match=r"session train has secrets, whose values are not stored \(token\)"):
+        like(conducted(script, session_like="train"))
+    found = like(conducted(script, session_like="train", session_secrets=secrets))
+    assert found["session_command"] == COMMAND
+    assert "session_secrets" not in found
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"request": None}, "session_like: 'train': must be a session of"),
+        (answered(("command",)), "session_like: 'train': must be a session of .*: only its owner can read command"),
+        ({**answered(), "request": {**answered()["request"], "size": "many"}}, "The request of a is refused"),
+    ],
+)
+def test_other_requests_are_refused(answer: Json, message: str) -> None:
+    with pytest.raises(ComputeError, match=message):
+        like(conducted({"sessions.request": answer}, session_like="train"))
