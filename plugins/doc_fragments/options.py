@@ -20,7 +20,8 @@ options:
     default: present
     description:
       - V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does
-        not fit waits in the queue. V(absent) ends sessions. What waits is then launched if it fits.
+        not fit waits in the queue. V(absent) ends sessions. What waits is then launched if it fits. V(restarted)
+        restarts containers or an app of a running session.
   prepared:
     type: bool
     default: true
