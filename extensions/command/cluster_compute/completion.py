@@ -60,7 +60,7 @@ def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[
     fixed = {"completion": list(SHELLS), "hosts": ["add", "ls", "provision"], "env": ["build"]}
     if verb in fixed:
         return fixed[verb]
-    known = places.sessions(asked) if verb in ("down", "logs", "exec", "cp", "ssh", "open", "why") else []
+    known = places.sessions(asked) if verb in ("down", "logs", "exec", "cp", "commit", "ssh", "open", "why") else []
     chosen = [word for word in before if word in known]
     if not chosen or verb == "down":
         return [name + ":" for name in known] if verb == "cp" else known

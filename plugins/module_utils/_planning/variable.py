@@ -20,7 +20,8 @@ from .._core.value_rules import Check
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
 APPS, ENVIRONMENTS, POLICY, USAGE, CHECK = "apps", "environments", "policy", "usage", "check"
-EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK)
+COMMIT = "commit"
+EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, COMMIT)
 PREFIX = "session_"
 
 Documentation = Dict[str, Any]

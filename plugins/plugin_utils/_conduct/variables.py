@@ -26,7 +26,18 @@ from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
 from ...module_utils._planning.rules import is_name_pattern
 from ...module_utils._planning.settings import check_variables, read_by, with_preset
-from ...module_utils._planning.variable import APPS, COPY, ENVIRONMENTS, EXEC, LAUNCH, LIST, LOGS, TERMINATE, from_text
+from ...module_utils._planning.variable import (
+    APPS,
+    COMMIT,
+    COPY,
+    ENVIRONMENTS,
+    EXEC,
+    LAUNCH,
+    LIST,
+    LOGS,
+    TERMINATE,
+    from_text,
+)
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction, login
@@ -48,7 +59,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str) -> Json:
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         values = catalogue.with_environment(values, table)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS) and not values.get("session_name"):
+    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS, COMMIT) and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
         result["variables"] = resolved(result["variables"])
