@@ -26,7 +26,7 @@ def commit(play: Play) -> Json:
     """Make the image, and return its name and its ID. Nothing is changed if any agent or the policy refuses."""
     with play.phase("check"):
         settings = checked_variables(play.action, play.task_vars, COMMIT)["variables"]
-        name, image = str(settings["session_name"]), str(settings[_VARIABLE])
+        name, image = str(play.value("session_name")), str(settings[_VARIABLE])
         document = Shell(play.artifacts, name).document
         [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
         session, owner = str(document["session"]["id"]), str(document["session"]["owner"])
