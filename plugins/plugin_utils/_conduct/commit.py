@@ -27,6 +27,8 @@ def commit(play: Play) -> Json:
     with play.phase("check"):
         settings = checked_variables(play.action, play.task_vars, COMMIT)["variables"]
         name, image = str(play.value("session_name")), str(settings[_VARIABLE])
+        if not image:
+            raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")
         document = Shell(play.artifacts, name).document
         [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
         session, owner = str(document["session"]["id"]), str(document["session"]["owner"])
