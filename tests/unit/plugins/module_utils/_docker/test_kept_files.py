@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import doctest
 import io
 import os
 import random
@@ -246,3 +247,7 @@ def test_no_order_of_names_and_links_keeps_a_secret(seed: int) -> None:
     wanted = {kept_files.plain(name) for name in plain}
     wanted = {name for name in wanted if not kept_files.is_left_out(name) and ".wh." not in name}
     assert {name for name, one in layer.items() if not one.issym()} == (wanted if changed is None else wanted & changed)
+
+
+def test_examples() -> None:
+    assert doctest.testmod(kept_files).failed == 0
