@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import PATIENCE, Controller, Done, Session, run_playbook, run_watched
+from controller import PATIENCE, ROOT, Controller, Done, Session, run_playbook
 from docker.errors import ImageNotFound
-from playbook_runs import Interruption
+from playbook_runs import Interruption, run_watched
 
 IMAGE = "cluster-compute-test/playbooks-kept:1"
 OWNER = "cluster.compute.origin.owner"
@@ -231,7 +231,7 @@ def test_a_killed_controller_leaves_nothing(controller: Controller, built: Sessi
     commit(controller).check()
     interruption = Interruption(lambda line: line.startswith(f"Image {IMAGE} of main1"))
     command = controller.command("session_commit", session_name="built", session_commit_image=IMAGE)
-    assert run_watched(command, PATIENCE, interruption, cwd=Path.cwd(), env=controller.environment).interrupted
+    assert run_watched(command, PATIENCE, interruption, cwd=ROOT, env=controller.environment).interrupted
     assert identity(controller.client)
     assert [path for path in controller.home.iterdir() if not path.name.startswith(".")] == []
     commit(controller).check()
