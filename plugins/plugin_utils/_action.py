@@ -43,7 +43,7 @@ _HERE = HEAD | {"apps", "batch.wait", "containers", "logs", "network", "report",
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
 # The steps that count bytes in a file while they work.
-_COUNTED = frozenset({"image.build", "image.fill", "image.pull"})
+_COUNTED = frozenset({"image.build", "image.commit", "image.fill", "image.pull"})
 
 # The sender of a plan that a task is given as its option.
 TASK = "the task"

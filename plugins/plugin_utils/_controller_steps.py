@@ -97,6 +97,14 @@ def distribute_image(
     return conducted(place.action, place.variables, lambda play: {"changed": distribute(play, wanted)})
 
 
+def commit_container(place: Controller) -> Json:
+    """Make an image of a container of a session, as the variables of the task ask for."""
+    from ._conduct.action import conducted
+    from ._conduct.commit import commit
+
+    return conducted(place.action, place.variables, commit)
+
+
 def check_root(place: Controller) -> Json:
     """Whether the task runs as root, with the reason if it does not.
 
@@ -125,6 +133,7 @@ STEPS: Dict[str, Step] = {
     "image.distribute": distribute_image,
     "image.plan": plan_image,
     "root.check": check_root,
+    "session.commit": commit_container,
     "settings.of_agent": settings_of_agent,
     "swarm.plan_join": plan_join,
     "swarm.plan_leave": plan_leave,

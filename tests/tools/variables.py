@@ -82,6 +82,11 @@ ENTRY_POINTS = {
         "Start, restart and end apps in a running session",
         "Runs for the agents, from the controller that launched the session. The result is in the variable C(session_apps_changed).",
     ),
+    "commit": (
+        "Make an image of a container of a running session",
+        "Runs for the agents, from the controller that launched the session. The image has no keys, tokens, secrets, histories or "
+        "temporary files of the session.",
+    ),
     "environments": (
         "List the environments that sessions can have",
         "The result is in the variable C(session_environments_listed).",

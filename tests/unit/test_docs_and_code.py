@@ -46,6 +46,7 @@ VERBS = {
     "logs": "session_logs",
     "exec": "session_exec",
     "cp": "session_copy",
+    "commit": "session_commit",
     "ssh": "",
     "open": "",
     "restart": "session_restart",

@@ -60,7 +60,7 @@ def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[
     fixed = {"completion": list(SHELLS), "hosts": ["add", "ls", "provision"], "env": ["build"]}
     if verb in fixed:
         return fixed[verb]
-    takes_session = ("scale", "down", "logs", "exec", "cp", "ssh", "open", "why", "show", "restart")
+    takes_session = ("scale", "down", "logs", "exec", "cp", "commit", "ssh", "open", "why", "show", "restart")
     known = places.sessions(asked) if verb in takes_session else []
     chosen = [word for word in before if word in known]
     if verb == "scale" and chosen:

@@ -157,6 +157,17 @@ def copy(asked: argparse.Namespace) -> List[Line]:
     return [Line("session_copy", "session_copy", options, needs_inventory=False) for options in each]
 
 
+def commit(asked: argparse.Namespace) -> List[Line]:
+    """An image of a container."""
+    name, *others = asked.words
+    if len(others) not in (1, 2):
+        raise MisuseError("commit needs a session and the name of an image: commit NAME IMAGE [CONTAINER]")
+    given: Dict[str, Any] = {"session_name": check_name(name), "session_commit_image": others[0]}
+    container = {"session_commit_container": others[1]} if len(others) == 2 else {}
+    squash = {"session_commit_squash": "true"} if asked.squash else {}
+    return [Line("session_commit", "agent_step", variables(**given, **container, **squash))]
+
+
 def env(asked: argparse.Namespace) -> List[Line]:
     """The environments, or the builds of their images."""
     if not asked.words:
@@ -196,4 +207,4 @@ FIXED = {name: Line("sessions", "session_info") for name in ("why", "queue")}
 FIXED.update(doctor=Line("check_agents", "agent_check_info"), usage=Line("usage", "usage_info"))
 LINES: Dict[str, Callable[[argparse.Namespace], List[Line]]]
 LINES = {"up": up, "scale": scale, "down": down, "ls": ls, "logs": logs, "exec": execute, "cp": copy, "env": env}
-LINES.update(show=show, restart=restart)
+LINES.update(commit=commit, show=show, restart=restart)

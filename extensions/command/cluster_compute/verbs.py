@@ -66,6 +66,13 @@ VERBS: Dict[str, Verb] = {
         "copy files to containers: cp SOURCE … NAME:DIRECTORY; or from them: cp NAME:PATH … DIRECTORY",
         (argument("words", nargs="+", metavar="PATH"), _ON),
     ),
+    "commit": Verb(
+        "make an image of what a container has: commit NAME IMAGE [CONTAINER]",
+        (
+            argument("words", nargs="+", metavar="NAME"),
+            argument("--squash", action="store_true", help="an image of one layer"),
+        ),
+    ),
     "ssh": Verb(
         "log in to a container, or run a command there: ssh NAME [CONTAINER] [-- COMMAND]",
         (argument("words", nargs="*", metavar="NAME"),),

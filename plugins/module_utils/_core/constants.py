@@ -27,6 +27,8 @@ RELAY_ROLE = "relay"
 LABEL_RELAY = LABEL_CONTAINER + ".relay"
 LABEL_SPEC = LABEL_CONTAINER + ".spec"
 LABEL_CHECK = LABEL + "check"
+# Of an image that was made of a container of a session: whose, and of which container.
+LABEL_ORIGIN = LABEL + "origin"
 
 # The SSH runtime: a volume of each agent, mounted read-only into every container. Its name ends with a digest of its content,
 # its edition is a digest of the scripts in it.

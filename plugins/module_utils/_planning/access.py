@@ -1,16 +1,18 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How commands are run and files are copied in a session: the declaration of the variables of ``exec`` and ``copy``."""
+"""How a session is used: the declaration of the variables of ``exec``, ``copy`` and ``commit``."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Any, Tuple
 
 from .._core import value_rules
+from .._core.errors import InputError
+from .._core.image_reference import own_digest
 from . import rules
-from .variable import COPY, EXEC, Variable, choice
+from .variable import COMMIT, COPY, EXEC, Variable, choice, flag
 
 _WEEK = 7 * 86400
 
@@ -44,6 +46,18 @@ def _target(entry_point: str, what: str, seconds: int) -> Tuple[Variable, ...]:
             read_by=(entry_point,),
         ),
     )
+
+
+def _check_new_image(variable: str, value: Any) -> str:
+    """The name of an image that is to be made."""
+    name = value_rules.check_image(variable, value)
+    if own_digest(name) or name.startswith("sha256:"):
+        raise InputError(
+            variable, name, "must be a name with or without a tag: the image gets its digest when it is made"
+        )
+    if name.startswith("cluster-compute/"):
+        raise InputError(variable, name, "must not begin with cluster-compute/, where the environments are")
+    return name
 
 
 ACCESS_SETTINGS: Tuple[Variable, ...] = (
@@ -88,4 +102,35 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         read_by=(COPY,),
     ),
     *_target(COPY, "copy", 3600),
+    Variable(
+        "commit_image",
+        "str",
+        "",
+        "Name of the image, such as V(team/train:2). An image of this name is replaced if it was made of a session of the same owner.",
+        _check_new_image,
+        read_by=(COMMIT,),
+        required_by=(COMMIT,),
+    ),
+    Variable(
+        "commit_container",
+        "str",
+        "main1",
+        "Hostname of the container that the image is made of.",
+        value_rules.check_text,
+        read_by=(COMMIT,),
+    ),
+    flag(
+        "commit_squash",
+        "Make an image of one layer. Otherwise the image shares the layers of the session's image. An engine with containerd's image "
+        "store always makes one layer.",
+        read_by=(COMMIT,),
+    ),
+    Variable(
+        "commit_timeout",
+        "int",
+        3600,
+        "Seconds that making the image may take, from 1 to 604800, which is a week.",
+        value_rules.within(1, _WEEK),
+        read_by=(COMMIT,),
+    ),
 )

@@ -97,6 +97,15 @@ def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range
             _RULES[name](request, limit)
 
 
+def check_commit(policy: SitePolicy, owner: str, image: str) -> None:
+    """Refuse an image of a session's container that this owner must not make, or could not launch. Raises InputError."""
+    if False in policy.limits_for(owner, "commit"):
+        _refuse("commit_image", image, f"must not be made: {owner} may not commit containers")
+    for patterns in policy.limits_for(owner, "images"):
+        if not any(_is_permitted(image, pattern) for pattern in patterns):
+            _refuse("commit_image", image, f"must match one of: {', '.join(patterns)}")
+
+
 def check_waiting(policy: SitePolicy, request: Request, waiting: int) -> None:
     """Refuse a session that would wait beside as many of its owner as may wait. Raises InputError."""
     most = min(policy.limits_for(request.owner, "waiting"), default=None)

@@ -31,6 +31,7 @@ from .start_rules import StartSettings
 from .variable import (
     APP,
     APPS,
+    COMMIT,
     COPY,
     EXEC,
     LAUNCH,
@@ -57,14 +58,14 @@ class NamedRequest(Document):
         "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
         "unique among the live sessions of an owner.",
         rules.check_name,
-        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, RESTART),
+        read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, COMMIT, RESTART),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
             TERMINATE: "May be a pattern, such as V(sweep-*), with O(session_many).",
             LOGS: "The newest session of this name is shown.",
             LIST: "If empty, all sessions are listed.",
         },
-        required_by=(TERMINATE, LOGS, EXEC, COPY, APPS, RESTART),
+        required_by=(TERMINATE, LOGS, EXEC, COPY, APPS, COMMIT, RESTART),
         required=True,
     )
     owner: str = declared(
@@ -73,7 +74,7 @@ class NamedRequest(Document):
         "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
         "the controller's user.",
         rules.check_session_owner,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, USAGE, RESTART),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, USAGE, COMMIT, RESTART),
         notes={
             LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
             LOGS: "V(all) means every owner.",

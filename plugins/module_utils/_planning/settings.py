@@ -21,6 +21,7 @@ from .playbook_settings import PLAYBOOK_SETTINGS
 from .request import REQUEST_VARIABLES
 from .variable import (
     APPS,
+    COMMIT,
     COPY,
     ENVIRONMENTS,
     EXEC,
@@ -134,7 +135,7 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
 )
 
 
-_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE, RESTART)
+_ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE, COMMIT, RESTART)
 _MOST = 2**31 - 1
 _LEASE = (
     "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "
@@ -341,7 +342,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "Folder on the controller that holds a folder for each session.",
         value_rules.check_text,
         path=True,
-        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, RESTART),
+        read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, COMMIT, RESTART),
     ),
     Variable(
         "state_dir",

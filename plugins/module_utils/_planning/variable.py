@@ -19,8 +19,9 @@ from .._core.value_rules import Check
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
-APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, RESTART = "apps", "environments", "policy", "usage", "check", "restart"
-EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, RESTART)
+APPS, ENVIRONMENTS, POLICY, USAGE, CHECK = "apps", "environments", "policy", "usage", "check"
+COMMIT, RESTART = "commit", "restart"
+EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, COMMIT, RESTART)
 PREFIX = "session_"
 
 Documentation = Dict[str, Any]

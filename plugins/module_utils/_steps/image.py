@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps that pull, copy and build images."""
+"""The steps that pull, copy, build and commit images."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Sequence
 
 from .._agents.counted_program import run_program
 from .._agents.image_distribution import ALWAYS, MISSING, NEVER, same
+from .._core.counting import run_counted
 from .._core.documents import Json
 from .._core.errors import EngineError, InputError
+from .._core.units import show_bytes
 from .._core.waiting import deadline_in
+from .._docker import commit as commits
 from .._docker import images
 from .._docker.image_build import COUNT_TIMEOUT, BuildEngine
 from .._docker.image_build import build as build_image
@@ -101,6 +104,34 @@ def build(
     return {"changed": True, "id": identity, "message": f"{name} was built from {path}."}
 
 
+def check_name(agent: Agent, name: str, owner: str) -> Json:
+    """Refuse the name of an image that the agent has, unless it was made of a container of this owner's session."""
+    commits.check_name(_commit_engine(agent), name, owner)
+    return {}
+
+
+def measure(agent: Agent, wanted: Json) -> Json:
+    """C(size) and C(message) say how large an image of a container can become. Refused if there is not enough space."""
+    found = commits.find(_commit_engine(agent), commits.Wanted(**wanted))
+    base = ", ".join((found.base.get("RepoTags") or [found.base["Id"][:19]])[:1])
+    below = "one layer" if found.squash else f"on top of {base}"
+    message = f"Image {wanted['image']} of {wanted['container']}: up to {show_bytes(found.size)}, {below}"
+    return {"size": found.size, "message": message}
+
+
+def commit(agent: Agent, wanted: Json, deadline: int = 3600, progress: str = "") -> Json:
+    """Make an image of a container of a session."""
+    engine, asked, written = _commit_engine(agent), commits.Wanted(**wanted), commits.Written()
+    origin = commits.find(engine, asked)
+    made = run_counted(
+        lambda: commits.make(engine, asked, origin, written), lambda: written.amount, progress, deadline_in(deadline)
+    )
+    if not made:
+        message = "%s: image %s was not made within %d s; raise session_commit_timeout."
+        raise EngineError(message % (agent.name, asked.image, deadline), agent.name)
+    return {"changed": True, "image": images.describe(engine, asked.image)}
+
+
 def fill(agent: Agent, argv: Sequence[str], folder: str, deadline: int = 7200, progress: str = "") -> Json:
     """Run a program that fills a directory, within a deadline. It counts the bytes in C(progress)."""
     if not argv:
@@ -114,4 +145,18 @@ def _engine(agent: Agent, least: int = 0) -> ImageEngine:
     return ImageEngine(agent.docker_host, max(agent.timeout, least), agent.name)
 
 
-STEPS = {"build": build, "describe": describe, "export": export, "fill": fill, "load": load, "pull": pull}
+def _commit_engine(agent: Agent) -> commits.CommitEngine:
+    return commits.CommitEngine(agent.docker_host, max(agent.timeout, images.STALL), agent.name)
+
+
+STEPS = {
+    "build": build,
+    "check_name": check_name,
+    "commit": commit,
+    "describe": describe,
+    "export": export,
+    "fill": fill,
+    "load": load,
+    "measure": measure,
+    "pull": pull,
+}

@@ -11,6 +11,7 @@ import time
 from typing import Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.errors import StateError
 from .._core.model import App
 from .._core.names import check_owner
 from .._core.reports import Agent
@@ -18,6 +19,7 @@ from .._head.policy_file import read_document, read_policy, write_document
 from .._head.provisioned_store import Folder, desired
 from .._head.provisioned_store import provide as provide_directory
 from .._head.quotas import quota_entries, use_by_owner
+from .._head.row import Requester
 from .._head.state_folder import engine_group
 from .._head.store import Store
 from .._head.upkeep import adopt
@@ -71,6 +73,17 @@ def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str
     return {}
 
 
+def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
+    """Refuse an image of a session that is not this owner's, that another login requested, or that the policy does not permit."""
+    policy_rules.check_commit(read_policy(head.directory), check_owner(owner), image)
+    with Store.opened(head.directory, read_only=True) as store:
+        row, requester = store.need(session), store.requester(session)
+        if row.owner != owner or (requester and requester.uid != Requester.of_this_process().uid):
+            message = f"Session {row.name} of {row.owner} is another login's: only the login that launched it makes images of it."
+            raise StateError(message, row.name)
+    return {}
+
+
 def usage(head: Head, owner: str | None = None) -> Json:
     """What owners have used by month, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
@@ -81,4 +94,10 @@ def usage(head: Head, owner: str | None = None) -> Json:
     return {"usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
 
 
-STEPS = {"check_relays": check_relays, "policy": policy, "provide": provide, "usage": usage}
+STEPS = {
+    "check_commit": check_commit,
+    "check_relays": check_relays,
+    "policy": policy,
+    "provide": provide,
+    "usage": usage,
+}

@@ -31,6 +31,7 @@ PHASES: Dict[str, Phase] = {
     "folders": Phase("Checking the data folders", "checking the data folders"),
     "pull": Phase("Pulling the image", "pulling the image"),
     "copy": Phase("Copying the image", "copying the image"),
+    "commit": Phase("Making the image", "making the image"),
     "network": Phase("Creating the network", "creating the network", "network"),
     "create": Phase("Creating %(what)s", "creating %(here)s", "create"),
     "stop": Phase("Stopping %(what)s", "stopping %(here)s"),

@@ -29,6 +29,7 @@ from ...module_utils._planning.rules import is_name_pattern
 from ...module_utils._planning.settings import check_variables, read_by, with_preset
 from ...module_utils._planning.variable import (
     APPS,
+    COMMIT,
     COPY,
     ENVIRONMENTS,
     EXEC,
@@ -65,7 +66,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
         owner = check_owner(values.get("session_owner") or login())
         values["session_mounts"] = with_owner(values["session_mounts"], owner)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS, RESTART) and not values.get("session_name"):
+    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS, COMMIT, RESTART) and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
         result["variables"] = resolved(result["variables"])

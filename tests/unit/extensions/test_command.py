@@ -79,6 +79,21 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
         (["usage"], "usage.yml", {}),
         (["env"], "environments.yml", {}),
         (["env", "build", "lab", "pytorch"], "build_environments.yml", {"environments": ["lab", "pytorch"]}),
+        (
+            ["commit", "train", "team/train:2"],
+            "session_commit.yml",
+            {"session_name": "train", "session_commit_image": "team/train:2"},
+        ),
+        (
+            ["commit", "train", "kept", "sub1", "--squash"],
+            "session_commit.yml",
+            {
+                "session_name": "train",
+                "session_commit_image": "kept",
+                "session_commit_container": "sub1",
+                "session_commit_squash": "true",
+            },
+        ),
         (["hosts", "provision"], "provision_agents.yml", {}),
         (
             ["exec", "train", "--", "ls", "-l"],
@@ -175,6 +190,8 @@ def test_a_copy_of_several_sources_is_a_line_for_each(
         (["ssh", "train", "sub1", "sub2"], "ssh reaches one container"),
         (["logs", "train", "-f", "--json"], "logs -f has no end"),
         (["env", "build"], "env lists the environments"),
+        (["commit", "train"], "commit needs a session and the name of an image"),
+        (["commit", "../x", "image"], "'../x' is no name of a session"),
         (["ls", "--", "x"], None),
         (["ls", "x"], None),
         (["up"], "up needs a session file, or --like NAME"),

@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.quotas impor
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     Use,
+    check_commit,
     check_policy,
     check_relays,
     in_permitted_group,
@@ -342,3 +343,20 @@ def test_relays_of_a_running_session_keep_the_policy(
     with pytest.raises(InputError, match=exactly(message % MINE)):
         check_relays(parse_policy({"default": limits}), "alice", apps, ports)
     check_relays(parse_policy({"owners": {"bob": limits}}), "alice", apps, ports)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (
+            {"commit": False},
+            "session_commit_image: 'team/train:2': must not be made: alice may not commit containers %s.",
+        ),
+        ({"images": ["hub/*"]}, "session_commit_image: 'team/train:2': must match one of: hub/* %s."),
+    ],
+)
+def test_images_of_containers_keep_the_policy(limits: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=exactly(message % MINE)):
+        check_commit(parse_policy({"default": limits}), "alice", "team/train:2")
+    check_commit(parse_policy({"owners": {"bob": limits}}), "alice", "team/train:2")
+    check_commit(parse_policy({"default": {"commit": True, "images": ["team/*:2"]}}), "alice", "team/train:2")

@@ -1,0 +1,283 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Make an image of a session's container: the image that it was made from, and a layer of what is kept.
+
+The engine's own commit would keep every file and the whole configuration. Here the engine exports the container, and loads an
+archive that holds the new layer and a configuration of its own. The name comes with the archive: before its end, there is no image.
+"""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import IO, Any, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+
+from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_ORIGIN, LABEL_OWNER, LABEL_SESSION
+from .._core.documents import Json
+from .._core.errors import ConflictError, StateError
+from .._core.units import show_bytes
+from .images import CHUNK, ImageEngine
+from .kept_files import Layer, without
+from .reports import is_member
+
+_OCI = "org.opencontainers.image."
+# What stays free of each disk. Of the engine's disk, an image takes twice its size: the archive is unpacked beside it.
+MARGIN = 256 << 20
+_MOST_CHANGES = 1_000_000
+_TRAILER = b"\0" * 2 * tarfile.BLOCKSIZE
+# The fields of a configuration that an image has; the engine shows those of containers, too.
+_CONFIG = (
+    *("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "Labels", "StopSignal"),
+    *("Healthcheck", "OnBuild", "Shell", "ArgsEscaped"),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An image to be made of a container: of which session, which container, and under which name."""
+
+    session: str
+    owner: str
+    name: str
+    container: str
+    image: str
+    squash: bool = False
+
+
+@dataclass
+class Written:
+    """The bytes of the layer so far."""
+
+    amount: int = 0
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The container on the engine, the description of its image, and the most bytes that the new layer can have."""
+
+    identity: str
+    base: Json
+    squash: bool
+    size: int
+
+
+class CommitEngine(ImageEngine):
+    """The engine's requests for an image of a container."""
+
+    def sizes(self, identity: str) -> Json:
+        with self._asking("measure a container") as client:
+            return next(iter(client.containers(all=True, size=True, filters={"id": identity})), {})
+
+    def changes(self, identity: str) -> Tuple[Set[str], List[str]]:
+        """The paths that a container has changed or added, and those that it has deleted, without their first slash."""
+        with self._asking("list the changes of a container") as client:
+            found = client.diff(identity) or ()
+        deleted = [change["Path"][1:] for change in found if change["Kind"] == 2]
+        return {change["Path"][1:] for change in found if change["Kind"] != 2}, deleted
+
+    def exported(self, identity: str) -> Iterator[bytes]:
+        with self._asking("export a container") as client:
+            yield from client.export(identity, CHUNK)
+
+    def leftovers(self, owner: str) -> List[str]:
+        """Images of this owner's containers that have no name: replaced, or of an engine that died while it loaded them."""
+        with self._asking("list its images") as client:
+            return list(client.images(quiet=True, filters={"dangling": True, "label": f"{LABEL_ORIGIN}.owner={owner}"}))
+
+
+def check_name(engine: CommitEngine, image: str, owner: str) -> None:
+    """Raise StateError if the engine has an image of this name that is not of the owner's own sessions."""
+    there = engine.image(image)
+    if there is not None and _labels(there).get(LABEL_ORIGIN + ".owner") != owner:
+        message = "%s has an image %s that is not of a session of %s; choose another name."
+        raise StateError(message % (engine.agent, image, owner), engine.agent)
+
+
+def find(engine: CommitEngine, wanted: Wanted) -> Origin:
+    """What an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
+    listed = [one for one in engine.containers(wanted.session) if is_member(one) and _hostname(one) == wanted.container]
+    if not listed or listed[0]["Labels"].get(LABEL_OWNER) != wanted.owner:
+        message = "%s has no container %s of session %s of %s; sessions.yml lists the sessions."
+        raise StateError(message % (engine.agent, wanted.container, wanted.name, wanted.owner), engine.agent)
+    info, sizes = engine.info(), engine.sizes(listed[0]["Id"])
+    base = engine.image(listed[0]["ImageID"])
+    if base is None:
+        message = "%s no longer has the image of %s; launch the session from an image that exists."
+        raise StateError(message % (engine.agent, wanted.container), engine.agent)
+    # With containerd, an archive must hold all layers of its image.
+    is_whole = wanted.squash or any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())
+    origin = Origin(listed[0]["Id"], base, is_whole, int(sizes.get("SizeRootFs" if is_whole else "SizeRw") or 0))
+    _check_space(engine, wanted, origin.size, str(info.get("DockerRootDir") or "/var/lib/docker"))
+    return origin
+
+
+def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written) -> None:
+    """Make the image. Images without a name that former attempts have left are removed."""
+    try:
+        with tempfile.TemporaryFile(dir=_folder()) as layer:
+            _fill(engine, origin, layer, written)
+            config = json.dumps(configuration(wanted, origin, _digest(layer), datetime.now(timezone.utc))).encode()
+            engine.load(_archive(wanted.image, config, layer))
+    except OSError as error:
+        message = "%s: %s cannot hold the layer of image %s: %s; free some space there."
+        raise StateError(message % (engine.agent, _folder(), wanted.image, error.strerror or error)) from error
+    except tarfile.TarError as error:
+        raise StateError(_TORN % (engine.agent, wanted.container), engine.agent) from error
+    for identity in engine.leftovers(wanted.owner):
+        with suppress(ConflictError):  # a container of the former image runs
+            engine.remove_image(identity)
+    if _labels(engine.image(wanted.image) or {}) != json.loads(config)["config"]["Labels"]:
+        message = "%s: image %s has another origin than this session; run this again, under another name."
+        raise StateError(message % (engine.agent, wanted.image), engine.agent)
+
+
+_TORN = (
+    "%s: a program shortened a file of %s while the engine read it; stop the programs that write, and run this again."
+)
+
+
+def _fill(engine: CommitEngine, origin: Origin, file: IO[bytes], written: Written) -> None:
+    """Write the layer. What a container writes meanwhile is bounded by what the disks have been checked for."""
+    changed, deleted = (None, []) if origin.squash else engine.changes(origin.identity)
+    if changed is not None and len(changed) > _MOST_CHANGES:
+        message = "%s: the container has changed more than %d files; set session_commit_squash."
+        raise StateError(message % (engine.agent, _MOST_CHANGES), engine.agent)
+
+    def spend(size: int) -> None:
+        written.amount += size
+        if written.amount > origin.size + MARGIN // 4:
+            message = "%s: the container has grown while it was read; stop the programs that write, and run this again."
+            raise StateError(message % engine.agent, engine.agent)
+
+    layer = Layer(file, changed, spend)
+    if layer.add_export(_whole(engine, origin)):
+        layer.add_names(_whole(engine, origin))
+    layer.add_deleted(deleted)
+    if layer.tainted:
+        _rewrite(file, layer.tainted)
+
+
+def _rewrite(file: IO[bytes], names: Set[str]) -> None:
+    """Take these files out of the layer."""
+    with tempfile.TemporaryFile(dir=_folder()) as copy:
+        file.seek(0)
+        without(file, copy, names)
+        copy.seek(0)
+        file.seek(0)
+        file.truncate()
+        for block in _blocks(copy):
+            file.write(block)
+
+
+def _whole(engine: CommitEngine, origin: Origin) -> Iterator[bytes]:
+    """The export of a container. Raises TarError if the engine has ended it early, which it does without an error."""
+    tail = b""
+    for piece in engine.exported(origin.identity):
+        tail = (tail + piece)[-len(_TRAILER) :]
+        yield piece
+    if tail != _TRAILER:
+        raise tarfile.ReadError("the archive has no end")
+
+
+def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) -> Json:
+    """The configuration of the image: the one of its base image, and labels of its origin. Nothing of the container is in it."""
+    base = origin.base
+    kept = {name: base["Config"][name] for name in _CONFIG if (base.get("Config") or {}).get(name) is not None}
+    date, below = now.isoformat(), [] if origin.squash else list(base["RootFS"]["Layers"])
+    history = {"created": date, "created_by": "cluster-compute commit"}
+    return {
+        **{key.lower(): base[key] for key in ("Architecture", "Os", "Variant") if base.get(key)},
+        "created": date,
+        "config": {**kept, "Labels": {**_foreign(_labels(base)), **_origin_labels(wanted, base, date)}},
+        "rootfs": {"type": "layers", "diff_ids": [*below, digest]},
+        "history": [*({"created_by": "layer of " + base["Id"]} for _layer in below), history],
+    }
+
+
+def _foreign(labels: Dict[str, str]) -> Dict[str, str]:
+    """The labels of a base image without those of sessions, which an image of C(docker commit) has."""
+    ours = (LABEL_SESSION, LABEL_CONTAINER, LABEL + "launch", LABEL + "schema", LABEL_ORIGIN)
+    return {name: text for name, text in labels.items() if not name.startswith(ours)}
+
+
+def _origin_labels(wanted: Wanted, base: Json, date: str) -> Dict[str, str]:
+    names, digests = base.get("RepoTags") or [], base.get("RepoDigests") or []
+    own = {"session": wanted.session, "owner": wanted.owner, "name": wanted.name, "container": wanted.container}
+    return {
+        **{f"{LABEL_ORIGIN}.{key}": text for key, text in own.items()},
+        **({_OCI + "base.name": names[0]} if names else {}),
+        _OCI + "base.digest": digests[0].partition("@")[2] if digests else base["Id"],
+        _OCI + "created": date,
+    }
+
+
+def _archive(name: str, config: bytes, layer: IO[bytes]) -> Iterator[bytes]:
+    """The archive that the engine loads. It finds the layers of the base image by their digests: they have no files here."""
+    identity, size = hashlib.sha256(config).hexdigest(), layer.seek(0, os.SEEK_END)
+    below = len(json.loads(config)["rootfs"]["diff_ids"]) - 1
+    layers = [*("%s/%d.tar" % (identity, number) for number in range(below)), identity + "/layer.tar"]
+    manifest = json.dumps([{"Config": identity + ".json", "RepoTags": [name], "Layers": layers}]).encode()
+    layer.seek(0)
+    files: Sequence[Tuple[str, int, Iterable[bytes]]] = (
+        (layers[-1], size, _blocks(layer)),
+        (identity + ".json", len(config), [config]),
+        ("manifest.json", len(manifest), [manifest]),
+    )
+    for path, length, blocks in files:
+        entry = tarfile.TarInfo(path)
+        entry.size = length
+        yield entry.tobuf(tarfile.GNU_FORMAT)
+        yield from blocks
+        yield b"\0" * (-length % tarfile.BLOCKSIZE)
+    yield _TRAILER
+
+
+def _digest(file: IO[bytes]) -> str:
+    file.seek(0)
+    found = hashlib.sha256()
+    for block in _blocks(file):
+        found.update(block)
+    return "sha256:" + found.hexdigest()
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(CHUNK), b"")
+
+
+def _check_space(engine: CommitEngine, wanted: Wanted, size: int, root: str) -> None:
+    """Raise a StateError if a disk would have less than the margin left. A directory that cannot be seen is not checked."""
+    needed: Dict[int, int] = {}
+    places = {}
+    for folder, amount in ((root, 2 * size), (_folder(), size)):
+        with suppress(OSError):
+            device, status = os.stat(folder).st_dev, os.statvfs(folder)
+            needed[device] = needed.get(device, MARGIN) + amount
+            places[device] = folder, status.f_bavail * status.f_frsize
+    for device, (folder, free) in places.items():
+        if free < needed[device]:
+            message = "%s has %s free in %s, but image %s needs up to %s for a while; free some space there."
+            amounts = show_bytes(free), folder, wanted.image, show_bytes(needed[device])
+            raise StateError(message % (engine.agent, *amounts), engine.agent)
+
+
+def _folder() -> str:
+    """Where the layer is kept until it is loaded, as a file without a name: in the home, where copies of images arrive, too."""
+    return os.path.expanduser("~")
+
+
+def _hostname(listed: Json) -> str:
+    labels = listed["Labels"]
+    return f"{labels.get(LABEL_CONTAINER + '.role')}{labels.get(LABEL_CONTAINER + '.index')}"
+
+
+def _labels(image: Json) -> Dict[str, Any]:
+    return dict((image.get("Config") or {}).get("Labels") or {})

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Make an image of a container of a running session, and give it to all agents that can be reached."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+from typing import List
+
+from ...module_utils._agents.image_distribution import NEVER
+from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._planning.answers import chosen
+from ...module_utils._planning.variable import COMMIT
+from .._session_shell import Shell
+from .images import Wanted, distribute
+from .play import Play, checked
+from .variables import checked as checked_variables
+
+_VARIABLE = "session_commit_image"
+
+
+def commit(play: Play) -> Json:
+    """Make the image, and return its name and its ID. Nothing is changed if any agent or the policy refuses."""
+    with play.phase("check"):
+        settings = checked_variables(play.action, play.task_vars, COMMIT)["variables"]
+        name, image = str(play.value("session_name")), str(settings[_VARIABLE])
+        if not image:
+            raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")
+        document = Shell(play.artifacts, name).document
+        [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
+        session, owner = str(document["session"]["id"]), str(document["session"]["owner"])
+        if play.owner not in ("", owner):
+            raise InputError("session_owner", play.owner, f"is not the owner of session {name}, who is {owner}")
+        agent = next(str(one["agent"]) for one in document["containers"] if one["hostname"] == host)
+        if agent not in play.names:
+            raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
+        play.on_head("store.check_commit", {"session": session, "owner": owner, "image": image})
+        others = [one for one in _reached(play, image, owner) if one != agent]
+        wanted = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
+        wanted["squash"] = settings["session_commit_squash"]
+        measured = play.on(agent, "image.measure", {"wanted": wanted})
+    play.say(str(measured["message"]))
+    if play.check:
+        return {"changed": True, "image": image, "id": ""}
+    made = _made(play, agent, {"wanted": wanted, "deadline": settings["session_commit_timeout"]})
+    play.say(f"Image {image} is {made['id']} on {agent}")
+    _spread(play, image, agent, others)
+    return {"changed": True, "image": image, "id": made["id"]}
+
+
+def _reached(play: Play, image: str, owner: str) -> List[str]:
+    """The agents that answer. Raises StepError if one of them has another image of that name."""
+    found = play.tried_on_each(play.names, "image.check_name", lambda _agent: {"name": image, "owner": owner})
+    lost = [agent for agent, result in found.items() if (result.get("failure") or {}).get("code") == "unreachable"]
+    for agent, result in found.items():
+        if agent not in lost:
+            checked(result)
+    if lost:
+        play.warn(f"{', '.join(lost)} cannot be reached, and gets the image with the next launch that needs it.")
+    return [agent for agent in found if agent not in lost]
+
+
+def _made(play: Play, agent: str, params: Json) -> Json:
+    with play.phase("commit"):
+        results = play.calls(
+            [agent], "image.commit", lambda others, host: others.host(host).counted_step("image.commit", params)
+        )
+    made: Json = results[agent]["image"]
+    return made
+
+
+def _spread(play: Play, image: str, agent: str, others: List[str]) -> None:
+    """Copy the image to the other agents. The image exists: a copy that fails is a warning, and a launch copies it again."""
+    wanted = Wanted(image, [agent, *others], [agent, *others], pull=NEVER, variable=_VARIABLE)
+    try:
+        distribute(play, wanted)
+    except ComputeError as error:
+        play.warn(f"Image {image} is on {agent}, and not on all other agents: {error.message}")

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configuration and the archive of an image that is made of a container, and what is refused before and meanwhile."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from collections import namedtuple
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker import commit
+
+SESSION, CONTAINER = "3614fdf3-0e04-4a4b-9a9a-000000000001", "3614fdf3-0e04-4a4b-9a9a-000000000002"
+WANTED = commit.Wanted(SESSION, "alice", "train", "main1", "team/train:2")
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+BASE: Json = {
+    "Id": "sha256:base",
+    "RepoTags": ["team/base:1"],
+    "RepoDigests": ["team/base@sha256:digest"],
+    "Architecture": "arm64",
+    "Os": "linux",
+    "Variant": "v8",
+    "RootFS": {"Layers": ["sha256:l1", "sha256:l2"]},
+    "Config": {
+        "Hostname": "builder",
+        "Image": "sha256:parent",
+        "Env": ["A=1"],
+        "Cmd": None,
+        "User": "app",
+        "Labels": {"vendor": "x", "cluster.compute.session.owner": "bob", "cluster.compute.origin.owner": "bob"},
+    },
+}
+LISTED: Json = {
+    "Id": "c0ffee",
+    "ImageID": "sha256:base",
+    "State": "running",
+    "Names": ["/alice.train.main1"],
+    "Labels": {
+        "cluster.compute.session": SESSION,
+        "cluster.compute.session.owner": "alice",
+        "cluster.compute.session.name": "train",
+        "cluster.compute.container": CONTAINER,
+        "cluster.compute.container.role": "main",
+        "cluster.compute.container.index": "1",
+    },
+}
+Disk = namedtuple("Disk", "f_bavail f_frsize")
+
+
+class Engine(commit.CommitEngine):
+    """An engine with one container of a session."""
+
+    def __init__(self, export: bytes = b"", *, driver: Any = (), **images: Json) -> None:
+        self.agent, self.images, self.driver, self.pieces = "a1", images, driver, export
+        self.loaded = b""
+
+    def containers(self, session: str = "", **_more: Any) -> list[Json]:
+        return [LISTED] if session == SESSION else []
+
+    def image(self, reference: str) -> Json | None:
+        return {"sha256:base": BASE, **self.images}.get(reference)
+
+    def info(self) -> Json:
+        return {"DockerRootDir": "/engine", "DriverStatus": self.driver}
+
+    def sizes(self, identity: str) -> Json:
+        return {"SizeRw": 3000, "SizeRootFs": 90000}
+
+    def changes(self, identity: str) -> tuple[set[str], list[str]]:
+        return {"usr/new", "home/work/.ssh/id"}, ["etc/motd"]
+
+    def exported(self, identity: str) -> Iterator[bytes]:
+        yield from (self.pieces[start : start + 100] for start in range(0, len(self.pieces), 100))
+
+    def load(self, archive: Any) -> str:
+        self.loaded = b"".join(archive)
+        with tarfile.open(fileobj=io.BytesIO(self.loaded)) as tar:
+            self.files = {member.name: _read(tar, member) for member in tar}
+        [self.manifest] = json.loads(self.files["manifest.json"])
+        config = json.loads(self.files[self.manifest["Config"]])
+        self.images[WANTED.image] = {"Id": "sha256:new", "Config": config["config"]}
+        return ""
+
+    def leftovers(self, owner: str) -> list[str]:
+        return ["sha256:old"] if owner == "alice" else []
+
+    def remove_image(self, identity: str) -> None:
+        assert identity == "sha256:old"
+        self.driver = "removed"
+
+
+def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = tar.extractfile(member)
+    return file.read() if file else b""
+
+
+def export(*names: str) -> bytes:
+    """An archive as the engine writes it."""
+    text = b""
+    for name in names:
+        member = tarfile.TarInfo(name)
+        member.size = 4
+        text += member.tobuf(tarfile.PAX_FORMAT) + b"text".ljust(512, b"\0")
+    return text + b"\0" * 1024
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_the_configuration_is_the_one_of_the_base_image() -> None:
+    origin = commit.Origin("c0ffee", BASE, False, 3000)
+    made = commit.configuration(WANTED, origin, "sha256:new", NOW)
+    assert made == {
+        "architecture": "arm64",
+        "os": "linux",
+        "variant": "v8",
+        "created": "2026-03-01T00:00:00+00:00",
+        "config": {
+            "Env": ["A=1"],
+            "User": "app",
+            "Labels": {
+                "vendor": "x",
+                "cluster.compute.origin.session": SESSION,
+                "cluster.compute.origin.owner": "alice",
+                "cluster.compute.origin.name": "train",
+                "cluster.compute.origin.container": "main1",
+                "org.opencontainers.image.base.name": "team/base:1",
+                "org.opencontainers.image.base.digest": "sha256:digest",
+                "org.opencontainers.image.created": "2026-03-01T00:00:00+00:00",
+            },
+        },
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:l1", "sha256:l2", "sha256:new"]},
+        "history": [
+            {"created_by": "layer of sha256:base"},
+            {"created_by": "layer of sha256:base"},
+            {"created": "2026-03-01T00:00:00+00:00", "created_by": "cluster-compute commit"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("squash", [False, True])
+def test_the_engine_gets_the_layer_and_its_name_at_once(home: Path, *, squash: bool) -> None:
+    engine = Engine(export("etc/old", "home/work/.ssh/id", "usr/new"))
+    origin = commit.Origin("c0ffee", BASE, squash, 3000)
+    commit.make(engine, WANTED, origin, commit.Written())
+    manifest, files = engine.manifest, engine.files
+    config = files[manifest["Config"]]
+    assert manifest["Config"] == hashlib.sha256(config).hexdigest() + ".json"
+    assert (manifest["RepoTags"], len(manifest["Layers"])) == (["team/train:2"], 1 if squash else 3)
+    layer = files[manifest["Layers"][-1]]
+    assert json.loads(config)["rootfs"]["diff_ids"][-1] == "sha256:" + hashlib.sha256(layer).hexdigest()
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+        assert tar.getnames() == (["etc/old", "usr/new"] if squash else ["usr/new", "etc/.wh.motd"])
+    assert engine.driver == "removed"
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("cut", [1024, 1023, 512, 2048, 1500])
+def test_an_export_that_ends_early_makes_no_image(cut: int) -> None:
+    """The engine ends the archive without an error when a file has become shorter than its entry says."""
+    engine = Engine(export("usr/a", "usr/new")[:-cut])
+    with pytest.raises(StateError, match="a program shortened a file of main1"):
+        commit.make(engine, WANTED, commit.Origin("c0ffee", BASE, False, 3000), commit.Written())
+    assert engine.loaded == b""
+
+
+def test_a_container_that_grows_beyond_what_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "MARGIN", 0)
+    engine = Engine(export("usr/new"))
+    with pytest.raises(StateError, match="has grown while it was read"):
+        commit.make(engine, WANTED, commit.Origin("c0ffee", BASE, False, 1000), commit.Written())
+    assert engine.loaded == b""
+
+
+def test_more_changes_than_memory_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "_MOST_CHANGES", 1)
+    with pytest.raises(StateError, match="more than 1 files; set session_commit_squash"):
+        commit.make(Engine(), WANTED, commit.Origin("c0ffee", BASE, False, 1000), commit.Written())
+
+
+def test_a_name_of_another_image() -> None:
+    mine = {"Config": {"Labels": {"cluster.compute.origin.owner": "alice"}}}
+    engine = Engine(mine=mine, foreign={"Config": {"Labels": None}})
+    commit.check_name(engine, "mine", "alice")
+    commit.check_name(engine, "nothing", "alice")
+    for name, owner in (("mine", "bob"), ("foreign", "alice")):
+        with pytest.raises(StateError, match=f"has an image {name} that is not of a session of {owner}"):
+            commit.check_name(engine, name, owner)
+
+
+@pytest.mark.parametrize(
+    ("squash", "driver", "size"),
+    [
+        (False, [["Backing Filesystem", "extfs"]], 3000),
+        (True, [], 90000),
+        (False, [["driver-type", "io.containerd.snapshotter.v1"]], 90000),
+    ],
+)
+def test_what_an_image_can_be_made_of(squash: bool, driver: Any, size: int) -> None:
+    wanted = commit.Wanted(SESSION, "alice", "train", "main1", "team/train:2", squash)
+    found = commit.find(Engine(driver=driver), wanted)
+    assert (found.identity, found.size, found.squash) == ("c0ffee", size, size == 90000)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        commit.Wanted(SESSION, "bob", "train", "main1", "x"),
+        commit.Wanted(SESSION, "alice", "train", "sub1", "x"),
+        commit.Wanted(CONTAINER, "alice", "train", "main1", "x"),
+    ],
+)
+def test_containers_of_others(wanted: commit.Wanted) -> None:
+    with pytest.raises(StateError, match="a1 has no container"):
+        commit.find(Engine(), wanted)
+
+
+def test_a_disk_without_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit.os, "statvfs", lambda _folder: Disk(commit.MARGIN + 2999, 1))
+    with pytest.raises(
+        StateError, match=r"a1 has 256m free in .*, but image team/train:2 needs up to 256m for a while"
+    ):
+        commit.find(Engine(), WANTED)
