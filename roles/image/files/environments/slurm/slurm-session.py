@@ -274,6 +274,9 @@ def watch() -> None:
 def end(_signal: int, _frame: object) -> None:
     """The app is removed, started again by its user, or ends with the session."""
     subprocess.run(["timeout", "3", "scontrol", "shutdown"], capture_output=True, check=False)
+    deadline = time.monotonic() + 3
+    while is_running("slurmctld") and time.monotonic() < deadline:
+        time.sleep(0.1)
     sys.exit(0)
 
 
