@@ -211,8 +211,8 @@ def is_fresh(found: list[list[str]]) -> bool:
 
 
 def waits(found: list[list[str]] | None) -> bool:
-    """Whether a node has not yet registered."""
-    return found is None or any(state.endswith("*") or state.startswith(("unk", "down")) for _n, state, *_r in found)
+    """Whether a node has not yet registered. A node that its user has set down has."""
+    return found is None or any(state.endswith("*") or state.startswith("unk") for _name, state, *_reason in found)
 
 
 def start_all(hosts: list[str], token: str) -> None:
