@@ -59,9 +59,9 @@ def test_all_nodes_have_the_limits_of_this_container(
     monkeypatch.setattr(program, "gpu_files", lambda: [f"/dev/nvidia{number}" for number in range(gpus)])
     monkeypatch.setattr(program, "cpu_count", lambda: 4)
     monkeypatch.setattr(program, "memory_size", lambda: 1024)
-    lines = program.slurm_conf(["main1", "sub1"]).splitlines()
+    lines = program.slurm_conf(["main1", "sub1"], Path("/tmp/.slurm/id")).splitlines()
     assert f"NodeName=main1,sub1 CPUs=4 RealMemory=1024{gres} State=UNKNOWN" in lines
-    assert {"SlurmctldHost=main1", "DefMemPerCPU=256"} <= set(lines)
+    assert {"SlurmctldHost=main1", "DefMemPerCPU=256", "StateSaveLocation=/tmp/.slurm/id"} <= set(lines)
 
 
 def task(**variables: str) -> set[str]:

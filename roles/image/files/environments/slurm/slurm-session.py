@@ -46,7 +46,7 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={base}/munge.socket
-StateSaveLocation={base}/state
+StateSaveLocation={state}
 SlurmdSpoolDir={base}/spool
 SlurmctldPidFile={base}/slurmctld.pid
 SlurmdPidFile={base}/slurmd.pid
@@ -104,7 +104,7 @@ def gpu_files() -> list[str]:
     )
 
 
-def slurm_conf(hosts: list[str]) -> str:
+def slurm_conf(hosts: list[str], state: Path) -> str:
     """The configuration that all nodes share. The containers of a session have the same limits."""
     cpus, memory, gpus = cpu_count(), memory_size(), len(gpu_files())
     user = subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
@@ -112,6 +112,7 @@ def slurm_conf(hosts: list[str]) -> str:
         main=hosts[0],
         user=user,
         base=BASE,
+        state=state,
         nodes=",".join(hosts),
         cpus=cpus,
         memory=memory,
@@ -148,7 +149,7 @@ def start(daemon: str, *options: str) -> None:
 def prepare(given: dict[str, str]) -> None:
     """Write the files of this container and start munged."""
     os.umask(0o022)
-    for directory in (BASE, ETC, BASE / "state", BASE / "spool"):
+    for directory in (BASE, ETC, BASE / "spool"):
         directory.mkdir(exist_ok=True)
         if directory.stat().st_uid != os.getuid():
             raise SystemExit(f"{directory} does not belong to the session's user; remove it")
@@ -221,8 +222,11 @@ def start_all(hosts: list[str], token: str) -> None:
     if before and is_fresh(before):
         raise SystemExit(f"down: {', '.join(dead(before))}; slurmd is started again after {SHOWN} s")
     deadline = time.monotonic() + (NEXT_START if before else FIRST_START)
-    given = {"key": hashlib.sha512(b"munge" + token.encode()).hexdigest(), "config": slurm_conf(hosts)}
+    # The image may have been made from another session's container, whose jobs must not run again.
+    state = BASE / os.environ["BACKENDAI_SESSION_ID"]
+    given = {"key": hashlib.sha512(b"munge" + token.encode()).hexdigest(), "config": slurm_conf(hosts, state)}
     prepare(given)
+    state.mkdir(exist_ok=True)
     start("slurmctld")
     start("slurmd")
     with ThreadPoolExecutor(16) as threads:
