@@ -41,7 +41,9 @@ APPS: Dict[str, Dict[str, Any]] = {
         "command": 'exec tensorboard-with-token "$HOME/runs"',
         "path": "/{token}/",
     },
+    "slurm": {"name": "slurm", "port": 6820, "command": "exec slurm-session", "ready": "/"},
 }
+_LAB = [app for name, app in APPS.items() if name != "slurm"]
 # The first version is the default.
 SHIPPED: Table = {
     "reference": {
@@ -51,25 +53,30 @@ SHIPPED: Table = {
     "lab": {
         "description": "JupyterLab, a web terminal with tmux, TensorBoard",
         "versions": {"1.0": "cluster-compute/lab:1.0"},
-        "apps": list(APPS.values()),
+        "apps": _LAB,
     },
     "pytorch": {
         "description": "PyTorch, and all of lab",
         "versions": {"2.13.0": "cluster-compute/pytorch:2.13.0"},
-        "apps": list(APPS.values()),
+        "apps": _LAB,
     },
     "tensorflow": {
         "description": "TensorFlow for CPUs, and all of lab",
         "versions": {"2.21.0": "cluster-compute/tensorflow:2.21.0"},
-        "apps": list(APPS.values()),
+        "apps": _LAB,
     },
     "mpi": {
         "description": "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel",
         "versions": {"1.0": "cluster-compute/mpi:1.0"},
     },
+    "slurm": {
+        "description": "Slurm in the session, and all of mpi",
+        "versions": {"1.0": "cluster-compute/slurm:1.0"},
+        "apps": [APPS["slurm"]],
+    },
 }
 # The environments that the role image builds, in roles/image/files/environments, each with the environment that it extends.
-BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "mpi": "reference"}
+BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "mpi": "reference", "slurm": "mpi"}
 _FIELDS = ("description", "versions", "apps", "command", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")
