@@ -241,6 +241,22 @@ agent:
         capacity:
           description: Bytes of its memory.
           type: int
+    gpu_health:
+      description: The health of each NVIDIA GPU; empty on a host without C(nvidia-smi). No session is placed on a red GPU.
+      type: list
+      elements: dict
+      contains:
+        id:
+          description: The UUID of the device.
+          type: str
+        state:
+          description: C(green), C(yellow) or C(red).
+          type: str
+        reasons:
+          description: What is wrong with it.
+          type: list
+          elements: str
+          sample: [it must be reset]
     rdma_ports:
       description: The ports of the host's RDMA devices.
       type: list

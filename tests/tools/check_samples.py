@@ -50,6 +50,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "systemd": True,
         "kernel": {"neighbours": 1024, "processes": 4194304, "inotify": 8192, "files": 1048576},
         **{"gpus": 0, "gpu_runtime": False, "amd_gpus": 0},
+        **{"gpu_health": [], "gpu_driver": "", "gpu_toolkit": ""},
         "session_networks": [],
         "open_api": [],
         "nofile": 1048576,

@@ -23,6 +23,8 @@ MEMLOCK_WARN = 64 << 20
 # The kernel's own default.
 NEIGHBOURS_WARN = 1024
 INOTIFY_WARN = 1024
+# GPUs that a finding names.
+_SHOWN_GPUS = 8
 
 
 def check_limits(report: Json, _required: Requirements) -> Verdict:
@@ -222,6 +224,19 @@ def _gpus(report: Json, _required: Requirements) -> Verdict:
     return OK, "%d, with the runtime nvidia" % count, ""
 
 
+def _gpu_health(report: Json, _required: Requirements) -> Verdict:
+    """Red GPUs get no session; yellow ones do."""
+    sick = [gpu for level in ("red", "yellow") for gpu in report["gpu_health"] if gpu["state"] == level]
+    if not report["gpu_health"]:
+        return OK, "not checked: no GPU of NVIDIA, or no nvidia-smi", ""
+    if not sick:
+        return OK, "%d green" % len(report["gpu_health"]), ""
+    found = "; ".join(f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick[:_SHOWN_GPUS])
+    more = "; and %d more" % (len(sick) - _SHOWN_GPUS) if len(sick) > _SHOWN_GPUS else ""
+    remedy = f"see nvidia-smi -q -i {sick[0]['id']} and dmesg there, then reset or replace it"
+    return WARN, found + more, remedy
+
+
 def _nfs(report: Json, _required: Requirements) -> Verdict:
     return (
         OK,
@@ -287,6 +302,7 @@ _ALONE: Tuple[Check, ...] = (
     ("size", check_size),
     ("inotify", check_inotify),
     ("gpus", _gpus),
+    ("gpu health", _gpu_health),
     ("pool", _pool),
     ("nfs", _nfs),
     ("folders", _folders),

@@ -14,16 +14,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-import subprocess
 from typing import Callable, List, Mapping, Sequence
 
 from .._core.documents import Json
 from .._docker.device_nodes import amd_gpus
 from .host import read
+from .nvidia import output_of
 
-# Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
-PATIENCE = 30
 _UUID = re.compile(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)")
 
 
@@ -32,24 +29,12 @@ def all_gpus(has_runtime: bool) -> List[str]:
     return (gpu_ids() if has_runtime else []) + list(amd_gpus())
 
 
-def ask_driver() -> str:
-    """The output of ``nvidia-smi -L``; empty if it is missing, fails or does not end."""
-    program = shutil.which("nvidia-smi") or "/usr/bin/nvidia-smi"
-    try:
-        done = subprocess.run(
-            [program, "-L"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+def list_devices() -> str:
+    """The devices as ``nvidia-smi`` lists them."""
+    return output_of("-L")
 
 
-def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = ask_driver) -> List[str]:
+def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = list_devices) -> List[str]:
     """The UUIDs of the GPUs and MIG devices that a container can get.
 
     Before its first use the kernel shows a GPU as ``GPU-????????-…``, and it never shows MIG devices. ``nvidia-smi`` is asked only
@@ -78,7 +63,7 @@ def parse_list(text: str) -> List[str]:
     return [uuid for group in groups for uuid in (group[1:] or group)]
 
 
-_COMMAND = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+_COLUMNS = "uuid,utilization.gpu,memory.used,memory.total"
 # Seconds. The driver loads for a second or two if no program uses it.
 _PATIENCE = 10
 _MIB = 1 << 20
@@ -114,13 +99,7 @@ def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
 
 def nvidia_use() -> List[Json]:
     """The use of NVIDIA's devices."""
-    try:
-        done = subprocess.run(
-            _COMMAND, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return parse_gpu_use(done.stdout) if done.returncode == 0 else []
+    return parse_gpu_use(output_of(f"--query-gpu={_COLUMNS}", "--format=csv,noheader,nounits", patience=_PATIENCE))
 
 
 def parse_gpu_use(text: str) -> List[Json]:
@@ -138,7 +117,7 @@ def parse_gpu_use(text: str) -> List[Json]:
             "capacity": _bytes(row[3]),
         }
         for row in rows
-        if len(row) == len(_COMMAND[1].split(","))
+        if len(row) == len(_COLUMNS.split(","))
     ]
 
 

@@ -63,6 +63,22 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
     return OK, found, ""
 
 
+def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
+    """Whether all agents with GPUs have the same driver and the same toolkit: a session may run on any of them."""
+    findings = []
+    for check, key in (("gpu drivers", "gpu_driver"), ("gpu toolkits", "gpu_toolkit")):
+        versions: Dict[str, List[str]] = {}
+        for report in reports:
+            if report[key]:
+                versions.setdefault(report[key], []).append(report["name"])
+        if sum(map(len, versions.values())) < 2:
+            continue
+        found = "; ".join(f"{version} on {', '.join(names)}" for version, names in sorted(versions.items()))
+        remedy = "install the same version on all agents of a resource group" if len(versions) > 1 else ""
+        findings.append(Finding(check, "all", WARN if remedy else OK, found, remedy))
+    return findings
+
+
 def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
     """The findings of each pair of agents. A check that all pairs pass is one line."""
     findings = []
@@ -162,7 +178,7 @@ def diagnose(
     up = [report for report in reports if report["reachable"]]
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
-        findings += check_isolation(up, probes)
+        findings += check_isolation(up, probes) + check_gpu_versions(up)
         findings += check_overlay(plan or {}, probes, _port(up))
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 

@@ -26,6 +26,9 @@ from .._docker.device_nodes import amd_gpus
 from .._docker.reports import engine_entry, network_entry
 from .._docker.runtime import find_runtime
 from . import host
+from .devices import all_gpus
+from .gpu_health import driver_version, gpu_health
+from .nvidia import toolkit_version
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
@@ -87,7 +90,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "bridge_filter": host.has_bridge_filter(),
         "gpus": len(host.gpu_nodes()),
         "amd_gpus": len(amd_gpus()),
-        "gpu_runtime": "nvidia" in (info.get("Runtimes") or {}),
+        **_gpus("nvidia" in (info.get("Runtimes") or {})),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
         "open_api": _open_api(info),
@@ -100,6 +103,17 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
+    }
+
+
+def _gpus(has_runtime: bool) -> Json:
+    """The health of the GPUs that containers can get, and the versions of what gives them to containers."""
+    health = gpu_health(all_gpus(has_runtime))
+    return {
+        "gpu_runtime": has_runtime,
+        "gpu_health": [gpu.to_json() for gpu in health],
+        "gpu_driver": driver_version() if health else "",
+        "gpu_toolkit": toolkit_version() if has_runtime else "",
     }
 
 

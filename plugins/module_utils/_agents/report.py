@@ -39,6 +39,7 @@ from .._docker.runtime import find_runtime
 from .._docker.secrets import waits_for_secrets
 from . import guard, host
 from .devices import all_gpus, gpu_use, rdma_ports, use_of
+from .gpu_health import gpu_health
 from .measuring import Groups, measure
 
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
@@ -130,6 +131,7 @@ def _host_report(options: Json) -> Json:
         "ignored_containers": [],
         "silent_folders": [],
         "gpu_use": [],
+        "gpu_health": [],
         "rdma_ports": rdma_ports(),
     }
 
@@ -140,13 +142,12 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     ours = [listed for listed in everyone if is_member(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
-    gpus = all_gpus("nvidia" in (info.get("Runtimes") or {}))
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
     silent = silent_folders(ours)
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
-        "capacity": overrides.capacity(info, gpus),
+        **_capacity_and_health(info, overrides),
         "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
@@ -165,6 +166,12 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         answers["containers"] = measured(engine, answers["containers"], answers["gpu_use"])
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
+
+
+def _capacity_and_health(info: Json, overrides: Overrides) -> Json:
+    capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
+    health = gpu_health([gpu["id"] for gpu in capacity["gpus"]])
+    return {"capacity": capacity, "gpu_health": [gpu.to_json() for gpu in health]}
 
 
 def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Collection[str]) -> List[Json]:

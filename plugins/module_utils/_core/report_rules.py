@@ -36,6 +36,7 @@ _NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
 _GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+_GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
 
 def _labels(value: Any) -> bool:
@@ -124,6 +125,7 @@ REPORT = {
     "ignored_containers": [Whole(engine_name=a_line, label=a_line)],
     "silent_folders": [a_line],
     "gpu_use": _GPU_USE,
+    "gpu_health": _GPU_HEALTH,
     "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag)],
 }
 
@@ -137,6 +139,8 @@ EXAMINATION = Whole(
         **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
         **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
         **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
+        **dict.fromkeys(("gpu_driver", "gpu_toolkit"), a_line),
+        "gpu_health": _GPU_HEALTH,
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
         **{name: [a_line] for name in ("open_api", "silent_folders")},
         "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Mapping, Tuple
+from typing import Dict, Mapping, Tuple
 
 from .documents import Document, Json
 from .model import Gpu, Resources
@@ -44,6 +44,19 @@ class RdmaPort(Document):
     name: str
     link_layer: str
     active: bool
+
+
+# The states of a GPU. No session is placed on a red one.
+GREEN, YELLOW, RED = "green", "yellow", "red"
+
+
+@dataclass(frozen=True)
+class GpuHealth(Document):
+    """The health of a GPU, and what is wrong with it."""
+
+    id: str
+    state: str
+    reasons: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,12 @@ class Agent:
     gpu_use: Tuple[Json, ...] = field(default=(), compare=False)
     kernel: Mapping[str, int] = field(default_factory=dict)
     rdma_ports: Tuple[RdmaPort, ...] = ()
+    gpu_health: Tuple[GpuHealth, ...] = ()
+
+    @property
+    def red_gpus(self) -> Dict[str, str]:
+        """Why each red GPU is red."""
+        return {gpu.id: ", ".join(gpu.reasons) for gpu in self.gpu_health if gpu.state == RED}
 
     @property
     def groups(self) -> Tuple[str, ...]:
@@ -125,4 +144,5 @@ class Agent:
             gpu_use=tuple(data.get("gpu_use") or ()),
             kernel=dict(data.get("kernel") or {}),
             rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
+            gpu_health=tuple(GpuHealth.from_json(gpu) for gpu in data.get("gpu_health") or ()),
         )

@@ -187,6 +187,7 @@ def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
             name: round(sum(owner[name] for owner in owners.values()), 3) for name in ("millicpus", "memory", "gpus")
         },
         "owners": owners,
+        "gpu_health": [gpu.to_json() for gpu in agent.gpu_health],
         "measured": _measured(agent),
     }
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Set, Tuple
 
 from .._core.constants import BRIDGE_PORTS
@@ -52,6 +52,8 @@ _WHOLE_TOLERANCE = 1e-9
 _SUM_TOLERANCE = 1e-4
 # How far a fraction may be from the number of shares that it means: 0.33 is one of three.
 _SHARE_TOLERANCE = 0.02
+# Red GPUs that a reason names.
+_SHOWN_GPUS = 4
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,11 @@ class PerContainer:
 
 @dataclass
 class FreeCapacity:
-    """The resources that are free on an agent. ``gpus`` maps each device to its free part and its declared number of shares."""
+    """The resources that are free on an agent.
+
+    ``gpus`` maps each device to its free part and its declared number of shares, ``red`` each device that no session may get to the
+    reason.
+    """
 
     agent: str
     millicpus: int
@@ -75,10 +81,11 @@ class FreeCapacity:
     gpus: Dict[str, Tuple[float, float]] = field(default_factory=dict)
     cpu_ids: List[int] = field(default_factory=list)
     kernel: Mapping[str, Tuple[int, int]] = field(default_factory=dict)
+    red: Mapping[str, str] = field(default_factory=dict)
 
     def copy(self) -> FreeCapacity:
         """A copy, to book on without a change of the original."""
-        return FreeCapacity(self.agent, self.millicpus, self.memory, dict(self.gpus), list(self.cpu_ids), self.kernel)
+        return replace(self, gpus=dict(self.gpus), cpu_ids=list(self.cpu_ids))
 
     def room(self, per_container: PerContainer) -> int:
         """How many of these containers fit."""
@@ -88,7 +95,8 @@ class FreeCapacity:
         """The first resource that does not suffice for ``count`` containers, for people: ``needs 4 CPUs, 1 free``."""
         for slot, room in self._rooms(per_container).items():
             if room < count:
-                return "needs {} {}, {} free".format(*self._needs(slot, per_container, count))
+                red = self._red_gpus() if slot == "GPUs" else ""
+                return "needs {} {}, {} free".format(*self._needs(slot, per_container, count)) + red
         return ""
 
     def take(self, per_container: PerContainer) -> Resources:
@@ -145,6 +153,12 @@ class FreeCapacity:
             return show_bytes(count * per_container.memory), slot, show_bytes(max(0, self.memory))
         free_cpus = self.millicpus if slot == "CPUs" else len(self.cpu_ids) * 1000
         return show_cpus(count * per_container.millicpus), slot, show_cpus(max(0, free_cpus))
+
+    def _red_gpus(self) -> str:
+        """The red GPUs, with reasons."""
+        shown = [f"{gpu} is red: {reason}" for gpu, reason in sorted(self.red.items())]
+        more = ["and %d more are red" % (len(shown) - _SHOWN_GPUS)] if len(shown) > _SHOWN_GPUS else []
+        return f" ({'; '.join(shown[:_SHOWN_GPUS] + more)})" if shown else ""
 
     def _gpu_room(self, gpus: float) -> int:
         if gpus >= 1:
@@ -207,5 +221,7 @@ def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
     free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
     for resources in bookings:
         free.book(resources)
+    free.red = {name: reason for name, reason in agent.red_gpus.items() if name in free.gpus}
+    free.gpus.update({name: (0.0, free.gpus[name][1]) for name in free.red})
     free.kernel = kernel_bounds(agent.kernel)
     return free

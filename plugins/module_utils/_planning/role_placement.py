@@ -47,12 +47,14 @@ def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
     """Why the agents could not hold a session if they held nothing else; empty if they could.
 
     It is also empty while an agent of the resource group does not answer: that agent might. An agent that is drained, that failed a
-    check or that is in no Swarm may change.
+    check or that is in no Swarm may change, and a red GPU may become green.
     """
     wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
     if not all(agent.reachable for agent in wanted):
         return ""
-    ready = [replace(one, schedulable=True, avoid="", swarm="any", image_architecture="") for one in agents]
+    ready = [
+        replace(one, schedulable=True, avoid="", swarm="any", image_architecture="", gpu_health=()) for one in agents
+    ]
     found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
     return found.reason if isinstance(found, Shortfall) else ""
 

@@ -232,10 +232,11 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
 
 
 def agent_state(agent: Json) -> str:
-    """Whether an agent answers and takes new sessions."""
+    """Whether an agent answers and takes new sessions, and the GPUs that no session gets."""
     if not agent["reachable"]:
         return f"lost: {agent['reason']}"
-    return "up" if agent["schedulable"] else "up, takes no new sessions"
+    red = [f"{gpu['id']} is red: {', '.join(gpu['reasons'])}" for gpu in agent["gpu_health"] if gpu["state"] == "red"]
+    return "; ".join(["up" if agent["schedulable"] else "up, takes no new sessions", *red])
 
 
 # What each column shows of a session; an empty text for nothing.

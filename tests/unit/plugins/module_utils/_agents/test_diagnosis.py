@@ -21,6 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.findings i
     Requirements,
 )
 
+GREEN_GPU = {"id": "GPU-1", "state": "green", "reasons": []}
+RED_GPU = {"id": "GPU-2", "state": "red", "reasons": ["it must be reset", "XID 48 since the start of the host"]}
+
 
 def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(one.check, one.where) for one in findings if one.status != OK]
@@ -77,6 +80,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "inotify": ({"kernel": {"inotify": 128}}, WARN, "128 instances: of more running containers", "raise fs.inotify.max_user_instances"),
     "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
+    "gpu health": ({"gpu_health": [GREEN_GPU, RED_GPU]}, WARN, "GPU-2 is red: it must be reset, XID 48 since the start of the host", "see nvidia-smi -q -i GPU-2 and dmesg there"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "folders": ({"silent_folders": ["/srv/a", "/srv/b"]}, WARN, "no answer from /srv/a, /srv/b", "check the file server"),
     "bridge filter": ({"bridge_filter": False}, WARN, "iptables does not see bridged packets: containers of different sessions", "load the module br_netfilter"),
@@ -100,6 +104,19 @@ def test_each_fault_fails_its_check(fault: str) -> None:
     ]
     assert findings[0].status == (FAIL if status == FAIL else WARN)
     assert {where for _check, where in not_ok(findings)} <= {"agent2", "all"}
+
+
+def test_drivers_of_several_versions_are_a_warning() -> None:
+    def found(*versions: str) -> list[tuple[str, str, str]]:
+        agents = [report(number, gpu_driver=version) for number, version in enumerate(versions, 1)]
+        findings = diagnose(agents, probes(*NAMES), Requirements(head="agent1"))
+        return [(one.where, one.status, one.found) for one in findings if one.check == "gpu drivers"]
+
+    assert found("550.54.15", "535.183.01", "550.54.15") == [
+        ("all", WARN, "535.183.01 on agent2; 550.54.15 on agent1, agent3")
+    ]
+    assert found("550.54.15", "", "550.54.15") == [("all", OK, "550.54.15 on agent1, agent3")]
+    assert found("550.54.15", "", "") == found("", "", "") == []
 
 
 PORTS = {
@@ -200,7 +217,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 17 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 18 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

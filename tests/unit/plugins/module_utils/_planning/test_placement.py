@@ -13,7 +13,7 @@ from samples import GIB, agent, frees
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GREEN, RED, YELLOW, Agent, GpuHealth
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Demand,
@@ -318,6 +318,30 @@ def test_no_agent_gets_more_than_session_per_agent(
 def test_what_the_agents_could_never_hold(demand: Demand, agents: list[Agent], reason: str) -> None:
     """An agent that does not answer, is drained, failed a check or is in another Swarm may hold it later."""
     assert never_fits(demand, agents) == reason
+
+
+RESET = GpuHealth("GPU-1", RED, ("it must be reset", "XID 48 since the start of the host"))
+
+
+def test_a_red_gpu_is_used_again_when_it_is_green() -> None:
+    demand = Demand(1, PerContainer(1000, GIB, gpus=2))
+    sick = agent("a", gpus=["GPU-1", "GPU-2"], gpu_health=(RESET, GpuHealth("GPU-2", YELLOW, ("too hot",))))
+    assert place_on(demand, sick) == (
+        "a: needs 2 GPUs, 1 free (GPU-1 is red: it must be reset, XID 48 since the start of the host)"
+    )
+    # It waits: the GPU may become green.
+    assert never_fits(demand, [sick]) == ""
+    assert place_on(demand, replace(sick, gpu_health=(GpuHealth("GPU-1", GREEN), sick.gpu_health[1]))) == ["a"]
+
+
+def test_a_reason_names_a_few_red_gpus() -> None:
+    names = [f"GPU-{number}" for number in range(8)]
+    sick = agent("a", gpus=names, gpu_health=tuple(GpuHealth(name, RED, ("hot",)) for name in [*names, "GPU-x"]))
+    shown = "; ".join(f"GPU-{number} is red: hot" for number in range(4))
+    assert place_on(Demand(1, PerContainer(1000, GIB, gpus=0.5)), sick) == (
+        f"a: needs 0.5 GPUs, 0 free ({shown}; and 4 more are red)"
+    )
+    assert place_on(Demand(8, CPU), sick) == "a: needs 8 CPUs, 4 free"
 
 
 def place_on(demand: Demand, *agents: Agent) -> list[str] | str:

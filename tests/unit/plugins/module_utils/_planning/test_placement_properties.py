@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import GIB, agent, frees
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GREEN, RED, YELLOW, Agent, GpuHealth
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
     PerContainer,
@@ -78,6 +78,10 @@ def clusters(
             image_architecture=draw(st.sampled_from(["", "x86_64", "x86_64", "aarch64"])),
             swarm=draw(st.sampled_from(swarms)),
         )
+        states = draw(st.lists(st.sampled_from([GREEN, GREEN, YELLOW, RED]), max_size=len(one.gpus)))
+        one = replace(
+            one, gpu_health=tuple(GpuHealth(gpu.id, state) for gpu, state in zip(one.gpus, states, strict=False))
+        )
         left = free_of(one, [])
         for each in draw(st.lists(EACH, max_size=2)):
             if left.room(each):
@@ -122,6 +126,17 @@ def test_no_slot_of_any_agent_is_overcommitted(
         for gpu in (gpu for one in mine for gpu in one.gpus):
             parts[gpu.id] += gpu.shares  # type: ignore[assignment]
         assert all(part <= free[name].gpus[device][0] + 1e-9 for device, part in parts.items())
+
+
+@settings(max_examples=1000)
+@given(clusters(), DEMAND.filter(lambda demand: demand.per_container.gpus > 0))
+def test_no_session_gets_a_red_gpu(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
+    agents, free = cluster
+    placed = place(demand, agents, free)
+    if isinstance(placed, Placement):
+        given_gpus = {gpu.id for one in placed.resources for gpu in one.gpus}
+        assert given_gpus
+        assert not given_gpus & {gpu for one in agents for gpu in one.red_gpus}
 
 
 @given(clusters(), DEMAND)

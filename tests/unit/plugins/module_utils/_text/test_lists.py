@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import (
     COLUMNS,
     SHOWN,
+    agent_state,
     agents_table,
     failed_apps_of,
     groups_table,
@@ -151,7 +152,7 @@ def test_a_session_without_a_data_folder_says_so(folders: list[Json] | None, sho
 def test_the_table_of_agents() -> None:
     used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
     up = {"name": "a", "group": "default", "reachable": True, "reason": "", "schedulable": True, "measured": None}
-    up.update(used=used, capacity=capacity)
+    up.update(used=used, capacity=capacity, gpu_health=[])
     gpus = [{"id": "x", "percent": 80}, {"id": "y", "percent": None}, {"id": "z", "percent": 40}]
     measured = {"millicpus": 1234, "memory": 5 << 20, "gpus": gpus}
     closed = {**up, "name": "c", "schedulable": False, "measured": measured}
@@ -162,6 +163,17 @@ def test_the_table_of_agents() -> None:
         "b      default  1.5 of 4  0b of 1g  0.5 of 1  -                       lost: timed out",
         "c      default  1.5 of 4  0b of 1g  0.5 of 1  1.2 CPUs, 5m, GPUs 60%  up, takes no new sessions",
     ]
+
+
+def test_the_state_of_an_agent_names_its_red_gpus() -> None:
+    sick = [
+        {"id": "GPU-1", "state": "red", "reasons": ["it must be reset", "XID 48 since the start of the host"]},
+        {"id": "GPU-2", "state": "yellow", "reasons": ["its infoROM is corrupted"]},
+    ]
+    agent = {"reachable": True, "schedulable": True, "gpu_health": sick}
+    red = "GPU-1 is red: it must be reset, XID 48 since the start of the host"
+    assert agent_state(agent) == f"up; {red}"
+    assert agent_state({**agent, "schedulable": False}) == f"up, takes no new sessions; {red}"
 
 
 def test_the_table_of_resource_groups() -> None:

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""NVIDIA's program ``nvidia-smi`` on an agent: its answers within a time, and its log of all GPUs as XML, read strictly."""
+# PRIVATE to the collection: may change in any release.
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Tuple
+from xml.etree import ElementTree
+
+from .._core.text import visible
+
+# Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
+PATIENCE = 30
+_TOOLKIT = 10
+# Bytes that are read of an answer: a GPU has 130 kB, most of them supported clocks.
+_MOST = 16 << 20
+_UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
+_END = "</nvidia_smi_log>"
+# The program's exit code if the only fault is that of a device's information memory. Its log is complete then.
+_INFOROM = 14
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An exit code and the output. The code is -1 without an end, and the output then says why."""
+
+    code: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Log:
+    """What ``nvidia-smi -q -x`` says of the driver and of each GPU, and what it says beside its log."""
+
+    driver: str = ""
+    gpus: Tuple[ElementTree.Element, ...] = ()
+    beside: str = ""
+    fault: str = ""
+
+
+def program(name: str = "nvidia-smi") -> str:
+    """The path of a program of NVIDIA; empty if this host does not have it."""
+    return shutil.which(name) or shutil.which("/usr/bin/" + name) or ""
+
+
+def ask(*arguments: str, patience: float = PATIENCE, name: str = "nvidia-smi") -> Answer:
+    """Run a program. A driver can keep a process that no signal ends, so this waits for it no longer than ``patience``."""
+    if not program(name):
+        return Answer(-1, f"{name} is missing")
+    try:
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                [program(name), *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+            if not _ends(process, patience):
+                return Answer(-1, "%s does not answer in %d s" % (name, patience))
+            output.seek(0)
+            return Answer(process.returncode, output.read(_MOST).decode("utf-8", "replace"))
+    except OSError as error:
+        return Answer(-1, f"{name} cannot be started ({error.strerror})")
+
+
+def _ends(process: subprocess.Popen[bytes], patience: float) -> bool:
+    """Whether the process ends in time. It is killed if it does not."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(patience)
+        return True
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+    return False
+
+
+def output_of(*arguments: str, patience: float = PATIENCE) -> str:
+    """The output of nvidia-smi; empty if it is missing, fails or does not end."""
+    answer = ask(*arguments, patience=patience)
+    return "" if answer.code else answer.text
+
+
+def toolkit_version() -> str:
+    """The version of the NVIDIA Container Toolkit, as ``nvidia-ctk --version`` writes it in its first line; empty without it."""
+    answer = ask("--version", patience=_TOOLKIT, name="nvidia-ctk")
+    found = re.search(r"version v?([0-9][0-9A-Za-z.+~-]{0,40})", answer.text)
+    return found.group(1) if found and not answer.code else ""
+
+
+def parse_log(answer: Answer) -> Log:
+    """The log in an answer. A log that is not what the program writes is a fault, and nothing of it counts."""
+    if answer.code not in (0, _INFOROM):
+        return Log(fault=_failure(answer))
+    text, end, beside = answer.text.partition(_END)
+    # An entity can grow without bound, and the program writes none.
+    if not end or "<!ENTITY" in text:
+        return Log(fault="nvidia-smi -q -x wrote no complete log")
+    try:
+        root = ElementTree.fromstring(text + end)
+    except (ElementTree.ParseError, ValueError):
+        return Log(fault="nvidia-smi -q -x wrote no XML")
+    gpus = tuple(root.findall("gpu"))
+    uuids = [text_of(gpu, "uuid") for gpu in gpus]
+    if root.tag != "nvidia_smi_log" or len(set(uuids)) < len(uuids) or not all(map(_UUID.fullmatch, uuids)):
+        return Log(fault="nvidia-smi -q -x wrote a log without a UUID for each GPU")
+    return Log(text_of(root, "driver_version"), gpus, beside)
+
+
+def text_of(element: ElementTree.Element, path: str) -> str:
+    """The text at a path, short and on one line; empty if there is none."""
+    return one_line(element.findtext(path) or "")
+
+
+def one_line(text: str) -> str:
+    """The text as a part of a message.
+
+    >>> one_line(" GPU\\n requires reset ")
+    'GPU requires reset'
+    """
+    return visible(" ".join(text.split()))[:120]
+
+
+def _failure(answer: Answer) -> str:
+    if answer.code == -1:
+        return answer.text
+    said = one_line(answer.text)
+    return "nvidia-smi -q -x failed with exit code %d%s" % (answer.code, f": {said}" if said else "")
