@@ -35,7 +35,7 @@ def test_fish_completes(environment: list[str]) -> None:
 
 @pytest.fixture
 def zsh(environment: list[str]) -> Iterator[Terminal]:
-    terminal = Terminal([*environment, "PS1=%{\x1b]0;ready %?\x07%}$ ", "zsh", "-f", "-i"])
+    terminal = Terminal([*environment, "PS1=%{\x1b]0;ready %! %?\x07%}$ ", "zsh", "-f", "-i"])
     terminal.type(
         "autoload -U compinit; compinit -u -D; source <(cluster-compute completion zsh); zle_highlight=(none)"
     )

@@ -19,9 +19,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# The title of the terminal, which each prompt sets and no line shows, has the exit code of the command before.
-PROMPT = r"\[\e]0;ready $?\a\]$ "
-READY = re.compile(r"\x1b\]0;ready (\d+)\x07")
+# The title of the terminal, which each prompt sets and no line shows, has the number of the next command and the exit code of the
+# last one. A shell shows a prompt again when the terminal gets its size.
+PROMPT = r"\[\e]0;ready \# $?\a\]$ "
+READY = r"\x1b\]0;ready %d (\d+)\x07"
 NOT_SHOWN = re.compile(r"\x1b\[\?2004[hl]\r?|\x1b\]0;[^\x07]*\x07")
 
 
@@ -36,12 +37,14 @@ class Terminal:
         self._process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, start_new_session=True)
         os.close(other)
         self._begun = time.monotonic()
-        self._read(READY, 60)
+        self._next = 1
+        self._read(re.compile(READY % self._next), 60)
 
     def type(self, line: str, timeout: float = 900, code: int = 0) -> str:
         """Type a line and return what it shows until the next prompt; its exit code must be this one."""
         os.write(self._master, (line + "\r").encode())
-        shown, found = self._read(READY, timeout)
+        self._next += 1
+        shown, found = self._read(re.compile(READY % self._next), timeout)
         assert found[1] == str(code), shown
         return shown
 
