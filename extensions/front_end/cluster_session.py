@@ -289,19 +289,19 @@ def shown_apps(folder: Path, document: dict[str, Any]) -> str:
 
 def client_config(name: str, hosts: list[str], user: str, way: str) -> str:
     """For the caller's ~/.ssh: ssh reaches the containers as NAME.HOST through this program, with a key of the caller."""
-    lines = []
-    for host in hosts:
-        lines += ["Host %s.%s" % (name, host), "    HostName " + host]
-    return "\n".join(
-        [
-            *lines,
-            "Host " + " ".join("%s.%s" % (name, host) for host in hosts),
-            "    User " + user,
-            "    StrictHostKeyChecking yes",
-            "    UserKnownHostsFile ~/.ssh/%s.known_hosts" % name,
-            "    GlobalKnownHostsFile /dev/null",
-            "    ProxyCommand %s connect %s %%h" % (way, name),
-        ]
+    each = "".join("Host %s.%s\n    HostName %s\n" % (name, host, host) for host in hosts)
+    return """%sHost %s
+    User %s
+    StrictHostKeyChecking yes
+    UserKnownHostsFile ~/.ssh/%s.known_hosts
+    GlobalKnownHostsFile /dev/null
+    ProxyCommand %s connect %s %%h""" % (
+        each,
+        " ".join("%s.%s" % (name, host) for host in hosts),
+        user,
+        name,
+        way,
+        name,
     )
 
 

@@ -11,7 +11,8 @@ Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--agents 10,
                 [--loops 4,16,32] [--json FILE] [--plot FILE] [--compare FILE]
 
 The second run of a launch, which changes nothing, its proof by SSH, and three agents with an overlay network have rows of their own;
-so have many agents with ten containers each, whose engines are stubs (many_agents.py). An empty list leaves a part out:
+so have many agents with ten containers each, whose engines are stubs (many_agents.py), after 20 launches at once and a pass over
+100 of them (boundary.py). An empty list leaves a part out:
 --three-agents '', --agents '' or --loops ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
 --compare shows them beside the file of an earlier run.
 """
@@ -61,6 +62,8 @@ def main() -> int:
     before: Rows | None = json.loads(options.compare.read_text(encoding="utf-8"))["rows"] if options.compare else None
     for part in ("placement.py", "lists.py", "queue_pass.py", "modules.py"):
         subprocess.run([sys.executable, str(ROOT / "tests/bench" / part)], check=True)
+    if options.agents:
+        subprocess.run([sys.executable, str(ROOT / "tests/bench/boundary.py")], check=True)
     _play("playbooks/provision_agents.yml")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
     print(f"{'N':>8}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions/drill"))
 
 from samples import plan, request
-from stub_engine import Engines, Swarm
+from stub_engine import Engines, StubEngine, Swarm
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL_EDITION,
@@ -93,6 +93,18 @@ class ManyAgents:
     def end(self) -> Cost:
         return self._play("terminate.yml", {})
 
+    def schedule(self, owner: str, cpus: int) -> Cost:
+        """A pass over the queue of an owner; each agent has so many CPUs."""
+        return self._play("schedule.yml", {"session_owner": owner, "agent_cpus": cpus})
+
+    def engine(self, agent: str) -> StubEngine:
+        return self._engines.engines[agent]
+
+    @property
+    def state(self) -> Path:
+        """The directory of the session store."""
+        return self._folder / "state"
+
     def _play(self, playbook: str, variables: dict[str, object]) -> Cost:
         words = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         program = str(Path(sys.executable).parent / "ansible-playbook")
@@ -127,7 +139,7 @@ class ManyAgents:
             "ansible_port": self._port,
             "ansible_ssh_common_args": " ".join(self._options()),
             "ansible_python_interpreter": sys.executable,
-            "session_state_dir": self._folder / "state",
+            "session_state_dir": self.state,
             "session_provision": "false",
         }
         lines = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 AGENTS, RUNNING, WAITING, NOW = 100, 400, 500, 10_000.0
+NAMES = ["agent%03d" % number for number in range(AGENTS)]
 BUDGET = 5.0
 # What the waiting sessions ask for: alike, as those of a sweep, or each with an amount of its own.
 QUEUES = {
@@ -46,46 +48,43 @@ def waiting(number: int, cpus: int, different: bool) -> Request:
     return request(name="waits-%d" % number, owner="user%d" % (number % 10), cpus=cores, memory="64m", lifetime=3600)
 
 
-def fill(store: Store, cpus: int, different: bool) -> tuple[Agent, ...]:
+def fill(
+    store: Store,
+    cpus: int,
+    different: bool,
+    *,
+    running: int = RUNNING,
+    waits: int = WAITING,
+    names: Sequence[str] = NAMES,
+) -> tuple[Agent, ...]:
     """The agents, each with sessions that hold six of its eight CPUs, and a queue."""
-    agents = {"agent%03d" % number: agent("agent%03d" % number, cpus=8, memory=64 * GIB) for number in range(AGENTS)}
+    agents = {name: agent(name, cpus=8, memory=64 * GIB) for name in names}
     subnets: list[str] = []
     with store.transaction():
-        for number in range(RUNNING):
-            asked = request(name="runs-%d" % number, owner="user%d" % (number % 10), cpus=1.5, lifetime=7200 + number)
-            name = "agent%03d" % (number % AGENTS)
+        for number in range(running):
+            cores, until = 6 * len(names) / running, 7200 + number
+            asked = request(name="runs-%d" % number, owner="user%d" % (number % 10), cpus=cores, lifetime=until)
+            name = names[number % len(names)]
             found = agents[name]
             each = free_of(found, [one.resources for one in found.containers]).take(asked.demand().per_container)
-            row = Row(
-                "00000000-0000-4000-8000-%012d" % number,
-                asked.name,
-                asked.owner,
-                "default",
-                states.PENDING,
-                request=asked,
-            )
-            store.add(row, NOW - 100, "requested")
+            row = _added(store, asked, "00000000-0000-4000-8000-%012d" % number, NOW - 100)
             subnet = choose_subnet(1, asked.network_pool, subnets)
             subnets.append(subnet.subnet)
-            row.plan = build_plan(
-                asked,
-                PlanInputs(row.id, row.id, Placement((name,), (each,), "single-node"), subnet, (), began=NOW - 100),
-            )
+            placed = Placement((name,), (each,), "single-node")
+            row.plan = build_plan(asked, PlanInputs(row.id, row.id, placed, subnet, (), began=NOW - 100))
             for state in (states.SCHEDULED, states.PREPARING, states.RUNNING):
                 store.change(row, state, NOW - 100, "runs")
             [agents[name]] = carried_out([found], row.plan)
-        for number in range(WAITING):
-            asked = waiting(number, cpus, different)
-            row = Row(
-                "10000000-0000-4000-8000-%012d" % number,
-                asked.name,
-                asked.owner,
-                "default",
-                states.PENDING,
-                request=asked,
-            )
-            store.add(row, NOW + number / 1000, "requested")
+        for number in range(waits):
+            identity = "10000000-0000-4000-8000-%012d" % number
+            _added(store, waiting(number, cpus, different), identity, NOW + number / 1000)
     return tuple(agents.values())
+
+
+def _added(store: Store, asked: Request, identity: str, now: float) -> Row:
+    row = Row(identity, asked.name, asked.owner, "default", states.PENDING, request=asked)
+    store.add(row, now, "requested")
+    return row
 
 
 def measure(store: Store, owner: str, asking: Context) -> tuple[float, int]:

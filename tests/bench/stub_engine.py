@@ -94,13 +94,18 @@ class StubEngine:
     def listed(self, query: Json, _body: bytes) -> tuple[int, object]:
         return 200, [_listed(one) for one in self.containers.values() if _matches(query, one["Config"]["Labels"])]
 
-    def create(self, query: Json, body: bytes) -> tuple[int, object]:
+    def create(self, query: Json, body: bytes) -> tuple[int, Json]:
         identity = uuid.uuid4().hex
         config = json.loads(body)
         state = {"Status": "created", "ExitCode": 0, "OOMKilled": False}
         known = {"Id": identity, "Name": "/" + query["name"], "Image": config["Image"], "State": state}
         self.containers[identity] = {**known, "Config": config, "HostConfig": config["HostConfig"]}
         return 201, {"Id": identity, "Warnings": []}
+
+    def hold(self, name: str, body: bytes) -> None:
+        """A container that runs already, with this create request."""
+        _status, created = self.create({"name": name}, body)
+        self.containers[created["Id"]]["State"]["Status"] = "running"
 
     def inspect(self, _query: Json, _body: bytes, identity: str) -> tuple[int, object]:
         found = self.containers.get(identity)

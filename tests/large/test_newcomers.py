@@ -8,20 +8,12 @@ Each host is a container of the lab's bare image without the packages that READM
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import subprocess
-import tarfile
-import uuid
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from agents_lab import Lab
-from controller import ROOT, Done, run
-from readme import packages, steps
+from newcomer import Newcomer, checkout, newcomer_on
+from readme import steps
 
 # What a host inside a container needs for an engine of its own, on a kernel where --privileged may be refused.
 RIGHTS = (
@@ -30,77 +22,17 @@ RIGHTS = (
     "--volume=/var/lib/docker --tmpfs=/run --tmpfs=/tmp:exec"
 ).split()
 DEVICES = "--device-cgroup-rule=a *:* rwm"
-# Packages of the lab's image for hosts that are reached by SSH.
-OF_LAB = "iproute2 openssh-client openssh-server procps sudo"
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 HOME = "/root/cluster.compute"
-
-
-class Newcomer:
-    """A bare host, and the shell of its user."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def type(self, text: str, folder: str = "/root", timeout: float = 900) -> Done:
-        command = ["docker", "exec", "-w", folder, self.name, "bash", "-e", "-o", "pipefail", "-c", text]
-        return run(command, timeout=timeout)
-
-    def write(self, folder: str, archive: bytes) -> None:
-        command = ["docker", "cp", "-", f"{self.name}:{folder}"]
-        subprocess.run(command, input=archive, check=True, capture_output=True, timeout=120)
-
-
-def checkout() -> bytes:
-    """The files that git knows, as a clone has them, with changes that are not committed."""
-    listed = run(["git", "ls-files", "-z"], cwd=ROOT).check().text
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w") as archive:
-        for name in filter(None, listed.split("\0")):
-            if os.path.lexists(ROOT / name):
-                archive.add(ROOT / name, name, recursive=False, filter=of_root)
-    return target.getvalue()
-
-
-def of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    entry.uid = entry.gid = 0
-    return entry
-
-
-class BareLab(Lab):
-    variables: Mapping[str, Any] = {}
 
 
 @pytest.fixture(params=["trixie", "sid"])
 def newcomer(engine_host: str, request: pytest.FixtureRequest) -> Iterator[Newcomer]:
-    BareLab("newcomer", [request.param]).make_images()
-    image = f"cluster-compute-test/agent-{request.param}:1"
-    name = f"cluster-compute-test-newcomer-{uuid.uuid4().hex[:8]}"
-    command = ["docker", "run", "--detach", "--name", name, "--hostname", "newcomer", *RIGHTS, DEVICES, image]
-    run([*command, "sh", "-c", "mount -o remount,rw /sys; exec sleep infinity"]).check()
-    try:
-        yield prepared(Newcomer(name))
-    finally:
-        run(["docker", "rm", "--force", "--volumes", name])
-        clear_groups(name)
-
-
-def prepared(newcomer: Newcomer) -> Newcomer:
-    """The host with the clone and the packages that README.md names, and with the certificates of this network."""
-    options = json.dumps({"cgroup-parent": f"/cluster-compute-test/{newcomer.name[21:]}"})
-    newcomer.type(f"mkdir -p /etc/docker {HOME}; echo '{options}' >/etc/docker/daemon.json").check()
-    quiet = "DEBIAN_FRONTEND=noninteractive SUDO_FORCE_REMOVE=yes apt-get -y -qq"
-    newcomer.type(f"{quiet} purge {OF_LAB} && {quiet} autoremove --purge").check()
-    newcomer.type(f"apt-get update -qq && {quiet} install {' '.join(packages())}").check()
-    newcomer.write(HOME, checkout())
-    run(["docker", "cp", CERTIFICATES, f"{newcomer.name}:{CERTIFICATES}"]).check()
-    return newcomer
-
-
-def clear_groups(name: str) -> None:
-    """Remove the control groups that the engine of the host has left."""
-    for folder in Path("/sys/fs/cgroup").glob(f"*/cluster-compute-test/{name[21:]}"):
-        run(["find", str(folder), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"])
+    with newcomer_on(request.param, [*RIGHTS, DEVICES]) as host:
+        options = json.dumps({"cgroup-parent": f"/cluster-compute-test/{host.name[21:]}"})
+        host.type(f"mkdir -p /etc/docker {HOME}; echo '{options}' >/etc/docker/daemon.json").check()
+        host.prepare()
+        host.write(HOME, checkout())
+        yield host
 
 
 def test_the_readme_on_a_bare_host(newcomer: Newcomer) -> None:

@@ -91,16 +91,20 @@ class Lab:
 
         With ``has_swarm``, the first host has a Swarm already, with another data path port.
         """
+        self.make_hosts()
+        if has_swarm:
+            options = f"--advertise-addr {self.address(NAMES[0])} --data-path-port {OTHER_PORT}"
+            self.shell(NAMES[0], f"docker swarm init {options}").check()
+        self.play(ROOT / "playbooks/provision_agents.yml").check()
+
+    def make_hosts(self) -> None:
+        """Create the hosts, start their engines, and load the reference image."""
         self.write_inventory()
         if not os.environ.get("IMAGES_READY"):
             self.make_images()
         self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, NAMES))
-        if has_swarm:
-            options = f"--advertise-addr {self.address(NAMES[0])} --data-path-port {OTHER_PORT}"
-            self.shell(NAMES[0], f"docker swarm init {options}").check()
-        self.play(ROOT / "playbooks/provision_agents.yml").check()
 
     def destroy(self) -> None:
         self.play(SHARED / "destroy.yml").check()

@@ -16,7 +16,7 @@ if not __package__:  # a checkout starts the directory
 
 from cluster_compute import completion, hosts, views
 from cluster_compute.lines import lines_of
-from cluster_compute.run import FAILED, INTERRUPTED, play_all, show
+from cluster_compute.run import FAILED, INTERRUPTED, play_all
 from cluster_compute.verbs import PROGRAM, read
 from cluster_compute.words import MisuseError
 
@@ -33,8 +33,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if asked.verb in OTHERS:
             return OTHERS[asked.verb](asked)
-        lines = lines_of(asked)
-        return show(lines, asked) if asked.show else play_all(lines, asked)
+        return play_all(lines_of(asked), asked)
     except (MisuseError, OSError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2 if isinstance(error, MisuseError) else FAILED

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Completion for shells: the script asks ``completion words`` for the words that fit, so that all shells know the same."""
+"""Completion for shells: the script asks ``completion words`` what fits, so that all shells know the same, or else completes files."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from .words import apps_of
 
 SCRIPTS = {
     "bash": """_cluster_compute() {
-    local words; words=$("${COMP_WORDS[0]}" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
-    COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+    mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _cluster_compute cluster-compute
 """,
     "zsh": """#compdef cluster-compute
 _cluster_compute() {
-    compadd -- ${(f)"$($words[1] completion words -- ${words[2,CURRENT-1]} 2>/dev/null)"} || _files
+    compadd -- ${(f)"$($words[1] completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"} || _files
 }
 compdef _cluster_compute cluster-compute
 """,
     "fish": """function __cluster_compute
     set -l words (commandline -opc)
-    $words[1] completion words -- $words[2..] 2>/dev/null
+    set -l begun (commandline -ct)
+    set -l found ($words[1] completion words -- $words[2..] "$begun" 2>/dev/null)
+    test -n "$found"; and printf '%s\\n' $found; or __fish_complete_path "$begun"
 end
-complete -c cluster-compute -a '(__cluster_compute)'
+complete -c cluster-compute -f -a '(__cluster_compute)'
 """,
 }
 
 
 def completion(asked: argparse.Namespace) -> int:
     """Print the script of a shell, or the words that can follow an unfinished command line."""
-    text = SCRIPTS.get(asked.shell) or "".join(f"{word}\n" for word in following(asked, asked.command))
+    text = SCRIPTS.get(asked.shell) or "".join(f"{word}\n" for word in fitting(asked, asked.command))
     if asked.json:
         write({"text": text})
     else:
@@ -46,14 +47,16 @@ def completion(asked: argparse.Namespace) -> int:
     return 0
 
 
-def following(asked: argparse.Namespace, before: Sequence[str]) -> List[str]:
-    """The words that can follow: verbs, or options, names and containers for the verb."""
-    common = [flag for action in options()._actions for flag in action.option_strings]
+def fitting(asked: argparse.Namespace, words: Sequence[str]) -> List[str]:
+    """What the last word can become: an option after a hyphen; a verb; or a name, container or app for the verb."""
+    *before, begun = words or [""]
     verb = next((word for word in before if word in VERBS), "")
-    if not verb:
-        return [*VERBS, *common]
-    flags = [flag for argument, _options in VERBS[verb].arguments for flag in argument if flag.startswith("-")]
-    return [*_names(asked, verb, before), *flags, *common]
+    if begun.startswith("-"):
+        own = [flag for argument, _options in (VERBS[verb].arguments if verb else ()) for flag in argument]
+        known = [*own, *(flag for action in options()._actions for flag in action.option_strings)]
+    else:
+        known = _names(asked, verb, before) if verb else list(VERBS)
+    return [word for word in known if word.startswith(begun)]
 
 
 def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[str]:

@@ -29,8 +29,7 @@ GROUP = re.compile(r"^agents:\n(?: *#.*\n)* +hosts:\n", re.MULTILINE)
 def hosts(asked: argparse.Namespace) -> int:
     """Show the hosts of the inventory, make them agents, or add some first."""
     if asked.action == "provision":
-        lines = [Line("provision_agents", "")]
-        return show(lines, asked) if asked.show else play_all(lines, asked)
+        return play_all([Line("provision_agents", "")], asked)
     return _list(asked) if asked.action == "ls" else _add(asked)
 
 

@@ -58,14 +58,8 @@ def command(line: Line, asked: argparse.Namespace, environment: Mapping[str, str
         inventory = ["-i", "localhost,"]
     own = [word for text in asked.variables for word in ("-e", text)]
     more = [*(["-K"] if asked.become else []), *(["-" + "v" * asked.verbose] if asked.verbose else [])]
-    return [
-        places.program("ansible-playbook"),
-        *inventory,
-        places.playbook(line.playbook),
-        *line.arguments,
-        *own,
-        *more,
-    ]
+    start = [places.program("ansible-playbook"), *inventory, places.playbook(line.playbook)]
+    return [*start, *line.arguments, *own, *more]
 
 
 def up(asked: argparse.Namespace) -> List[Line]:
@@ -95,11 +89,8 @@ def down(asked: argparse.Namespace) -> List[Line]:
 
 def ls(asked: argparse.Namespace) -> List[Line]:
     """A list."""
-    chosen = {
-        **({"session_owner": "all"} if asked.all else {}),
-        **({"session_ended_too": "true"} if asked.ended else {}),
-    }
-    return [Line("sessions", "session_info", variables(**chosen))]
+    owners, ended = {"session_owner": "all"} if asked.all else {}, {"session_ended_too": "true"} if asked.ended else {}
+    return [Line("sessions", "session_info", variables(**owners, **ended))]
 
 
 def logs(asked: argparse.Namespace) -> List[Line]:

@@ -70,15 +70,18 @@ def wait(process: subprocess.Popen[Any]) -> int:
 
 
 def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
-    """Run the lines, one after the other, until one fails. Returns the exit code of the failure, or else whether a session waits."""
+    """Show the lines, or run one after the other until one fails. Returns the code of the failure, or else whether a session waits."""
+    if asked.show:
+        return show(lines, asked)
     results: List[Json] = []
     worst = 0
     for line in lines:
         code, result = play(line, asked, quiet=asked.json)
         results.append(result)
-        worst = code if code not in (0, PENDING) else worst or code
         if code not in (0, PENDING):
+            worst = code
             break
+        worst = worst or code
     if asked.json:
         write({"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0])
     return worst
@@ -90,8 +93,5 @@ def write(document: Json) -> None:
 
 
 def _read(file: Path) -> Json:
-    try:
-        result: Json = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+    result: Json = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return result

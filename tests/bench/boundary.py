@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the collection ends: a whole pass of schedule.yml over 100 hosts with stub engines, and 20 launches at once against one head.
+
+500 sessions of ten owners wait, and 200 run. Each launch is a process that takes the two steps of a launch on the head, and measures
+how long each of its transactions waits for the lock of the store. They begin together, which real launches rarely do.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from many_agents import ManyAgents
+from queue_pass import AGENTS, fill
+from samples import request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._steps.head import call
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+
+RUNNING, LAUNCHES, RUNS, CPUS = 200, 20, 5, 8
+Waits = list[float]
+SHARED: list[Any] = []
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Seconds: the waits for the lock together, the whole, and the processor time."""
+
+    wait: float
+    seconds: float
+    cpu: float
+
+
+def main() -> int:
+    """Print both."""
+    passes()
+    for name, is_waiting in (("an empty queue", False), ("500 waiting sessions", True)):
+        runs = [launches(is_waiting) for _run in range(RUNS)]
+        ranks = [statistics.quantiles([launch.wait for launch in run], n=100, method="inclusive") for run in runs]
+        half, most = (statistics.median(rank[place] for rank in ranks) for place in (49, 98))
+        cpu = statistics.median(launch.cpu for run in runs for launch in run)
+        last = statistics.median(max(launch.seconds for launch in run) for run in runs)
+        print(
+            f"{LAUNCHES} launches at once, {name}: wait for the lock p50 {half:.2f} s, p99 {most:.2f} s; the last is recorded after "
+            f"{last:.1f} s; CPU time of a launch on the head {cpu:.3f} s (medians of {RUNS} runs)",
+            flush=True,
+        )
+    return 0
+
+
+def passes() -> None:
+    """A pass of one owner, with the first connection to each agent and without."""
+    with ManyAgents(AGENTS) as many:
+        store = Store(str(many.state))
+        fill(store, 4, different=True, running=RUNNING, names=many.names)
+        with store.transaction(keep=False):
+            plans = [row.plan for row in store.live() if row.plan]
+        store.close()
+        for plan in plans:
+            for container in plan.containers:
+                body = container_body(plan, container, AgentSettings())
+                many.engine(container.agent).hold(container.name, json.dumps(body).encode())
+        for what in ("first pass", "second pass"):
+            cost = many.schedule(owner="user1", cpus=CPUS)
+            print(
+                f"{what} over {AGENTS} agents, 500 wait, {RUNNING} run: {cost.seconds:.1f} s, "
+                f"controller {cost.cpu:.1f} s of CPU time, {cost.memory / 1e6:.0f} MB",
+                flush=True,
+            )
+
+
+def launches(is_waiting: bool) -> list[Launch]:
+    """Launches that begin together."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        agents = list(map(_report, fill(store, 4, different=True, running=RUNNING, waits=500 * is_waiting)))
+        store.close()
+        processes = multiprocessing.get_context("fork")
+        barrier = processes.Barrier(LAUNCHES, timeout=60)
+        with ProcessPoolExecutor(LAUNCHES, processes, initializer=_begin, initargs=(barrier, folder, agents)) as pool:
+            return list(pool.map(_launch, range(LAUNCHES)))
+
+
+def _report(agent: Agent) -> dict[str, Any]:
+    """What the agent reports."""
+    return {
+        "name": agent.name,
+        "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "cpu_ids": agent.cpu_ids},
+        "engine": {"swarm": {"state": "active", "cluster_id": agent.swarm}},
+        "networks": [{"subnets": agent.subnets}],
+        "ports": agent.ports,
+        "containers": [container.data for container in agent.containers],
+    }
+
+
+def _begin(*shared: Any) -> None:
+    """What the launches of a process have in common."""
+    SHARED[:] = shared
+
+
+def _launch(number: int) -> Launch:
+    """What a launch does on the head: its place, and the record that it runs."""
+    barrier, folder, agents = SHARED
+    asked = request(name=f"now-{number}", owner=f"user{number % 10}", cpus=1, memory="64m", lifetime=3600)
+    holder = {"host": "controller", "user": asked.owner, "pid": number, "start": "1"}
+    head = Head(folder)
+    barrier.wait()
+    begun, cpu = time.monotonic(), time.process_time()
+    with _timed() as waits:
+        placed = call("session.place", head, {"request": asked.to_json(), "holder": holder, "agents": agents})
+        if placed["outcome"] != "placed":
+            raise RuntimeError(f"{asked.name}: {placed['outcome']}: {placed['reason']}")
+        call("session.record", head, {"state": "running", "session": placed["session"]["id"], "holder": holder})
+    return Launch(sum(waits), time.monotonic() - begun, time.process_time() - cpu)
+
+
+@contextmanager
+def _timed() -> Iterator[Waits]:
+    """The seconds that each transaction of this process waits for the store's lock."""
+    found: Waits = []
+    original = Store.transaction
+
+    @contextmanager
+    def transaction(store: Store, keep: bool = True) -> Iterator[Store]:
+        begun = time.monotonic()
+        with original(store, keep):
+            found.append(time.monotonic() - begun)
+            yield store
+
+    Store.transaction = transaction  # type: ignore[method-assign]
+    yield found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bare Debian 13 as controller and three Docker hosts: the commands of README.md and of docs/start_three_hosts.md, typed into a terminal.
+
+PICTURES=DIRECTORY keeps what the terminal has shown: from the clone to ``ssh sub1`` as a recording, and the launch as a picture.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from agents_lab import NAMES, Lab
+from controller import ROOT, run
+from newcomer import Newcomer, checkout, newcomer_on
+from terminal import PROMPT, Terminal
+from terminal_picture import svg
+
+URL = "https://github.com/cluster-compute/cluster.compute"
+HOME = "/root/cluster.compute"
+BLOCK = re.compile(r"^```(?:text|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOLDER = "/srv/shared"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the user types, and the three hosts."""
+
+    lab: Lab
+    controller: Newcomer
+    terminal: Terminal
+
+    def lines(self, page: str) -> list[str]:
+        """The lines of all blocks of a page, with these hosts in place of the hosts of the page."""
+        text = (ROOT / page).read_text(encoding="utf-8").replace(" -K\n", "\n").replace("alice@", "admin@")
+        for number, agent in enumerate(NAMES, start=11):
+            text = text.replace(f"192.0.2.{number}", self.lab.address(agent))
+        return "".join(BLOCK.findall(text)).splitlines()
+
+    def line(self, page: str, beginning: str) -> str:
+        """The one line that begins like this."""
+        [found] = [line for line in self.lines(page) if line.startswith(beginning)]
+        return found
+
+
+@pytest.fixture(scope="module")
+def lab(engine_host: str) -> Iterator[Lab]:
+    """Three hosts with an engine and the reference image, and nothing else of the collection; they share a directory of user 1000."""
+    made = Lab("three_hosts", ["bookworm"])
+    try:
+        made.make_hosts()
+        made.shell(NAMES[0], f"chown 1000:1000 {FOLDER}").check()
+        yield made
+    finally:
+        made.destroy()
+
+
+@pytest.fixture(scope="module")
+def place(lab: Lab) -> Iterator[Place]:
+    """A user with a key for the hosts, and a mirror of the repository in place of its address."""
+    with newcomer_on("trixie", ["--network", lab.name]) as controller:
+        controller.prepare()
+        mirror = "/srv/mirror"
+        controller.type(f"mkdir -p {mirror}/cluster.compute ~/.ssh").check()
+        controller.write(f"{mirror}/cluster.compute", checkout())
+        git = "git -c user.name=A -c user.email=a@example.org"
+        controller.type(f"cd {mirror}/cluster.compute; git init -q; git add .; {git} commit -qm A").check()
+        controller.type(f"git config --global url.file://{mirror}/.insteadOf {URL.rpartition('/')[0]}/").check()
+        for name, file in (("id_agents", "id_ed25519"), ("known_hosts", "known_hosts")):
+            run(["docker", "cp", str(lab.folder / name), f"{controller.name}:/root/.ssh/{file}"]).check()
+        controller.type("chown -R 0:0 ~/.ssh; chmod 700 ~/.ssh").check()
+        shell = ["-w", "/root", "-e", f"PS1={PROMPT}", "-e", "TERM=xterm-256color", controller.name, "bash", "--norc"]
+        terminal = Terminal(["docker", "exec", "-it", *shell])
+        try:
+            yield Place(lab, controller, terminal)
+        finally:
+            terminal.close()
+
+
+def test_five_commands_from_the_clone_to_a_login_over_two_hosts(place: Place) -> None:
+    begin = place.lines("README.md").index(f"git clone {URL} && cd cluster.compute")
+    *typed, listed, everywhere, end = place.lines("README.md")[begin : begin + 8]
+    shown = [place.terminal.type(line) for line in typed]
+    assert "Session work: RUNNING (cluster session, multi-node)" in shown[3]
+    assert shown[4].splitlines()[1] == "sub1"
+    folder = os.environ.get("PICTURES")
+    if folder:
+        place.terminal.save(Path(folder, "three_hosts.cast"), "From git clone to a login over two hosts")
+    table = place.terminal.type(listed)
+    assert re.search(r"work +root +RUNNING", table)
+    if folder:
+        Path(folder, "terminal.svg").write_text(svg(f"$ {shown[3]}$ {shown[4]}$ {table}$ ", place.terminal.columns))
+    assert set(re.findall(r"^(main1|sub1|sub2): (?=\1)", place.terminal.type(everywhere), re.MULTILINE)) == {
+        "main1",
+        "sub1",
+        "sub2",
+    }
+    containers = json.loads(place.controller.type("cat ~/.cluster-compute/work/session.json").text)["containers"]
+    assert {container["agent"] for container in containers} == {place.lab.address(agent) for agent in NAMES}
+    assert "Session work: TERMINATED" in place.terminal.type(end)
