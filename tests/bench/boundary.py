@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from many_agents import ManyAgents
-from queue_pass import AGENTS, fill
-from samples import request
+from queue_pass import AGENTS, NOW, WAITING, fill, measure
+from samples import context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
@@ -71,7 +71,10 @@ def passes() -> None:
     """A pass of one owner, with the first connection to each agent and without."""
     with ManyAgents(AGENTS) as many:
         store = Store(str(many.state))
-        fill(store, 4, different=True, running=RUNNING, names=many.names)
+        agents = fill(store, 4, different=True, running=RUNNING, names=many.names)
+        asking = replace(context(*agents), now=NOW + 60)
+        seconds = statistics.median(measure(store, "user1", asking)[0] for _run in range(RUNS))
+        print(f"a decision about {WAITING} waiting sessions: {seconds:.2f} s of CPU time", flush=True)
         with store.transaction(keep=False):
             plans = [row.plan for row in store.live() if row.plan]
         store.close()
@@ -82,7 +85,7 @@ def passes() -> None:
         for what in ("first pass", "second pass"):
             cost = many.schedule(owner="user1", cpus=CPUS)
             print(
-                f"{what} over {AGENTS} agents, 500 wait, {RUNNING} run: {cost.seconds:.1f} s, "
+                f"{what} over {AGENTS} agents, {WAITING} wait, {RUNNING} run: {cost.seconds:.1f} s, "
                 f"controller {cost.cpu:.1f} s of CPU time, {cost.memory / 1e6:.0f} MB",
                 flush=True,
             )
@@ -92,7 +95,7 @@ def launches(is_waiting: bool) -> list[Launch]:
     """Launches that begin together."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        agents = list(map(_report, fill(store, 4, different=True, running=RUNNING, waits=500 * is_waiting)))
+        agents = list(map(_report, fill(store, 4, different=True, running=RUNNING, waits=WAITING * is_waiting)))
         store.close()
         processes = multiprocessing.get_context("fork")
         barrier = processes.Barrier(LAUNCHES, timeout=60)

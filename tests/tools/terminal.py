@@ -11,7 +11,6 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
 import subprocess
 import termios
@@ -54,7 +53,7 @@ class Terminal:
         return self._read(re.compile(pattern), timeout)[1][0]
 
     def close(self) -> None:
-        self._process.send_signal(signal.SIGHUP)  # interactive shells ignore TERM
+        self._process.kill()  # interactive shells ignore TERM
         self._process.wait(timeout=30)
         os.close(self._master)
 

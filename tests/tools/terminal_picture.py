@@ -18,7 +18,7 @@ NOTICE = "<!-- Copyright: (c) 2026, the cluster.compute authors -->\n<!-- SPDX-L
 
 def svg(text: str, columns: int) -> str:
     """The lines as they stand at the end, in their colors: a line that is written again after a return shows its last form."""
-    lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip().split("\n")]
+    lines = [line.rstrip("\r ").rpartition("\r")[2] for line in text.rstrip().split("\n")]
     width, height = columns * WIDTH + 2 * MARGIN, len(lines) * HEIGHT + 2 * MARGIN
     rows = [
         f'<text x="{MARGIN}" y="{MARGIN + number * HEIGHT + 13}">{"".join(_pieces(line))}</text>'
@@ -28,7 +28,7 @@ def svg(text: str, columns: int) -> str:
         [
             NOTICE,
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">',
-            f'<rect width="100%" height="100%" rx="8" fill="#20242c"/><g fill="{NORMAL}" xml:space="preserve" '
+            f'<rect width="100%" height="100%" rx="8" fill="#20242c"/><g fill="{NORMAL}" '
             f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">',
             *rows,
             "</g></svg>\n",
@@ -40,7 +40,8 @@ def _pieces(line: str) -> Iterator[str]:
     """The parts of a line, each in its color."""
     color, place = NORMAL, 0
     for found in (*ESCAPE.finditer(line), None):
-        part = line[place : found.start() if found else len(line)]
+        # Viewers differ in what they do with spaces in a row.
+        part = line[place : found.start() if found else len(line)].replace(" ", "\u00a0")
         if part:
             yield escape(part) if color == NORMAL else f'<tspan fill="{color}">{escape(part)}</tspan>'
         if found and found[2] == "m":

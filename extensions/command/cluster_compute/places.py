@@ -103,6 +103,7 @@ def document(asked: argparse.Namespace, name: str) -> Dict[str, Any]:
         loaded: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise MisuseError(
-            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys"
+            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys; if the inventory "
+            "or the session file sets session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
         ) from None
     return loaded
