@@ -185,7 +185,8 @@ def test_only_the_owner_s_own_sessions(controller: Controller, other_controller:
     before = own_images(controller)
     assert "has no session.json" in commit(other_controller).message
     shutil.copytree(built.folder, other_controller.artifacts / "built")
-    assert "There is no session" in commit(other_controller).message
+    assert "is not the owner of session built" in commit(other_controller).message
+    assert "There is no session" in commit(other_controller, session_owner=controller.owner).message
     assert (
         f"is not the owner of session built, who is {controller.owner}"
         in commit(controller, session_owner="somebody").message
