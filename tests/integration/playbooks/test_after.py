@@ -26,8 +26,8 @@ def test_a_chain_with_a_failure_in_the_middle(controller: Controller) -> None:
     first = controller.launched("first", session_command="until [ -e go ]; do sleep 0.2; done", **BATCH)
     second = controller.launch("second", session_command="exit 3", session_after=["first"], **BATCH).check()
     controller.launch("third", session_command="true", session_after=["second"], **BATCH).check()
-    assert "Session second is PENDING: waits for the success of first, which is RUNNING" in second.text
     first.say("main1", "touch go")
+    assert "Session second is PENDING: waits for the success of first, which is RUNNING" in second.text
     passes = [""]
 
     def is_over() -> bool:
