@@ -23,9 +23,10 @@ def state(controller: Controller, name: str) -> tuple[str, str]:
 
 
 def test_a_chain_with_a_failure_in_the_middle(controller: Controller) -> None:
-    controller.launch("first", session_command="sleep 3", **BATCH).check()
+    first = controller.launched("first", session_command="until [ -e go ]; do sleep 0.2; done", **BATCH)
     second = controller.launch("second", session_command="exit 3", session_after=["first"], **BATCH).check()
     controller.launch("third", session_command="true", session_after=["second"], **BATCH).check()
+    first.say("main1", "touch go")
     assert "Session second is PENDING: waits for the success of first, which is RUNNING" in second.text
     passes = [""]
 
@@ -33,10 +34,11 @@ def test_a_chain_with_a_failure_in_the_middle(controller: Controller) -> None:
         passes[0] = controller.play("schedule").text
         return state(controller, "third")[0] != "PENDING"
 
-    until(is_over, "the end of the chain", 120)
+    until(is_over, "the end of the chain", 300)
     reason = "session_after: second has failed: the command ended with exit code 3"
     assert state(controller, "third") == ("ERROR", reason)
     assert f"Session third of {controller.owner}: ERROR, {reason}" in passes[0]
+    controller.play("schedule").check()
     assert [state(controller, name)[0] for name in ("first", "second")] == ["TERMINATED"] * 2
     refused = controller.launch("fourth", session_after=["second"])
     assert refused.code == 2
@@ -51,8 +53,8 @@ def test_a_time_and_the_end_of_patience(controller: Controller) -> None:
     assert "Session soon is PENDING" in soon.text
     patient = {"session_after": ["later"], "session_pending_timeout": 1}
     controller.launch("patient", session_command="true", **patient).check()
-    until(lambda: "Session soon: RUNNING" in controller.play("schedule").check().text, "the start of soon", 60)
-    until(lambda: controller.play("schedule").check() and state(controller, "patient")[0] == "ERROR", "its end", 60)
+    until(lambda: "Session soon: RUNNING" in controller.play("schedule").check().text, "the start of soon", 150)
+    until(lambda: controller.play("schedule").check() and state(controller, "patient")[0] == "ERROR", "its end", 150)
     assert state(controller, "patient")[1].startswith(
         "it waited longer than the 1 s of session_pending_timeout: waits for"
     )
@@ -85,12 +87,12 @@ def test_an_ended_session_is_launched_again(controller: Controller, tmp_path: Pa
 
 
 def identity(session: Session) -> dict[str, tuple[Any, ...]]:
-    """What stays of each container: its ID, its address, its host key."""
+    """What stays of each container: its ID, its address, and the certificate of its host key."""
     return {
         hostname: (
             found["Id"],
             [network["IPAddress"] for network in found["NetworkSettings"]["Networks"].values()],
-            session.say("main1", f"ssh-keyscan -t ed25519 {hostname} 2>/dev/null"),
+            session.say("main1", f"ssh {hostname} cat /etc/cluster-compute/ssh_host_ed25519_key-cert.pub"),
         )
         for hostname, found in session.containers().items()
     }
@@ -101,7 +103,7 @@ def started(session: Session) -> dict[str, str]:
 
 
 def test_containers_and_apps_restart_in_place(controller: Controller) -> None:
-    board = {"name": "board", "port": 8080, "command": "echo x >>starts; exec sleep 1000", "ready": 22}
+    board = {"name": "board", "port": 8080, "command": "echo x >>~/starts; exec sleep 1000", "ready": 22}
     session = controller.launched("restarts", session_cluster_size=2, session_apps=[board])
     session.say("sub1", "echo kept >kept")
     before, times = identity(session), started(session)
