@@ -142,3 +142,14 @@ def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents
     agents.play("schedule").check()
     assert places(agents, "cut") == before
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
+
+
+def test_main1_moves_and_the_files_on_the_controller_follow(agents: Agents, whole: Lab) -> None:
+    designated = {"session_agents": [NAMES[1], NAMES[2]], "session_cluster_size": 2}
+    session = agents.launched("heads", **{**THREE, **designated}, session_on_lost="relocate")
+    before, document = places(agents, "heads"), session.document
+    whole.power_off(before["main1"])
+    assert f"main1 made again on {NAMES[0]} in place of {before['main1']}" in noticed(agents)
+    assert session.document["containers"][0] == {**document["containers"][0], "agent": NAMES[0]}
+    assert session.say("main1", "hostname; ssh sub1 hostname").split() == ["main1", "sub1"]
+    assert session.say("sub1", "ssh main1 hostname") == "main1"
