@@ -36,7 +36,8 @@ class Context:
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one. ``requester`` is the login of this process on the head.
+    belongs to, if there is one. With ``relocates``, the lost agents of the session are fenced: it may move. ``requester`` is the
+    login of this process on the head.
     """
 
     agents: Tuple[Agent, ...]
@@ -46,6 +47,7 @@ class Context:
     lease: float = 600.0
     takeover: str = ""
     kept: str = ""
+    relocates: bool = False
     site: SitePolicy = field(default_factory=SitePolicy)
     requester: Requester = field(default_factory=Requester.of_this_process)
 

@@ -38,6 +38,7 @@ def place(
     kept: str = "",
     folders: Sequence[str] = (),
     takeover: str = "",
+    relocates: bool = False,
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
     context = Context.on_head(
@@ -48,6 +49,7 @@ def place(
         lease=float(lease),
         takeover=takeover,
         kept=kept,
+        relocates=relocates,
     )
     with Store.opened(head.directory, read_only=head.check) as store:
         return _placed(store, Request.from_json(request), context, folders)

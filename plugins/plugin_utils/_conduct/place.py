@@ -47,7 +47,7 @@ class Asked:
 
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
-    line is about this session, not about another one that has ended.
+    line is about this session, not about another one that has ended. ``relocates``: its lost agents are fenced, and it may move.
     """
 
     request: Request
@@ -55,6 +55,7 @@ class Asked:
     queued: str = ""
     unfit: Mapping[str, str] = field(default_factory=dict)
     takes_variables: bool = True
+    relocates: bool = False
 
     def setting(self, name: str) -> Any:
         return self.settings.get("session_" + name)
@@ -163,6 +164,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
         "queue_age_bound": asked.setting("queue_age_bound"),
         "lease": lease,
         "holder": holder(),
+        **({"relocates": True} if asked.relocates else {}),
     }
 
 
