@@ -103,8 +103,11 @@ def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[st
 
 
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:
-    """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room."""
-    silent = silent_agents(store) if plan.session.on_lost == RELOCATE else {}
+    """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room.
+
+    Only a pass moves containers: it has made sure that the Swarm has lost these agents as well.
+    """
+    silent = silent_agents(store) if context.relocates and plan.session.on_lost == RELOCATE else {}
     lost = lost_agents(plan, context.agents, silent, context.now)
     if not lost:
         return Moved(plan)

@@ -37,8 +37,8 @@ class Context:
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one. ``queued`` is the ID of a session that waits or runs: none takes its place if it has ended.
-    ``requester`` is the login of this process on the head.
+    belongs to, if there is one. ``queued`` is the ID of a session that waits or runs: none takes its place if it has ended. With
+    ``relocates``, the lost agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
     """
 
     agents: Tuple[Agent, ...]
@@ -49,6 +49,7 @@ class Context:
     takeover: str = ""
     kept: str = ""
     queued: str = ""
+    relocates: bool = False
     site: SitePolicy = field(default_factory=SitePolicy)
     requester: Requester = field(default_factory=Requester.of_this_process)
 

@@ -40,6 +40,7 @@ def place(
     folders: Sequence[str] = (),
     takeover: str = "",
     queued: str = "",
+    relocates: bool = False,
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
     context = Context.on_head(
@@ -51,6 +52,7 @@ def place(
         takeover=takeover,
         kept=kept,
         queued=queued,
+        relocates=relocates,
     )
     with Store.opened(head.directory, read_only=head.check) as store:
         return _placed(store, Request.from_json(request), context, folders)

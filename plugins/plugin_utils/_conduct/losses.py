@@ -48,12 +48,10 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     if found["rejoins"]:
         _rejoin(play, reports, agent)
     play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions})
-    done = (
-        f"{agent} is back: old containers of {len(sessions)} sessions are removed there"
-        if sessions
-        else f"{agent} is back"
-    )
-    play.show([done + (", and it has joined its Swarm again." if found["rejoins"] else ".")])
+    removed = "its old containers of sessions that have moved are removed" if sessions else ""
+    joined = "it has joined its Swarm again" if found["rejoins"] else ""
+    if removed or joined:
+        play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
 
 
 def _rejoin(play: Play, reports: Reports, agent: str) -> None:

@@ -48,7 +48,7 @@ class Asked:
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
     line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
-    differs in its size.
+    differs in its size. ``relocates``: its lost agents are fenced, and it may move.
     """
 
     request: Request
@@ -57,6 +57,7 @@ class Asked:
     unfit: Mapping[str, str] = field(default_factory=dict)
     takes_variables: bool = True
     is_checked: bool = False
+    relocates: bool = False
 
     def setting(self, name: str) -> Any:
         return self.settings.get("session_" + name)
@@ -176,6 +177,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
         "queue_age_bound": asked.setting("queue_age_bound"),
         "lease": lease,
         "holder": holder(),
+        **({"relocates": True} if asked.relocates else {}),
     }
 
 

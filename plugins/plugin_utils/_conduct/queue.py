@@ -125,7 +125,7 @@ class _Pass:
                 continue
             try:
                 fence(self._play, reports, loss)
-                found.append(by_id[loss["id"]])
+                found.append({**by_id[loss["id"]], "relocates": True})
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
         return found
@@ -184,7 +184,8 @@ class _Pass:
         """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""
         request = Request.from_json(session["request"])
         settings = {**self._settings, "session_wait": 0, "session_fail_when_pending": False}
-        asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows)
+        moves = bool(session.get("relocates"))
+        asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves)
         try:
             launched = launch(self._play, asked, collect_reports(self._play, request.image, session["paths"]))
             self.has_changed = self.has_changed or launched.changed

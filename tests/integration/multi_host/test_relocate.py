@@ -14,6 +14,7 @@ from agents_fixtures import terminate_all
 from agents_lab import NAMES, Agents, Lab
 from controller import Done, Session
 
+REJECT = "INPUT -p tcp --dport 22 -j REJECT --reject-with tcp-reset"
 # The shortest time without an answer.
 PATIENCE = 10
 THREE: dict[str, Any] = {
@@ -124,3 +125,31 @@ def test_a_session_ends_with_its_reason(agents: Agents, whole: Lab) -> None:
     whole.power_on(lost)
     agents.play("schedule").check()
     assert agents.held() == {name: [] for name in NAMES}
+
+
+def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents, whole: Lab) -> None:
+    """Only the controller is cut off: the containers run, so none is made a second time."""
+    session = agents.launched("cut", **{**THREE, "session_per_agent": 2}, session_on_lost="relocate")
+    before = places(agents, "cut")
+    [lost] = set(before.values()) - {before["main1"]}
+    whole.shell(lost, f"iptables -I {REJECT}; pkill -f 'sshd: [a]dmin'; true").check()
+    try:
+        text = noticed(agents)
+        assert f"Session cut was not relocated: {lost} does not answer, but for the Swarm of" in text, text
+        assert "its node is ready" in text
+    finally:
+        whole.shell(lost, f"iptables -D {REJECT}").check()
+    agents.play("schedule").check()
+    assert places(agents, "cut") == before
+    assert session.say("main1", "ssh sub2 hostname") == "sub2"
+
+
+def test_main1_moves_and_the_files_on_the_controller_follow(agents: Agents, whole: Lab) -> None:
+    designated = {"session_agents": [NAMES[1], NAMES[2]], "session_cluster_size": 2}
+    session = agents.launched("heads", **{**THREE, **designated}, session_on_lost="relocate")
+    before, document = places(agents, "heads"), session.document
+    whole.power_off(before["main1"])
+    assert f"main1 made again on {NAMES[0]} in place of {before['main1']}" in noticed(agents)
+    assert session.document["containers"][0] == {**document["containers"][0], "agent": NAMES[0]}
+    assert session.say("main1", "hostname; ssh sub1 hostname").split() == ["main1", "sub1"]
+    assert session.say("sub1", "ssh main1 hostname") == "main1"

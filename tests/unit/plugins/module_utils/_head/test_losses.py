@@ -88,7 +88,7 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
     assert [(one["action"], one["nodes"], one["shared"]) for one in losses(store, reports, "alice", 2000.0)] == [
         ("relocate", {"b": "node-b"}, True)
     ]
-    decision = launch(store, wanted, context(*reports, now=2000.0))
+    decision = launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     moved = plan_of(decision)
     assert (decision.verdict, decision.moves, decision.missing) == ("repair", (("sub2", "b", "c"),), ("sub2",))
     assert [one.agent for one in moved.containers] == ["a", "a", "c"]
@@ -121,7 +121,7 @@ def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> N
     )
     assert loss["reason"].startswith(reason)
     with pytest.raises(ConflictError, match="no other agent has room for sub3"):
-        launch(store, wanted, context(*reports, now=2000.0))
+        launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     [listed] = list_sessions([row_of(store)], reports)
     assert (listed["degraded"], fenced_agents(store, made.session.id)) == (["sub2", "sub3"], [])
 
@@ -132,7 +132,7 @@ def test_main1_gets_a_port_of_its_new_agent(store: Store) -> None:
     [up] = carried_out([B], made)
     reports = (silent(A), up, replace(C, ports=(30000,)))
     note_agents(store, reports, 1900.0)
-    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0)))
+    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     assert [one.agent for one in moved.containers] == ["c", "c", "b", "b"]
     assert [port.host_port for port in moved.main.ports] == [30001]
     assert moved.main.address == made.main.address
@@ -145,7 +145,7 @@ def test_a_session_on_one_agent_moves_as_a_whole(store: Store) -> None:
     note_agents(store, reports, 1900.0)
     [loss] = losses(store, reports, "alice", 2000.0)
     assert (loss["action"], loss["shared"]) == ("relocate", False)
-    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0)))
+    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     assert [one.agent for one in moved.containers] == ["c", "c"]
     assert [one.address for one in moved.containers] == [one.address for one in made.containers]
 
@@ -154,7 +154,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     wanted = asked()
     made, reports = lost(store, wanted, C)
     losses(store, reports, "alice", 2000.0)
-    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0)))
+    moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     old = observed(made.containers[2], made.session.id, "exited")
     back = replace(B, swarm="", containers=(old,))
     now = (*carried_out([A, C], moved), back)
@@ -199,3 +199,12 @@ def test_an_end_has_the_lost_agent_as_its_reason(store: Store) -> None:
     assert row.reason == (
         "ended: agent lost: b has not answered for 1 min; not reached: b; what it holds is removed when it is back"
     )
+
+
+def test_only_a_pass_moves_a_session(store: Store) -> None:
+    """A launch has not made sure that the Swarm has lost the agent."""
+    wanted = asked()
+    made, reports = lost(store, wanted, C)
+    with pytest.raises(ConflictError, match="b cannot be reached"):
+        launch(store, wanted, context(*reports, now=2000.0))
+    assert row_of(store).plan == made

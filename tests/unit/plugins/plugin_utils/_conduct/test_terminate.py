@@ -210,3 +210,37 @@ def test_a_repair_that_fails_is_shown_and_fails_no_pass(monkeypatch: pytest.Monk
     monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [waiting("sick", "RUNNING")])
     make_pass(play)
     assert "Session sick was not repaired: Session sick was not launched: why." in play.lines
+
+
+def losing(monkeypatch: pytest.MonkeyPatch, node: Json) -> Any:
+    """A pass that finds that a session is to move; ``node`` is what the Swarm says about the lost agent."""
+    sick = {**waiting("sick", "RUNNING"), **{name: [] for name in ("containers", "degraded")}, "requested_here": True}
+    loss = {"id": sick["id"], "name": "sick", "action": "relocate", "nodes": {"b": "node-b"}, "shared": True}
+    manager = {"engine": {"swarm": {"manager": True, "state": "active"}}}
+    return passing(
+        monkeypatch,
+        **{
+            "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, **manager}},
+            "sessions.list": {"sessions": [{**sick, "on_failure": "keep", "terminate_when_done": False}]},
+            "queue.keep_up": {"lost": [loss], "fenced": {}},
+            "swarm.fence": node,
+        },
+    )
+
+
+def test_a_session_moves_after_its_lost_agent_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = losing(monkeypatch, {})
+    make_pass(play)
+    assert [(asked.queued, asked.relocates) for asked in play.launches] == [
+        ("sick", True),
+        ("late", False),
+        ("later", False),
+    ]
+
+
+def test_a_session_whose_agent_is_not_lost_to_the_swarm_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = {"failed": True, "msg": "b does not answer, but its node is ready.", "failure": {"code": "state"}}
+    play = losing(monkeypatch, ready)
+    make_pass(play)
+    assert "Session sick was not relocated: b does not answer, but its node is ready." in play.lines
+    assert [asked.queued for asked in play.launches] == ["late", "later"]

@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lost agents are fenced before sessions move, and cleaned when they are back, on a scripted play."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conducted import conducted, options_of
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.losses import clean, fence
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+
+MANAGER = {"state": "active", "manager": True}
+RUNS = {"session": "other", "labels": {"cluster.compute.session.mode": "multi-node"}}
+LOCAL = {"session": "local", "labels": {"cluster.compute.session.mode": "single-node"}}
+LOST: Json = {"nodes": {"b": "node-b"}, "shared": True}
+
+
+def reports(**swarm: Any) -> Reports:
+    return Reports(
+        [
+            {"name": "a", "reachable": True, "engine": {"swarm": {**MANAGER, **swarm}}},
+            {"name": "b", "reachable": True, "engine": {"swarm": {"state": "pending"}}, "containers": [RUNS, LOCAL]},
+        ]
+    )
+
+
+def cleaning(containers: Json) -> Any:
+    described = {"swarm": {"cluster_id": "c1", "address": "192.0.2.1"}, "tokens": {"worker": "SWMTKN", "manager": "no"}}
+    script = {"containers": containers, "swarm": described, "queue.cleaned": {}}
+    return conducted(script, "a", "b", inventory={"b": {"ansible_host": "192.0.2.2"}})
+
+
+def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts() -> None:
+    play = cleaning({"changed": True})
+    clean(play, reports(), {"b": {"sessions": ["s1"], "rejoins": True}})
+    assert [(host, step) for host, step, _args in play.asked] == [
+        ("b", "containers.absent"),
+        ("b", "containers.stopped"),
+        ("a", "swarm.describe"),
+        ("b", "swarm.leave"),
+        ("b", "swarm.join"),
+        ("a", "queue.cleaned"),
+    ]
+    assert options_of(play, "containers.stopped") == [{"sessions": ["other"]}]
+    joined = {"addresses": ["192.0.2.2"], "cluster": "c1", "remote": "192.0.2.1", "token": "SWMTKN"}
+    assert options_of(play, "swarm.join") == [joined]
+    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": ["s1"]}]
+
+
+def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
+    play = cleaning({"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}})
+    clean(play, reports(), {"b": {"sessions": ["s1"], "rejoins": True}})
+    assert [step for _host, step, _args in play.asked] == ["containers.absent"]
+    assert "What sessions have left on b was not removed: b: the engine does not answer." in play.warnings[0]
+
+
+def test_a_manager_that_answers_fences() -> None:
+    play = conducted({"swarm.fence": {}}, "a", "b")
+    fence(play, reports(), LOST)
+    assert play.asked == [("a", "swarm.fence", {"nodes": {"b": "node-b"}, "removes": True})]
+
+
+def test_without_a_manager_only_a_session_on_one_host_moves() -> None:
+    play = conducted({}, "a", "b")
+    with pytest.raises(StateError, match="No manager of the Swarm answers"):
+        fence(play, reports(manager=False), LOST)
+    fence(play, reports(manager=False), {**LOST, "shared": False})
+    assert play.asked == []
