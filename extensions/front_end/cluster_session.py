@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> int:
         fixed.update(chosen(asked.words))
         fixed["session_user"] = numbers(owner)
     if asked.verb == "scale":
-        fixed.update(session_cluster_size=asked.size, session_resize=True)
+        fixed.update(session_cluster_size=asked.size, session_scale=True)
     if asked.name:
         fixed["session_name"] = asked.name
     code = play(config, PLAYBOOKS[asked.verb], fixed)

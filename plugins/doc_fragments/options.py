@@ -544,8 +544,8 @@ options:
   like:
     type: str
     description:
-      - 'Name of a session of the same owner that runs or has ended: its request has the values of all variables
-        that are not given, except values of secrets.'
+      - Session of the same owner that runs or has ended, whose variables hold where none is given, except values
+        of secrets.
   preset:
     type: str
     description:
@@ -608,7 +608,7 @@ options:
     default: false
     description:
       - Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.
-  resize:
+  scale:
     type: bool
     default: false
     description:

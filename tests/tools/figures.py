@@ -158,7 +158,8 @@ def goals(root: Path) -> list[Goal]:
         Goal("filters", filters, 4),
         Goal("lines of plugins", sum(map(length, code)), 26000),
         Goal("lines of code of plugins", sum(map(code_lines, code)), 15500),
-        Goal("lines of the tasks of role session", role.count("\n"), 200),
+        # 200, and eight for each of the entry points that came later: commit and restart.
+        Goal("lines of the tasks of role session", role.count("\n"), 216),
         Goal("run_once in roles and playbooks", yaml.count("run_once: true"), 30),
         Goal("names __session_*", len(set(re.findall(r"__session_\w+", yaml))), 8),
         Goal("levels of imports", max(levels.values(), default=0), 10),

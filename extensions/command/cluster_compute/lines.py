@@ -75,7 +75,7 @@ def up(asked: argparse.Namespace) -> List[Line]:
 
 def scale(asked: argparse.Namespace) -> List[Line]:
     """A launch of a session that runs, in another size."""
-    given = {"session_name": check_name(asked.name), "session_cluster_size": str(asked.size), "session_resize": "true"}
+    given = {"session_name": check_name(asked.name), "session_cluster_size": str(asked.size), "session_scale": "true"}
     check = ("--check", "--diff") if asked.check else ()
     return [Line("cluster_session", "session", (*variables(**given), *check))]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a session is used: the declaration of the variables of ``exec``, ``copy`` and ``commit``."""
+"""How a session is used: the declaration of the variables of ``exec``, ``copy``, ``commit`` and ``restart``."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .._core import value_rules
 from .._core.errors import InputError
 from .._core.image_reference import own_digest
 from . import rules
-from .variable import COMMIT, COPY, EXEC, Variable, choice, flag
+from .variable import COMMIT, COPY, EXEC, RESTART, Variable, choice, flag
 
 _WEEK = 7 * 86400
 
@@ -132,5 +132,22 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "Seconds that making the image may take, from 1 to 604800, which is a week.",
         value_rules.within(1, _WEEK),
         read_by=(COMMIT,),
+    ),
+    Variable(
+        "restart_containers",
+        "list",
+        [],
+        "Hostnames of the containers to restart. If empty, all.",
+        rules.check_names,
+        elements="str",
+        read_by=(RESTART,),
+    ),
+    Variable(
+        "restart_app",
+        "str",
+        "",
+        "Name of an app to restart in C(main1), in place of containers.",
+        value_rules.check_text,
+        read_by=(RESTART,),
     ),
 )

@@ -147,8 +147,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "like",
         "str",
         "",
-        "Name of a session of the same owner that runs or has ended: its request has the values of all variables that are not "
-        "given, except values of secrets.",
+        "Session of the same owner that runs or has ended, whose variables hold where none is given, except values of secrets.",
         rules.check_other_name,
     ),
     Variable(
@@ -207,7 +206,7 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(LAUNCH, SCHEDULE),
     ),
     flag(
-        "resize",
+        "scale",
         "Give the running session O(session_name) the size O(session_cluster_size). All of its other settings stay, whatever else the "
         "command sets.",
     ),
@@ -229,23 +228,6 @@ SETTINGS: Tuple[Variable, ...] = (
         "many",
         "Terminate all live sessions of the owner whose names match O(session_name), a pattern with C(*), C(?) or C([…]).",
         read_by=(TERMINATE,),
-    ),
-    Variable(
-        "restart_containers",
-        "list",
-        [],
-        "Hostnames of the containers to restart. If empty, all.",
-        rules.check_names,
-        elements="str",
-        read_by=(RESTART,),
-    ),
-    Variable(
-        "restart_app",
-        "str",
-        "",
-        "Name of an app to restart in C(main1), in place of containers.",
-        value_rules.check_text,
-        read_by=(RESTART,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
     Variable(

@@ -76,14 +76,13 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
         prove_folders(play, plan, work)
     for wanted in Wanted.of_session(play, placed.asked, plan, work):
         distribute(play, wanted)
-    is_repair = placed.outcome == "repair"
-    if is_repair:
+    if placed.former_size:
         resize.check_keys(play, plan)
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
     create(play, plan, work)
     start(play, plan, work, request)
-    if is_repair:
+    if placed.outcome == "repair":
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
     if any(app.command for app in request.apps):

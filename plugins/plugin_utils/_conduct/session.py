@@ -46,7 +46,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     with play.phase("check"):
         found = checked(play.action, play.task_vars, LAUNCH, other)
     requests = [Request.from_json(request) for request in found["requests"]]
-    queued, is_resize = "", bool(found["variables"]["session_resize"])
+    queued, is_resize = "", bool(found["variables"]["session_scale"])
     if is_resize:
         again, queued = asked_again(play, requests[0].name, requests[0].size)
         requests, found["paths"] = [again], checked_folders(again)

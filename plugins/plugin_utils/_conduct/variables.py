@@ -83,9 +83,9 @@ def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: J
     """The requests of a launch, what its reports are about, and what can be prepared for it."""
     values = with_preset(values, settings["session_preset"], settings["session_presets"])
     is_given = all(values.get(name) not in (None, "") for name in ("session_name", "session_cluster_size"))
-    if settings["session_resize"] and (not is_given or int(settings["session_count"]) != 1):
+    if settings["session_scale"] and (not is_given or int(settings["session_count"]) != 1):
         raise InputError(
-            "session_resize", True, "needs the session_name of one session that runs, and session_cluster_size"
+            "session_scale", True, "needs the session_name of one session that runs, and session_cluster_size"
         )
     values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
     requests = make_requests(values, int(settings["session_count"]))

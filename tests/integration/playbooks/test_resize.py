@@ -84,7 +84,7 @@ def test_three_five_two(controller: Controller) -> None:
 
     grown_at = started(session)
     assert "RUNNING, sub2, sub3, sub4 would be removed" in resize(controller, "grows", 2, "--check").check().text
-    shrunk = controller.play("cluster_session", session_name="grows", session_cluster_size=2, session_resize=True)
+    shrunk = controller.play("cluster_session", session_name="grows", session_cluster_size=2, session_scale=True)
     assert "Session grows: RUNNING, sub2, sub3, sub4 removed" in shrunk.check().text
     check_members(session, 2)
     check_stayed(grown_at, started(session), names(2))
@@ -200,7 +200,7 @@ def test_one_container_becomes_a_cluster_and_secrets_stay(controller: Controller
     resize(controller, "single", 2, session_read_only_root=True).check()
     check_members(session, 2, writes_hosts=False)  # the name server of the engine answers
     controller.launch("secret", "-e", secrets, session_cluster_size=1).check()
-    again = controller.play("cluster_session", session_name="secret", session_cluster_size=2, session_resize=True)
+    again = controller.play("cluster_session", session_name="secret", session_cluster_size=2, session_scale=True)
     again.check()
     session = Session(controller, "secret")
     check_members(session, 2)

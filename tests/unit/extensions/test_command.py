@@ -45,7 +45,7 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
         (
             ["scale", "train", "5"],
             "cluster_session.yml",
-            {"session_name": "train", "session_cluster_size": "5", "session_resize": "true"},
+            {"session_name": "train", "session_cluster_size": "5", "session_scale": "true"},
         ),
         (["down", "train"], "terminate.yml", {"session_name": "train"}),
         (["down", "sweep-*", "--many"], "terminate.yml", {"session_name": "sweep-*", "session_many": "true"}),

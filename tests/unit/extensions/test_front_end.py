@@ -147,7 +147,7 @@ def test_a_caller_changes_the_size_of_an_own_session(
     monkeypatch.setenv("SUDO_USER", "alice")
     assert front_end.main(["scale", "train", "5"]) == 0
     own = {"session_owner": "alice", "session_artifacts": "/home/cluster/sessions/alice", "session_provision": False}
-    size = {"session_name": "train", "session_cluster_size": 5, "session_resize": True}
+    size = {"session_name": "train", "session_cluster_size": 5, "session_scale": True}
     assert played == [("cluster_session", {**own, **size})]
 
 

@@ -196,7 +196,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("command_timeout", 60, "60", "needs a session_command"),
         ("command_timeout", -1, "-1", "must be a whole number from 0 to 2592000"),
         ("bootstrap", 5, "5", "must be a string"),
-        ("on_failure", "retry", "'retry'", "must be one of: keep, terminate, restart"),
+        ("on_failure", "retry", "'retry'", "must be one of: keep, terminate, restart, restart_all"),
         ("user", {"name": "root"}, "{'name': 'root'}", "must be a dictionary that has only uid, gid"),
         ("user", 1000, "1000", "must be a dictionary that has only uid, gid"),
         ("network_encrypted", "on", "'on'", "must be true or false"),

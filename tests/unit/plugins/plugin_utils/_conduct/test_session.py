@@ -47,7 +47,7 @@ def presented(
     monkeypatch: pytest.MonkeyPatch, hosts: str, settings: Json, checks: Json | None = None, *, prepares: bool = True
 ) -> tuple[Json, list[str]]:
     """The result of a launch by these hosts, and the lines that it shows."""
-    variables = {"session_provision": True, "session_preflight": False, "session_resize": False, **settings}
+    variables = {"session_provision": True, "session_preflight": False, "session_scale": False, **settings}
     asked = {"requests": [request(image=IMAGE).to_json()], "paths": [], "variables": variables, "last_check": None}
     monkeypatch.setattr(session, "checked", lambda *_arguments: asked)
     play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *hosts)
