@@ -63,10 +63,18 @@ def test_a_time_and_the_end_of_patience(controller: Controller) -> None:
         controller.terminate(name).check()
 
 
+# Text with the marks of templates, which no launch may evaluate.
+ASKED = r"""
+session_command: !unsafe "echo '{{ 1 + 1 }}' >template; echo $GREETING >greeting"
+session_environment:
+  GREETING: !unsafe "hello {% raw %}"
+"""
+
+
 def test_an_ended_session_is_launched_again(controller: Controller, tmp_path: Path) -> None:
-    command = "echo '{{ 1 + 1 }}' >template\necho $GREETING >greeting"
-    asked = {"session_command": command, "session_environment": {"GREETING": "hello {% raw %}"}}
-    controller.launched("again", **asked)
+    asked = tmp_path / "asked.yml"
+    asked.write_text(ASKED)
+    controller.launch("again", "-e", f"@{asked}").check()
     controller.terminate("again").check()
     command_line = [sys.executable, str(COMMAND), "-e", f"@{controller.common}", "show", "again", "--file"]
     shown = subprocess.run(
