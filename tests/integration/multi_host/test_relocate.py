@@ -129,18 +129,18 @@ def test_a_session_ends_with_its_reason(agents: Agents, whole: Lab) -> None:
 
 def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents, whole: Lab) -> None:
     """Only the controller is cut off: the containers run, so none is made a second time."""
-    session = agents.launched("cut", **{**THREE, "session_per_agent": 2}, session_on_lost="relocate")
-    before = places(agents, "cut")
+    session = agents.launched("cutoff", **{**THREE, "session_per_agent": 2}, session_on_lost="relocate")
+    before = places(agents, "cutoff")
     [lost] = set(before.values()) - {before["main1"]}
     whole.shell(lost, f"iptables -I {REJECT}; pkill -f 'sshd: [a]dmin'; true").check()
     try:
         text = noticed(agents)
-        assert f"Session cut was not relocated: {lost} does not answer, but for the Swarm of" in text, text
+        assert f"Session cutoff was not relocated: {lost} does not answer, but for the Swarm of" in text, text
         assert "its node is ready" in text
     finally:
         whole.shell(lost, f"iptables -D {REJECT}").check()
     agents.play("schedule").check()
-    assert places(agents, "cut") == before
+    assert places(agents, "cutoff") == before
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
 
 
