@@ -28,7 +28,7 @@ from .._planning.policy_rules import check_policy, check_waiting, in_permitted_g
 from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .adoption import rebuilt_plan
-from .losses import relocated, to_clean
+from .losses import note_nodes, relocated, to_clean
 from .restarts import note_restart
 from .retention import is_retired
 from .row import Row
@@ -77,6 +77,7 @@ class Decision:
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
     adopt(store, context.agents, context.now)
+    note_nodes(store, context.agents)
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)
