@@ -61,6 +61,14 @@ def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
             store.execute("UPDATE agent SET silent = ? WHERE name = ? AND silent IS NULL", (now, agent.name))
 
 
+def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
+    """Note the nodes of agents that answer: a launch places containers on them, and the next pass may come after their loss."""
+    known = dict(store.query("agent", "SELECT name, node FROM agent"))
+    for agent in agents:
+        if agent.reachable and agent.node and known.get(agent.name) != agent.node:
+            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+
+
 def silent_agents(store: Store) -> Dict[str, float]:
     """Since when agents have not answered, in seconds since the epoch."""
     return dict(store.query("agent", "SELECT name, silent FROM agent WHERE silent IS NOT NULL"))
@@ -167,7 +175,9 @@ def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
     return found
 
 
-def lift(store: Store, agent: str, sessions: Sequence[str]) -> None:
-    """An agent holds nothing of these sessions any more, and is a node of its Swarm."""
+def lift(store: Store, agent: str, sessions: Sequence[str], node: str = "") -> None:
+    """An agent holds nothing of these sessions any more, and is a node of its Swarm: another ``node`` if it has joined again."""
+    if node:
+        store.execute("UPDATE agent SET node = ? WHERE name = ?", (node, agent))
     for session in ("", *sessions):
         store.execute("DELETE FROM fence WHERE agent = ? AND session = ?", (agent, session))

@@ -30,7 +30,7 @@ from .._planning.request_checks import check_group
 from .._planning.resizing import is_resize, with_size
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, check_awaited, give_up
-from .losses import relocated, to_clean
+from .losses import note_nodes, relocated, to_clean
 from .resizing import change_size, former_size, held_with, strangers
 from .restarts import note_restart
 from .retention import is_retired
@@ -83,6 +83,7 @@ class Decision:
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
     adopt(store, context.agents, context.now)
+    note_nodes(store, context.agents)
     expire(store, context.now, context.takeover)
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)

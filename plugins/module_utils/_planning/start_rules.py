@@ -62,7 +62,7 @@ class StartSettings:
     after: Tuple[str, ...] = declared(
         "list",
         [],
-        "Names of sessions of the same owner with O(session_command). The session waits until the newest session of each name has "
+        "Names of sessions of the same owner that run a command. The session waits until the newest session of each name has "
         "succeeded. If one of them fails, ends without a result or does not exist, the session fails.",
         check_after,
         elements="str",

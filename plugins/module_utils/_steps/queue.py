@@ -123,10 +123,10 @@ def keep_up(
     }
 
 
-def cleaned(head: Head, agent: str, sessions: Sequence[str]) -> Json:
-    """An agent has nothing of these sessions any more: they may be placed there again."""
+def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:
+    """An agent has nothing of these sessions any more: they may be placed there again. C(node) is new if it has joined again."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        lift(store, agent, sessions)
+        lift(store, agent, sessions, node)
     return {}
 
 

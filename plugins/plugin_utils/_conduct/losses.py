@@ -45,17 +45,19 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     sessions = list(found["sessions"])
     if sessions:
         play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
-    if found["rejoins"]:
-        _rejoin(play, reports, agent)
-    play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions})
+    node = _rejoin(play, reports, agent) if found["rejoins"] else ""
+    play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
     joined = "it has joined its Swarm again" if found["rejoins"] else ""
     if removed or joined:
         play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
 
 
-def _rejoin(play: Play, reports: Reports, agent: str) -> None:
-    """The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first."""
+def _rejoin(play: Play, reports: Reports, agent: str) -> str:
+    """Join again, and return the ID of the new node.
+
+    The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first.
+    """
     manager = _manager(reports)
     if not manager:
         raise StateError(f"No manager of the Swarm answers: {_REMEDY}", agent)
@@ -67,7 +69,8 @@ def _rejoin(play: Play, reports: Reports, agent: str) -> None:
     place = known["swarm"]
     play.on(agent, "swarm.leave", {})
     own = {"addresses": [play.address_of(agent)], "cluster": place["cluster_id"], "remote": place["address"]}
-    play.on(agent, "swarm.join", {**own, "token": known["tokens"]["worker"]})
+    joined = play.on(agent, "swarm.join", {**own, "token": known["tokens"]["worker"]})
+    return str(joined["swarm"].get("node_id") or "")
 
 
 def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:

@@ -208,3 +208,17 @@ def test_only_a_pass_moves_a_session(store: Store) -> None:
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0))
     assert row_of(store).plan == made
+
+
+def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store: Store) -> None:
+    """A former node of an agent is no longer in the list of nodes, which says nothing about the present node."""
+
+    def nodes() -> dict[str, str]:
+        return dict(store.query("agent", "SELECT name, node FROM agent"))
+
+    running(store, asked(), A, replace(B, node="former"))
+    assert nodes() == {"a": "node-a", "b": "former"}
+    lift(store, "b", [], "node-b")
+    assert nodes()["b"] == "node-b"
+    launch(store, request(name="other"), context(A, replace(B, node="newer"), C, now=3000.0))
+    assert nodes() == {"a": "node-a", "b": "newer", "c": "node-c"}

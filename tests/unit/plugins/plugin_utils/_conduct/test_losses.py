@@ -32,7 +32,10 @@ def reports(**swarm: Any) -> Reports:
 
 
 def cleaning(containers: Json) -> Any:
-    described = {"swarm": {"cluster_id": "c1", "address": "192.0.2.1"}, "tokens": {"worker": "SWMTKN", "manager": "no"}}
+    described = {
+        "swarm": {"cluster_id": "c1", "address": "192.0.2.1", "node_id": "new"},
+        "tokens": {"worker": "SWMTKN", "manager": "no"},
+    }
     script = {"containers": containers, "swarm": described, "queue.cleaned": {}}
     return conducted(script, "a", "b", inventory={"b": {"ansible_host": "192.0.2.2"}})
 
@@ -51,7 +54,7 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
     assert options_of(play, "containers.stopped") == [{"sessions": ["other"]}]
     joined = {"addresses": ["192.0.2.2"], "cluster": "c1", "remote": "192.0.2.1", "token": "SWMTKN"}
     assert options_of(play, "swarm.join") == [joined]
-    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": ["s1"]}]
+    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": ["s1"], "node": "new"}]
 
 
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
