@@ -171,7 +171,7 @@ options:
     type: list
     elements: str
     description:
-      - Names of sessions of the same owner with O(command). The session waits until the newest session of each
+      - Names of sessions of the same owner that run a command. The session waits until the newest session of each
         name has succeeded. If one of them fails, ends without a result or does not exist, the session fails.
   not_before:
     type: str
