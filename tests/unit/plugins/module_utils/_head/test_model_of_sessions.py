@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sessions under random launches, sizes, losses, kills, ends and lost controllers: the real store and planner, and simulated engines.
+
+Nothing is booked twice, a launch or a growth makes all of its containers or none, and every session reaches an end that leaves nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from samples import agent, context, observed, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.losses import lift, losses, note_agents, to_clean
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_plans
+
+NAMES = st.sampled_from(["alpha", "beta1"])
+HOSTS = ("a", "b", "c")
+CPUS, LEASE, PATIENCE = 4, 600.0, 60
+BARE = {name: agent(name, cpus=CPUS, node=f"node-{name}") for name in HOSTS}
+ENDS = st.sampled_from(["done", "done", "fails", "killed"])
+
+
+class Sessions(RuleBasedStateMachine):
+    """``engines`` has what runs on each host, by the ID of the session and of the container."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = tempfile.mkdtemp()
+        self.store = Store(f"{self.directory}/state")
+        self.engines: dict[str, dict[tuple[str, str], tuple[Container, Plan, str]]] = {name: {} for name in HOSTS}
+        self.lost: set[str] = set()
+        self.now = 1000.0
+
+    # What happens
+
+    @rule(name=NAMES, size=st.integers(1, 7), on_lost=st.sampled_from(["relocate", "relocate", "keep"]), end=ENDS)
+    def launched(self, name: str, size: int, on_lost: str, end: str) -> None:
+        """A launch, or a repair of a session that exists."""
+        row = self.store.find(name, "alice")
+        if row is not None and row.request is not None:
+            size, on_lost = row.request.size, row.request.on_lost
+        self.decided(name, size, on_lost, end)
+
+    @rule(name=NAMES, by=st.sampled_from([-2, -1, 1, 2, 3]), end=ENDS)
+    def scaled(self, name: str, by: int, end: str) -> None:
+        """Another size for a session, which is launched before if it does not run."""
+        if self.store.find(name, "alice") is None:
+            self.decided(name, 2, "relocate", "done")
+        row = self.store.find(name, "alice")
+        if row is not None and row.state == states.RUNNING and row.request is not None:
+            self.decided(name, max(1, row.request.size + by), row.request.on_lost, end)
+
+    @rule(name=NAMES, reaches=st.booleans())
+    def ended(self, name: str, reaches: bool) -> None:
+        """An end. Without ``reaches``, its controller is lost before it has removed anything."""
+        row = self.store.find(name, "alice")
+        if row is None or (row.lease >= self.now and row.state in (states.PREPARING, states.TERMINATING)):
+            return
+        CHANGES["terminating"](self.store, self.change(row.id))
+        row = self.store.get(row.id)
+        if row is None or row.state in states.ENDED or not reaches:
+            return
+        self.removed([row.id])
+        reached = tuple(name for name in HOSTS if name not in self.lost)
+        CHANGES["terminated"](self.store, replace(self.change(row.id), reached=reached))
+
+    @rule(host=st.sampled_from(HOSTS))
+    def lost_or_back(self, host: str) -> None:
+        """A host without an answer, or its return: its containers have been stopped, and none starts by itself."""
+        if host in self.lost:
+            self.lost.remove(host)
+        elif len(self.lost) < len(HOSTS) - 1:
+            self.lost.add(host)
+            self.engines[host] = {key: (one, plan, "exited") for key, (one, plan, _state) in self.engines[host].items()}
+
+    @rule(data=st.data())
+    @precondition(lambda self: any(self.engines.values()))
+    def killed(self, data: st.DataObject) -> None:
+        host = data.draw(st.sampled_from([name for name in HOSTS if self.engines[name]]))
+        key = data.draw(st.sampled_from(sorted(self.engines[host])))
+        one, plan, _state = self.engines[host][key]
+        self.engines[host][key] = (one, plan, "exited")
+
+    @rule(seconds=st.sampled_from([1.0, 100.0, LEASE + 1]))
+    def later(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(end=ENDS)
+    def passed(self, end: str) -> None:
+        """Two passes of the timer: hosts that are back are cleaned, and sessions of lost hosts move."""
+        reports = self.reports()
+        note_agents(self.store, reports, self.now)
+        self.now += PATIENCE
+        note_agents(self.store, reports, self.now)
+        for host, entry in to_clean(self.store, reports).items():
+            self.removed(entry["sessions"], host)
+            lift(self.store, host, entry["sessions"])
+        for loss in losses(self.store, self.reports(), "alice", self.now):
+            row = self.store.get(loss["id"])
+            if loss["action"] == "relocate" and row is not None and row.request is not None:
+                self.decided(row.name, row.request.size, "relocate", end, relocates=True)
+        self.removed(removable(self.store, self.reports()))
+
+    # What a controller does
+
+    def decided(self, name: str, size: int, on_lost: str, end: str, *, relocates: bool = False) -> None:
+        wanted = request(
+            name=name, cluster_size=size, cluster_mode="multi-node", cpus=1, on_lost=on_lost, lost_after=PATIENCE
+        )
+        self.now += 1
+        try:
+            decision = launch(
+                self.store, wanted, context(*self.reports(), now=self.now, lease=LEASE, relocates=relocates)
+            )
+        except ComputeError:
+            return
+        self.removed(decision.remove)
+        if decision.verdict in ("placed", "repair") and decision.plan is not None:
+            self.carried_out(decision, decision.plan, end)
+
+    def carried_out(self, decision: Decision, plan: Plan, end: str) -> None:
+        session, known = plan.session.id, {one.id for one in plan.containers}
+        for host in (name for _hostname, name in decision.removed if name not in self.lost):
+            for key in [key for key in self.engines[host] if key[0] == session and key[1] not in known]:
+                del self.engines[host][key]
+        made = []
+        for one in plan.containers[: len(plan.containers) // 2 if end == "killed" else None]:
+            if self.state(one, session) != "running":
+                assert one.agent not in self.lost, f"{one.hostname} is made on {one.agent}, which does not answer"
+                if self.state(one, session) == "":
+                    made.append(one)
+                self.engines[one.agent][session, one.id] = (one, plan, "running")
+        if end == "fails":
+            for one in made:
+                del self.engines[one.agent][session, one.id]
+        if end != "killed":
+            how = "running" if end == "done" else "failed"
+            CHANGES[how](self.store, replace(self.change(session, "a test"), launch=plan.session.launch))
+        if end == "fails" and 0 < decision.former_size < plan.session.size:
+            row = self.store.get(session)
+            assert row is not None
+            assert row.plan is not None
+            assert row.plan.session.size == decision.former_size, "a growth that fails leaves the former size"
+
+    def removed(self, sessions: object, *hosts: str) -> None:
+        wanted = list(sessions) if isinstance(sessions, (list, tuple)) else []
+        for host in hosts or HOSTS:
+            if host not in self.lost:
+                self.engines[host] = {key: one for key, one in self.engines[host].items() if key[0] not in wanted}
+
+    def change(self, session: str, reason: str = "") -> Change:
+        return Change(
+            session, "", "alice", reason, "", self.now, LEASE, agents=self.reports(), holder={"user": "alice"}
+        )
+
+    def state(self, container: Container, session: str) -> str:
+        found = self.engines[container.agent].get((session, container.id))
+        return found[2] if found else ""
+
+    def reports(self) -> tuple[Agent, ...]:
+        return tuple(self.report(name) for name in HOSTS)
+
+    def report(self, name: str) -> Agent:
+        if name in self.lost:
+            return replace(agent(name, 0, 0), reachable=False, swarm="")
+        found = self.engines[name]
+        sessions = tuple(dict.fromkeys(session for session, _id in found))
+        return replace(
+            BARE[name],
+            containers=tuple(observed(one, session, state) for (session, _id), (one, _plan, state) in found.items()),
+            ports=tuple(
+                port.host_port for one, _plan, state in found.values() for port in one.ports if state == "running"
+            ),
+            subnets=tuple({plan.network.subnet for _one, plan, _state in found.values()}),
+            network_sessions=sessions,
+        )
+
+    # What always holds
+
+    @invariant()
+    def nothing_is_booked_twice(self) -> None:
+        plans = held_plans(self.store)
+        used = Counter(one.agent for plan in plans for one in plan.containers)
+        assert all(count <= CPUS for count in used.values()), used
+        addresses = Counter(one.address for plan in plans for one in plan.containers)
+        assert max(addresses.values(), default=1) == 1, addresses
+        ports = Counter((plan.main.agent, port.host_port) for plan in plans for port in plan.main.ports)
+        assert max(ports.values(), default=1) == 1, ports
+
+    @invariant()
+    def no_two_containers_with_one_address_run(self) -> None:
+        answering = (name for name in HOSTS if name not in self.lost)
+        found = Counter(
+            one.address for name in answering for one, _plan, state in self.engines[name].values() if state == "running"
+        )
+        assert max(found.values(), default=1) == 1, found
+
+    @invariant()
+    def what_runs_is_whole_or_says_what_it_lacks(self) -> None:
+        for row in self.store.live({states.RUNNING}):
+            if row.plan is not None and row.holder is None:
+                agents = [one.agent for one in row.plan.containers]
+                assert len(agents) == row.plan.session.size
+                assert row.request is None or row.request.size == row.plan.session.size
+
+    def teardown(self) -> None:
+        """All hosts are back, everything is ended, and nothing is left."""
+        try:
+            self.lost.clear()
+            self.now += 2 * LEASE
+            self.passed("done")
+            for row in self.store.live(states.LIVE):
+                self.now += 2 * LEASE
+                self.ended(row.name, reaches=True)
+            self.passed("done")
+            assert [row.state for row in self.store.live(states.LIVE)] == []
+            assert self.engines == {name: {} for name in HOSTS}
+        finally:
+            self.store.close()
+            shutil.rmtree(self.directory)
+
+
+Sessions.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestSessions = Sessions.TestCase
