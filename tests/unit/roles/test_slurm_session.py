@@ -10,6 +10,7 @@ import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -35,17 +36,19 @@ def node(state: str, reason: str = "none", ago: float = 0) -> list[str]:
 @pytest.mark.parametrize(
     ("found", "dead", "fresh", "waits"),
     [
-        (node("idle"), [], False, False),
-        (node("unknown*"), [], False, True),
-        (node("allocated*"), [], False, True),
-        (node("drained", "by hand"), [], False, False),
-        (node("down", "by hand"), [], False, False),
-        (node("down*", "Not responding", 10), ["sub1"], True, True),
-        (node("down*", "Not responding", 90), ["sub1"], False, True),
+        (("idle",), [], False, False),
+        (("unknown*",), [], False, True),
+        (("allocated*",), [], False, True),
+        (("drained", "by hand"), [], False, False),
+        (("down", "by hand"), [], False, False),
+        (("down*", "Not responding", 10), ["sub1"], True, True),
+        (("down*", "Not responding", 90), ["sub1"], False, True),
     ],
 )
-def test_the_state_of_a_node(program: ModuleType, found: list[str], dead: list[str], fresh: bool, waits: bool) -> None:
-    nodes = [IDLE, found]
+def test_the_state_of_a_node(
+    program: ModuleType, found: tuple[Any, ...], dead: list[str], fresh: bool, waits: bool
+) -> None:
+    nodes = [IDLE, node(*found)]
     assert program.dead(nodes) == dead
     assert program.is_fresh(nodes) == fresh
     assert program.waits(nodes) == waits
