@@ -7,48 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from agents_fixtures import terminate_all
 from agents_lab import NAMES, Agents, Lab
-from controller import Done, Session
+from controller import Session
+from lost_hosts import PATIENCE, THREE, bring_back, noticed, one_line, places
 
 REJECT = "INPUT -p tcp --dport 22 -j REJECT --reject-with tcp-reset"
-# The shortest time without an answer.
-PATIENCE = 10
-THREE: dict[str, Any] = {
-    "session_cluster_size": 3,
-    "session_cluster_mode": "multi-node",
-    "session_cpus": 1,
-    "session_per_agent": 1,
-    "session_lost_after": PATIENCE,
-}
 
 
 @pytest.fixture
 def whole(agents: Agents, lab: Lab) -> Iterator[Lab]:
-    """The lab. Afterwards, its hosts are on, and a pass lets those join their Swarm again that it has removed."""
+    """The lab, whose hosts are in one Swarm again afterwards."""
     yield lab
-    off = [agent for agent in NAMES if lab.shell(agent, "docker info").code != 0]
-    for agent in off:
-        lab.power_on(agent)
-    terminate_all(agents)
-    agents.play("schedule").check()
-    for agent in NAMES:
-        lab.start_engine(agent)
-
-
-def noticed(agents: Agents) -> str:
-    """The text, on one line, of the pass that finds that an agent has not answered for long enough. The pass before it was the first without an answer."""
-    agents.play("schedule").check()
-    time.sleep(PATIENCE)
-    return one_line(agents.play("schedule").check())
-
-
-def one_line(done: Done) -> str:
-    """The output, whose long lines Ansible breaks."""
-    return " ".join(done.text.split())
+    bring_back(agents, lab)
 
 
 def facts(session: Session, host: str) -> str:
@@ -56,11 +28,6 @@ def facts(session: Session, host: str) -> str:
     return session.say(
         "main1", f"ssh {host} 'hostname; hostname -i; env | sort | grep -v ^SSH_'; ssh-keyscan -t ed25519 {host}"
     )
-
-
-def places(agents: Agents, name: str) -> dict[str, str]:
-    [row] = [one for one in agents.sessions() if one["name"] == name and one["state"] == "RUNNING"]
-    return {one["hostname"]: one["agent"] for one in row["containers"] if one["state"] == "running"}
 
 
 def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents, whole: Lab) -> None:
@@ -102,31 +69,6 @@ def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents,
     assert agents.held() == {name: [] for name in NAMES}
 
 
-def test_without_room_it_stays_and_says_why_and_continues_when_the_host_is_back(agents: Agents, whole: Lab) -> None:
-    session = agents.launched("stays", **THREE, session_on_lost="relocate", session_on_failure="restart")
-    before = places(agents, "stays")
-    lost = next(agent for agent in before.values() if agent not in (NAMES[0], before["main1"]))
-    whole.power_off(lost)
-    noticed(agents)
-    [row] = [one for one in agents.sessions() if one["name"] == "stays"]
-    assert (row["state"], row["fenced"]) == ("RUNNING", [])
-    assert f"not relocated: {lost} has not answered for 10 s" in row["reason"]
-    whole.power_on(lost)
-    agents.play("schedule").check()
-    assert set(places(agents, "stays").values()) == set(NAMES)
-    assert session.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
-
-
-def test_a_session_ends_with_its_reason(agents: Agents, whole: Lab) -> None:
-    agents.launched("ends", **THREE, session_on_lost="end")
-    lost = NAMES[2]
-    whole.power_off(lost)
-    assert f"Session ends: TERMINATED (ended: agent lost: {lost} has not answered for 10 s" in noticed(agents)
-    whole.power_on(lost)
-    agents.play("schedule").check()
-    assert agents.held() == {name: [] for name in NAMES}
-
-
 def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents, whole: Lab) -> None:
     """Only the controller is cut off: the containers run, so none is made a second time."""
     session = agents.launched("cutoff", **{**THREE, "session_per_agent": 2}, session_on_lost="relocate")
@@ -142,14 +84,3 @@ def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents
     agents.play("schedule").check()
     assert places(agents, "cutoff") == before
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
-
-
-def test_main1_moves_and_the_files_on_the_controller_follow(agents: Agents, whole: Lab) -> None:
-    designated = {"session_agents": [NAMES[1], NAMES[2]], "session_cluster_size": 2}
-    session = agents.launched("heads", **{**THREE, **designated}, session_on_lost="relocate")
-    before, document = places(agents, "heads"), session.document
-    whole.power_off(before["main1"])
-    assert f"main1 made again on {NAMES[0]} in place of {before['main1']}" in noticed(agents)
-    assert session.document["containers"][0] == {**document["containers"][0], "agent": NAMES[0]}
-    assert session.say("main1", "hostname; ssh sub1 hostname").split() == ["main1", "sub1"]
-    assert session.say("sub1", "ssh main1 hostname") == "main1"
