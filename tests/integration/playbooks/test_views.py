@@ -46,7 +46,7 @@ def test_the_table(controller: Controller, shown: Session) -> None:
 @pytest.mark.parametrize(
     ("playbook", "variable", "rule"),
     [
-        ("sessions", "sessions_format", "must be one of: table, json, html"),
+        ("sessions", "sessions_format", "must be one of: table, json, html, file"),
         (
             "sessions",
             "sessions_state",
