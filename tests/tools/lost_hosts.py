@@ -25,7 +25,7 @@ THREE: dict[str, Any] = {
 
 
 def bring_back(agents: Agents, lab: Lab) -> None:
-    """Power all hosts on, and let those join their Swarm again that a pass has removed."""
+    """Power all hosts on, let those join their Swarm again that a pass has removed, and provision what a boot would restore."""
     for agent in NAMES:
         if lab.shell(agent, "docker info").code != 0:
             lab.power_on(agent)
@@ -33,6 +33,7 @@ def bring_back(agents: Agents, lab: Lab) -> None:
     agents.play("schedule").check()
     for agent in NAMES:
         lab.start_engine(agent)
+    agents.play("provision_agents").check()
 
 
 def noticed(agents: Agents) -> str:
