@@ -19,9 +19,7 @@ from typing import Callable, List, Mapping, Sequence
 from .._core.documents import Json
 from .._docker.device_nodes import amd_gpus
 from .host import read
-from .nvidia import output_of
-
-_UUID = re.compile(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)")
+from .nvidia import listed_gpus, output_of
 
 
 def all_gpus(has_runtime: bool) -> List[str]:
@@ -53,14 +51,7 @@ def parse_list(text: str) -> List[str]:
 
     https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
-    groups: List[List[str]] = []
-    for line in text.splitlines():
-        found = _UUID.search(line)
-        if found and line.startswith("GPU "):
-            groups.append([found.group(1)])
-        elif found and groups and line.lstrip().startswith("MIG "):
-            groups[-1].append(found.group(1))
-    return [uuid for group in groups for uuid in (group[1:] or group)]
+    return [uuid for gpu, parts in listed_gpus(text) for uuid in (parts or [gpu])]
 
 
 _COLUMNS = "uuid,utilization.gpu,memory.used,memory.total"

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from .._core.reports import GREEN, RED, YELLOW, GpuHealth
 from .._docker.device_nodes import nvidia_only
 from .host import read
-from .nvidia import Answer, Log, ask, one_line, output_of, parse_log, program, text_of
+from .nvidia import Answer, Log, ask, listed_gpus, one_line, output_of, parse_log, program, text_of
 
 Fault = Tuple[str, str]
 # Domain, bus and device on the PCI bus.
@@ -100,7 +100,8 @@ def gpu_health(
     if log.fault:
         return [GpuHealth(device, RED, (log.fault,)) for device in ours]
     has_mig = any(device.startswith("MIG-") for device in ours)
-    parents = parse_parents(asked("-L").text) if has_mig else {}
+    listed = listed_gpus(asked("-L").text) if has_mig else []
+    parents = {part: gpu for gpu, parts in listed for part in parts}
     return judged(ours, log, parents, read_xids(kmsg), has_no_fabric_manager(proc))
 
 
@@ -122,22 +123,6 @@ def judged(
     absent = GpuHealth("", RED, ("nvidia-smi -q -x does not list it",))
     known = [found.get(parents.get(device, device), absent) for device in devices]
     return [GpuHealth(device, one.state, one.reasons) for device, one in zip(devices, known)]
-
-
-def parse_parents(text: str) -> Dict[str, str]:
-    """The GPU of each MIG device in the output of ``nvidia-smi -L``.
-
-    >>> parse_parents("GPU 0: A100 (UUID: GPU-1)\\n  MIG 1g.5gb Device 0: (UUID: MIG-2)\\n")
-    {'MIG-2': 'GPU-1'}
-    """
-    parents, gpu = {}, ""
-    for line in text.splitlines():
-        for uuid in re.findall(r"\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", line):
-            if uuid.startswith("GPU-"):
-                gpu = uuid
-            elif gpu:
-                parents[uuid] = gpu
-    return parents
 
 
 def read_xids(kmsg: str = "/dev/kmsg") -> Dict[Bus, List[int]]:

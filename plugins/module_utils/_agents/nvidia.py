@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Tuple
+from typing import List, Tuple
 from xml.etree import ElementTree
 
 from .._core.text import visible
@@ -24,6 +24,7 @@ _TOOLKIT = 10
 # Bytes that are read of an answer: a GPU has 130 kB, most of them supported clocks.
 _MOST = 16 << 20
 _UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
+_LISTED = re.compile(r"^[ \t]*(GPU|MIG) .*\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", re.MULTILINE)
 _END = "</nvidia_smi_log>"
 # The program's exit code if the only fault is that of a device's information memory. Its log is complete then.
 _INFOROM = 14
@@ -84,6 +85,21 @@ def output_of(*arguments: str, patience: float = PATIENCE) -> str:
     """The output of nvidia-smi; empty if it is missing, fails or does not end."""
     answer = ask(*arguments, patience=patience)
     return "" if answer.code else answer.text
+
+
+def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
+    """The UUID of each GPU in the output of ``nvidia-smi -L``, and those of the MIG devices that it is divided into.
+
+    >>> listed_gpus("GPU 0: A100 (UUID: GPU-1)\\n  MIG 1g.5gb Device 0: (UUID: MIG-2)\\n")
+    [('GPU-1', ['MIG-2'])]
+    """
+    found: List[Tuple[str, List[str]]] = []
+    for kind, uuid in _LISTED.findall(text):
+        if kind == "GPU":
+            found.append((uuid, []))
+        elif found:
+            found[-1][1].append(uuid)
+    return found
 
 
 def toolkit_version() -> str:
