@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
+from ...module_utils._agents.swarm_plan import read_agents
 from ...module_utils._core.constants import LABEL_SESSION, MULTI_NODE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, StateError
@@ -45,12 +46,20 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     sessions = list(found["sessions"])
     if sessions:
         play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
-    node = _rejoin(play, reports, agent) if found["rejoins"] else ""
+    rejoins = bool(found["rejoins"]) and _is_outside(reports, agent)
+    node = _rejoin(play, reports, agent) if rejoins else ""
     play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
-    joined = "it has joined its Swarm again" if found["rejoins"] else ""
+    joined = "it has joined its Swarm again" if rejoins else ""
     if removed or joined:
         play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
+
+
+def _is_outside(reports: Reports, agent: str) -> bool:
+    """Whether an agent that answers says itself that it is in no Swarm: none leaves one because the store says so."""
+    return any(
+        one.name == agent and one.reachable and not (one.swarm or one.managers) for one in read_agents(reports.agents)
+    )
 
 
 def _rejoin(play: Play, reports: Reports, agent: str) -> str:

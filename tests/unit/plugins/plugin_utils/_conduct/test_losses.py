@@ -17,8 +17,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.losses im
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
 
 MANAGER = {"state": "active", "manager": True}
-RUNS = {"session": "other", "labels": {"cluster.compute.session.mode": "multi-node"}}
-LOCAL = {"session": "local", "labels": {"cluster.compute.session.mode": "single-node"}}
+RUNS = {"id": "1", "session": "other", "labels": {"cluster.compute.session.mode": "multi-node"}}
+LOCAL = {"id": "2", "session": "local", "labels": {"cluster.compute.session.mode": "single-node"}}
 LOST: Json = {"nodes": {"b": "node-b"}, "shared": True}
 
 
@@ -55,6 +55,14 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
     joined = {"addresses": ["192.0.2.2"], "cluster": "c1", "remote": "192.0.2.1", "token": "SWMTKN"}
     assert options_of(play, "swarm.join") == [joined]
     assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": ["s1"], "node": "new"}]
+
+
+@pytest.mark.parametrize("swarm", [MANAGER, {"state": "active", "managers": ["node-a"]}])
+def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> None:
+    play, found = cleaning({"changed": True}), reports()
+    found.agents[1]["engine"] = {"swarm": {**swarm, "cluster_id": "c1"}}
+    clean(play, found, {"b": {"sessions": ["s1"], "rejoins": True}})
+    assert [step for _host, step, _args in play.asked] == ["containers.absent", "queue.cleaned"]
 
 
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
