@@ -60,7 +60,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
     )
     row.request, row.lease = request, context.now + context.lease
     row.holder = held_with(context.holder, former if request.size > former else 0)
-    store.note(row, context.now, "the size changes from %d to %d" % (present, request.size))
+    store.note(row, context.now, "the size was changed from %d to %d" % (present, request.size))
     store.book(row, context.now, again=True)
     return row.plan
 

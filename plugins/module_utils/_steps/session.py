@@ -109,15 +109,6 @@ def _shown(decision: Decision) -> Json:
     }
 
 
-def request(head: Head, name: str, owner: str) -> Json:
-    """The ID and the request of a session that runs; empty without one that this store knows."""
-    with Store.opened(head.directory, read_only=True) as store:
-        row = store.find(name, owner)
-    if row is None or row.state != RUNNING or row.request is None:
-        return {"session": "", "request": None}
-    return {"session": row.id, "request": row.request.to_json()}
-
-
 def record(
     head: Head,
     state: str,
@@ -153,4 +144,4 @@ def record(
     return Recording(state, change, folders, logs).carry_out(head.directory, head.check)
 
 
-STEPS = {"place": place, "record": record, "request": request}
+STEPS = {"place": place, "record": record}

@@ -80,8 +80,9 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
         resize.check_keys(play, plan)
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
-    create(play, plan, work)
-    start(play, plan, work, request)
+    if placed.makes_containers:
+        create(play, plan, work)
+        start(play, plan, work, request)
     if placed.outcome == "repair":
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
@@ -122,14 +123,15 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
     if placed.deploys and not play.check:
         with undoing(play, placed, plan, work, reports):
             if placed.restarts_all:
-                stop(play, plan, work)
+                stop(play, plan)
             explanation = carry_out(play, placed, plan, work)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
         files = restored(play, placed)
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
-    play.show(shown(play, placed, files))
+    if placed.deploys or not placed.asked.is_silent:
+        play.show(shown(play, placed, files))
     has_changed = _change(play, placed, plan, work)
     if placed.asked.request.command and not play.check:
         run_command(play, placed.asked, plan, again=placed.restarts_all)

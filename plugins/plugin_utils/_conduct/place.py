@@ -48,7 +48,8 @@ class Asked:
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
     line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
-    differs in its size. ``relocates``: its lost agents are fenced, and it may move.
+    differs in its size. ``relocates``: its lost agents are fenced, and it may move. ``is_silent``: it is shown only if it lacks
+    something.
     """
 
     request: Request
@@ -58,6 +59,7 @@ class Asked:
     takes_variables: bool = True
     is_checked: bool = False
     relocates: bool = False
+    is_silent: bool = False
 
     def setting(self, name: str) -> Any:
         return self.settings.get("session_" + name)
@@ -97,6 +99,12 @@ class Placed:
         return found if isinstance(found, int) else 0
 
     @property
+    def makes_containers(self) -> bool:
+        """Whether containers are created or started: a session that only gets smaller lacks none."""
+        size = self.plan.session.size if self.plan else 0
+        return self.outcome == "placed" or bool(self.decision.get("missing")) or 0 < self.former_size < size
+
+    @property
     def removed(self) -> List[Tuple[str, str]]:
         """The hostname and the agent of each container that the plan does not have any more."""
         return [(str(hostname), str(agent)) for hostname, agent in self.decision.get("removed") or ()]
@@ -109,13 +117,9 @@ class Placed:
     @property
     def repair(self) -> str:
         """The event of a repair that is more than a repair; empty for none."""
-        return (
-            notification.RELOCATED
-            if self.decision.get("moves")
-            else notification.RESTARTED
-            if self.restarts_all
-            else ""
-        )
+        if self.decision.get("moves"):
+            return notification.RELOCATED
+        return notification.RESTARTED if self.restarts_all else ""
 
     @property
     def must_apply_limits(self) -> bool:

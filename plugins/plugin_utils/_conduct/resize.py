@@ -9,33 +9,31 @@ from __future__ import annotations
 
 from typing import Tuple
 
+from ...module_utils._core import states
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import StateError
+from ...module_utils._core.errors import InputError, StateError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.request_checks import check_together
 from ...module_utils._planning.resizing import resized, with_size
-from .._action import login
 from .._artifacts import Artifacts
-from .._kept_requests import KeptRequests, stored_request
+from .._kept_requests import KeptRequests
 from .._ssh_identity import SessionIdentity
 from .._user_templates import render_environment
 from .place import Placed
 from .play import Play
+from .session_file import readable
 
 
 def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
-    """The request of a session that runs, in another size, and the ID of the session. Raises StateError without such a session."""
-    found = play.on_head("session.request", {"name": name, "owner": play.owner or login()})
-    if not found["request"]:
-        raise StateError(
-            f"There is no session {name} that runs and whose settings the head knows; launch it first.", name
-        )
-    session, kept = str(found["session"]), KeptRequests(play.artifacts)
-    request = stored_request(found["request"], play.head)
-    kept.check(session, request, play.head)
+    """The request of a session that runs, in another size, and the ID of the session. Raises InputError without such a session."""
+    found = readable(play, "session_name", name)
+    if found["state"] != states.RUNNING:
+        raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
+    session, request = str(found["id"]), found["request"]
+    KeptRequests(play.artifacts).check(session, request, play.head)
     wanted = with_size(request, size)
     check_together(wanted)
     return wanted, session
@@ -58,10 +56,11 @@ def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
 
 
 def follow(play: Play, plan: Plan, work: Deployment) -> None:
-    """Write the names of the members into the files of the containers that run, where they differ."""
+    """Write the names of the members into the files of the controller and of the containers that run, where they differ."""
     own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
     with play.phase("follow"):
         play.on_each(work.agents, "containers.followed", lambda agent: _part(plan, own, agent))
+    own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
 
 
 def undo(play: Play, placed: Placed, plan: Plan, work: Deployment) -> None:

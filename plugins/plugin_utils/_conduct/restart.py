@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Sequence
+from typing import List
 
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
@@ -21,7 +21,8 @@ from .launch import Launched, launch
 from .place import Asked
 from .play import Play
 from .reports import collect_reports
-from .session_file import stored
+from .session_file import readable
+from .start import stop
 from .variables import checked
 
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
@@ -33,13 +34,13 @@ def restart(play: Play) -> Json:
         wanted = checked(play.action, play.task_vars, RESTART)["variables"]
         settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
     name, app = str(play.value("session_name")), str(wanted["session_restart_app"])
-    found = stored(play, "session_name", name, play.owner)
+    found = readable(play, "session_name", name)
     if found["state"] != states.RUNNING:
         raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
     if not app and found["on_failure"] == "terminate":
         raise InputError("session_name", name, _ENDS)
     settings = {**settings, "session_wait": 0, "session_wait_result": False}
-    asked = Asked(found["request"], settings, queued=str(found["id"]), takes_variables=False)
+    asked = Asked(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
     # What does not run is repaired first: the restart is then about containers that run.
     launched = _repaired(play, asked)
     plan, work = launched.placed.plan, launched.placed.work
@@ -65,16 +66,9 @@ def _restarted(play: Play, asked: Asked, plan: Plan, hostnames: List[str]) -> La
     if play.check:
         play.show([f"Session {plan.session.name}: {', '.join(chosen)} would be restarted"])
         return None
-    _stop(play, plan, chosen)
-    return _repaired(play, asked)
+    stop(play, replace(plan, containers=tuple(one for one in plan.containers if one.hostname in chosen)))
+    return _repaired(play, replace(asked, is_silent=False))
 
 
 def _repaired(play: Play, asked: Asked) -> Launched:
     return launch(play, asked, collect_reports(play, asked.request.image, checked_folders(asked.request)))
-
-
-def _stop(play: Play, plan: Plan, hostnames: Sequence[str]) -> None:
-    """TERM in all of these containers, KILL after the grace of the session."""
-    part = replace(plan, containers=tuple(one for one in plan.containers if one.hostname in hostnames))
-    with play.phase("end"):
-        play.on_each(part.agents, "containers.stopped", lambda agent: {"plan": part.part(agent)})

@@ -61,6 +61,15 @@ def stored(play: Play, variable: str, name: str, owner: str) -> Json:
     return {**found, "request": request, "hidden": [one for one in PRIVATE if one not in found["request"]]}
 
 
+def readable(play: Play, variable: str, name: str) -> Json:
+    """As ``stored``, of a session that this login may read whole. Raises InputError for another."""
+    found = stored(play, variable, name, play.owner)
+    if found["hidden"]:
+        rule = f"must be a session of {login()}: only its owner can read {', '.join(found['hidden'])}"
+        raise InputError(variable, name, rule)
+    return found
+
+
 def like(play: Play) -> Dict[str, Any]:
     """The variables of the session that the new one is to be like; none if the user names no session.
 
@@ -69,12 +78,7 @@ def like(play: Play) -> Dict[str, Any]:
     name = play.value(LIKE)
     if not name:
         return {}
-    found = stored(play, LIKE, str(name), play.owner)
-    if found["hidden"]:
-        raise InputError(
-            LIKE, name, f"must be a session of {login()}: only its owner can read {', '.join(found['hidden'])}"
-        )
-    request: Request = found["request"]
+    request: Request = readable(play, LIKE, str(name))["request"]
     variables = variables_of(request)
     if request.secrets and not play.value(SECRETS):
         names = ", ".join(secret.name for secret in request.secrets)

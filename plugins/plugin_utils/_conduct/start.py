@@ -69,10 +69,10 @@ def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, 
             play.on_each(begun.agents, "containers.begun", more.__getitem__)
 
 
-def stop(play: Play, plan: Plan, work: Deployment) -> None:
-    """Stop all containers of a session, all at the same time, so that they can start together. Their files stay."""
+def stop(play: Play, plan: Plan) -> None:
+    """Stop the containers of a plan, all at the same time: TERM, and KILL after the grace of the session. Their files stay."""
     with play.phase("stop", plan):
-        play.on_each(list(work.agents), "containers.stopped", lambda agent: {"plan": plan.part(agent)})
+        play.on_each(plan.agents, "containers.stopped", lambda agent: {"plan": plan.part(agent)})
 
 
 def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:

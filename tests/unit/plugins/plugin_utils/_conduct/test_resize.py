@@ -14,8 +14,9 @@ from conducted import conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, SessionError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import PRIVATE
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
@@ -25,6 +26,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports i
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.resize import asked_again
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
+# What another login may read of it.
+PUBLIC = {name: value for name, value in ASKED.to_json().items() if name not in PRIVATE}
 PLAN = plan(ASKED, "aab")
 ROW = {"id": PLAN.session.id, "name": "train", "owner": "alice", "state": "RUNNING", "reason": "why", "created": 1.0}
 ROW.update(changed=2.0, launch=PLAN.session.launch)
@@ -70,7 +73,13 @@ def test_a_growth_updates_what_runs_after_the_new_containers_have_started(tmp_pa
 def test_containers_that_leave_go_first_and_on_their_own_agents(tmp_path: Path) -> None:
     play = playing(tmp_path, {"former_size": 5, "removed": [["sub4", "c"], ["sub3", "b"], ["sub5", "elsewhere"]]})
     launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
-    assert steps(play)[1:3] == [("b", "containers.absent"), ("c", "containers.absent")]
+    assert steps(play) == [
+        ("a", "session.place"),
+        *[(host, "containers.absent") for host in "bc"],
+        *[(host, "containers.followed") for host in "ab"],
+        ("a", "session.record"),
+    ]
+    assert b"sub2" in (Artifacts(str(tmp_path), "train").read("ssh_config") or b"")
     assert options_of(play, "containers.absent")[0] == {"sessions": [PLAN.session.id], "keep": IDS}
     assert play.lines[0].startswith("Session train: RUNNING, sub3, sub4, sub5 removed")
 
@@ -109,10 +118,23 @@ def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_scale_takes_all_settings_but_the_size_from_the_head(tmp_path: Path) -> None:
-    known = {"session": PLAN.session.id, "request": ASKED.to_json()}
-    play = playing(tmp_path, {}, **{"session.request": known})
-    found, session = asked_again(play, "train", 7)
+    known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": ASKED.to_json()}
+    found, session = asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
     assert (found.size, found.image, session) == (7, ASKED.image, PLAN.session.id)
-    nothing = playing(tmp_path, {}, **{"session.request": {"session": "", "request": None}})
-    with pytest.raises(StateError, match="There is no session train that runs and whose settings the head knows"):
-        asked_again(nothing, "train", 7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"state": "PENDING"}, "must be a running session, and is PENDING"),
+        ({"request": None}, "must be a session of .* that runs or that the head still keeps"),
+        (
+            {"request": PUBLIC},
+            "must be a session of .*: only its owner can read environment, secrets, command, bootstrap",
+        ),
+    ],
+)
+def test_scale_needs_a_running_session_that_this_login_may_read(tmp_path: Path, changes: Json, message: str) -> None:
+    known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": ASKED.to_json(), **changes}
+    with pytest.raises(InputError, match=message):
+        asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
