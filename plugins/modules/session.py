@@ -10,8 +10,8 @@ short_description: Launch, repair, restart or end cluster sessions
 description:
   - Launches a session on the hosts of the play. A session that runs is compared with the options, and what it lacks is brought back.
   - Every container of a launch runs and answers by SSH, or nothing of the launch is left.
-  - With O(state=restarted), restarts all containers of the session O(name), those of O(restart_containers), or O(restart_app), in
-    place. Containers keep their names, addresses, host keys and files, and are verified again.
+  - With O(state=restarted), restarts the containers of the session O(name) in place, all or O(restart_containers), or the app
+    O(restart_app). Containers keep their names, addresses, host keys and files, and are verified again.
   - With O(state=absent), ends the session O(name), or with O(many) all sessions whose names match it.
   - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play. With C(run_once),
     the task registers its result for all of them, otherwise for the first one.

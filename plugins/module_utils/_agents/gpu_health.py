@@ -113,7 +113,7 @@ def driver_version() -> str:
 def judged(
     devices: Sequence[str], log: Log, parents: Mapping[str, str], xids: Mapping[Bus, Sequence[int]], unmanaged: bool
 ) -> List[GpuHealth]:
-    """The health of each device. A MIG device has that of its GPU; a GPU is named by its UUID or its number."""
+    """The health of each device. A MIG device is as healthy as its GPU. A GPU is named by its UUID or its number."""
     found: Dict[str, GpuHealth] = {}
     for number, gpu in enumerate(log.gpus):
         faults = _faults(gpu, log, xids, unmanaged)

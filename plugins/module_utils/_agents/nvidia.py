@@ -26,7 +26,7 @@ _MOST = 16 << 20
 _UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
 _LISTED = re.compile(r"^[ \t]*(GPU|MIG) .*\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", re.MULTILINE)
 _END = "</nvidia_smi_log>"
-# The program's exit code if the only fault is that of a device's information memory. Its log is complete then.
+# The program's exit code if nothing but the information memory of a device is faulty. Its log is complete then.
 _INFOROM = 14
 
 
@@ -88,7 +88,7 @@ def output_of(*arguments: str, patience: float = PATIENCE) -> str:
 
 
 def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
-    """The UUID of each GPU in the output of ``nvidia-smi -L``, and those of the MIG devices that it is divided into.
+    """The UUID of each GPU in the output of ``nvidia-smi -L``, and the UUIDs of its MIG devices.
 
     >>> listed_gpus("GPU 0: A100 (UUID: GPU-1)\\n  MIG 1g.5gb Device 0: (UUID: MIG-2)\\n")
     [('GPU-1', ['MIG-2'])]

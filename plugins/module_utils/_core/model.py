@@ -199,7 +199,7 @@ class Session(SessionIdentity):
         return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
 
     def image_of(self, container: Container) -> str:
-        """The image of a container: that of its role, if there are roles."""
+        """The image of a container: with roles, the image of its role."""
         role = of(self.roles, container.role)
         return role.image if role else self.image
 

@@ -24,8 +24,8 @@ _READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
 class Role(Document):
     """A role with all that its containers have; what the user did not give is the session's.
 
-    ``environment`` has only the role's own variables. ``ready`` is a port, a port and a path, or a command. The containers of
-    ``after`` are ready before those of this role start.
+    ``environment`` has only the role's own variables. ``ready`` is a port, a port and a path, or a command. This role starts
+    when the roles in ``after`` are ready.
     """
 
     name: str = ""

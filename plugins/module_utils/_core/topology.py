@@ -30,7 +30,7 @@ class Member:
 
 
 def members(size: int, roles: Sequence[Role] = ()) -> List[Member]:
-    """All members in rank order: main1, sub1, sub2 … (numeric: sub9 before sub10), or those of each role.
+    """All members in rank order: main1, sub1, sub2 … (sub9 before sub10); with roles, role by role.
 
     >>> [member.hostname for member in members(3)]
     ['main1', 'sub1', 'sub2']

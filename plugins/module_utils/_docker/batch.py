@@ -76,9 +76,8 @@ class Batch:
     def start(self, *, check: bool, again: bool = False) -> Json:
         """Start the command: PID 1 of main1 waits for the file ``go``, and removes it at each start of the container.
 
-        So a repair starts a command again that ended with main1, and never a command that has an exit code, unless main1 has
-        another command than the plan: then that of the plan is run, after the other has ended. With ``again``, a command that has
-        ended is run again.
+        So a repair starts a command again that ended with main1, and never a command that has an exit code. If the plan has another
+        command than main1, the plan's command runs as soon as the other has ended. With ``again``, a command runs again after its end.
         """
         check_mounts_answer(self._listed().values(), self.agent)
         main = self._main()["Id"]

@@ -34,7 +34,7 @@ _OCI = "org.opencontainers.image."
 MARGIN = 256 << 20
 _MOST_CHANGES = 1_000_000
 _TRAILER = b"\0" * 2 * tarfile.BLOCKSIZE
-# The fields of a configuration that an image has; the engine shows those of containers, too.
+# The fields of an image's configuration. The engine adds fields that only containers have.
 _CONFIG = (
     *("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "Labels", "StopSignal"),
     *("Healthcheck", "OnBuild", "Shell", "ArgsEscaped"),
@@ -189,7 +189,7 @@ def _whole(engine: CommitEngine, origin: Origin) -> Iterator[bytes]:
 
 
 def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) -> Json:
-    """The configuration of the image: the one of its base image, and labels of its origin. Nothing of the container is in it."""
+    """The configuration of the base image with labels of origin. It has nothing of the container."""
     base = origin.base
     kept = {name: base["Config"][name] for name in _CONFIG if (base.get("Config") or {}).get(name) is not None}
     date, below = now.isoformat(), [] if origin.squash else list(base["RootFS"]["Layers"])
@@ -204,7 +204,7 @@ def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) ->
 
 
 def _foreign(labels: Dict[str, str]) -> Dict[str, str]:
-    """The labels of a base image without those of sessions, which an image of C(docker commit) has."""
+    """The labels of a base image without the collection's own, which C(docker commit) copies from a container."""
     ours = (LABEL_SESSION, LABEL_CONTAINER, LABEL + "launch", LABEL + "schema", LABEL_ORIGIN)
     return {name: text for name, text in labels.items() if not name.startswith(ours)}
 

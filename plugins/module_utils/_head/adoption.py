@@ -119,9 +119,9 @@ def _folders(container: ObservedContainer) -> Tuple[str, ...]:
 
 
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
-    """The newest container of the session, whose labels describe it, after a check that the request is that of its labels.
+    """The newest container of the session, whose labels describe it, after a check that its labels have this request.
 
-    The size may differ: a session that runs may get another one. The digest is that of the first request.
+    The size may differ, because a running session can be resized. Labels keep the digest of the first request.
     """
     example = max(observed.values(), key=_age, default=None)
     if example is None:

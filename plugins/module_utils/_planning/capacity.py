@@ -117,7 +117,7 @@ class FreeCapacity:
         )
 
     def book(self, resources: Resources) -> None:
-        """Book exactly these resources, such as those of a placement."""
+        """Book exactly these resources, for example of a placement."""
         self.millicpus -= resources.millicpus
         self.memory -= resources.memory
         for gpu in resources.gpus:

@@ -104,7 +104,7 @@ def _can_hold(agent: Agent, plan: Plan, request: Request) -> bool:
 
 
 def _in_its_swarm(plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]) -> List[Agent]:
-    """The usable agents of the Swarm that has the network: that of the containers that stay, else of any of them."""
+    """The usable agents of the Swarm that has the network: the Swarm of the containers that stay, or else any."""
     staying = [agent.swarm for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
     swarm = next(iter(staying or [agent.swarm for agent in usable if agent.swarm]), "")
     return [agent for agent in usable if not agent.reachable or (agent.swarm and agent.swarm == swarm)]

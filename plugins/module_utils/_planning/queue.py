@@ -167,7 +167,7 @@ class _Decision:
         return Shortfall(reason % (shortfall.reason, names))
 
     def _rivals_of(self, demand: Demand) -> Set[str]:
-        """The groups that share an agent with those of a session, themselves included."""
+        """The groups of a session, and all groups that share an agent with them."""
         return set().union(*(self._rivals_of_group(group) for group in demand.resource_groups))
 
     def _rivals_of_group(self, group: str) -> Set[str]:

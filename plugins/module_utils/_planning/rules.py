@@ -182,7 +182,7 @@ def check_name(_variable: str, value: Any) -> str:
 
 
 def check_other_name(variable: str, value: Any) -> str:
-    """The name of another session than that of C(session_name)."""
+    """The name of a session, given by another variable than C(session_name)."""
     try:
         return check_session_name(value)
     except InputError as error:

@@ -108,7 +108,7 @@ def absent(
     deadline: int = 60,
     parallelism: int = 0,
 ) -> Json:
-    """Remove the containers of sessions, or those of one launch of them; with C(network), their networks, too.
+    """Remove the containers of sessions, or of one launch of them. With C(network), remove their networks, too.
 
     C(keep) are the IDs of containers that stay.
     """

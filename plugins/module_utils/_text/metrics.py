@@ -48,7 +48,7 @@ def _gpus(session: Json) -> float:
 
 
 def _parts(session: Json) -> Sequence[Json]:
-    """The containers that are alike: all, or those of each role."""
+    """Groups of equal containers: one for each role, or one for all."""
     return session.get("roles") or [{**session["each"], "size": session["size"], "gpus": session["gpus"]}]
 
 

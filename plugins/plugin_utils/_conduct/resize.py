@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The steps of a launch that give a session that runs another size: the rest is that of a repair."""
+"""Resize a running session: the steps that a launch makes beside the steps of a repair."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _ENDS = "must not be a session with session_on_failure: terminate, which ends wh
 
 
 def restart(play: Play) -> Json:
-    """Restart all containers, those of C(session_restart_containers), or the app of C(session_restart_app). Raises SessionError."""
+    """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
     with play.phase("check"):
         wanted = checked(play.action, play.task_vars, RESTART)["variables"]
         settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]

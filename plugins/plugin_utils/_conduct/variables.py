@@ -117,7 +117,7 @@ def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[st
 
 
 def _merged(given: Json, other: Json) -> Json:
-    """The given variables, and those of another session where none is given; an empty text is none."""
+    """The given variables, completed from another session. An empty text counts as not given."""
     return {**other, **{name: value for name, value in given.items() if value not in (None, "") or name not in other}}
 
 

@@ -7,7 +7,7 @@
 On main1 it starts munged, slurmctld, slurmd and, by SSH, `slurm-session node` in every other container, which starts munged and slurmd
 there. Once all nodes have registered, the app's port answers with the output of sinfo and squeue. The daemons run in process sessions
 of their own, so they survive an end of this program. It ends with exit code 1 when a node is down, which makes the session unhealthy,
-and PID 1 starts it again: that starts the daemons that are missing, those of a node that is down once it has been down for a minute.
+and PID 1 starts it again. It then starts the missing daemons; on a node that is down, only after the node has been down for a minute.
 
 The key of munge is derived from the token of the app, which is derived from the secret of the session.
 """
