@@ -34,10 +34,11 @@ def fence(play: Play, reports: Reports, loss: Json) -> None:
 
 def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
     """Remove old containers of sessions that have moved from agents that are back, and let these join their Swarm again."""
-    for agent, found in fenced.items():
+    # The store may name any host of the inventory: only agents of this play are cleaned.
+    for agent in [name for name in play.names if name in fenced]:
         try:
             with play.phase("clean"):
-                _clean(play, reports, agent, found)
+                _clean(play, reports, agent, fenced[agent])
         except ComputeError as error:
             play.warn(_NOT_CLEANED % (agent, error.message))
 

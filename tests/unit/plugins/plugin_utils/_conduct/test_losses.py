@@ -65,6 +65,12 @@ def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> Non
     assert [step for _host, step, _args in play.asked] == ["containers.absent", "queue.cleaned"]
 
 
+def test_a_host_that_is_no_agent_of_the_play_is_left_alone() -> None:
+    play = cleaning({"changed": True})
+    clean(play, reports(), {"database": {"sessions": ["s1"], "rejoins": True}})
+    assert play.asked == []
+
+
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
     play = cleaning({"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}})
     clean(play, reports(), {"b": {"sessions": ["s1"], "rejoins": True}})
