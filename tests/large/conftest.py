@@ -27,8 +27,5 @@ def engine_host() -> Iterator[str]:
 
 @pytest.fixture
 def controller(engine_host: str, tmp_path: Path) -> Iterator[Controller]:
-    made = Controller(tmp_path / "own", engine_host)
-    try:
+    with Controller(tmp_path / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()

@@ -72,11 +72,8 @@ def pool(
     if request.param == "three":
         yield request.getfixturevalue("agents")
         return
-    made = Controller(tmp_path_factory.mktemp("frameworks") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("frameworks") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 def launch(pool: Controller, name: str, image: str, *arguments: str, **variables: Any) -> Session:

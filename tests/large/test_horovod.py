@@ -27,11 +27,8 @@ HOSTS = ("main1", "sub1", "sub2")
 
 @pytest.fixture(scope="module")
 def one(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    made = Controller(tmp_path_factory.mktemp("horovod") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("horovod") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 @pytest.fixture(scope="module", params=["one", "agents"])

@@ -61,11 +61,8 @@ echo "$(hostname) task $SLURM_PROCID of $SLURM_NTASKS: ${0##*/} $* RANK=$RANK PE
 
 @pytest.fixture(scope="module")
 def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    made = Controller(tmp_path_factory.mktemp("slurm") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("slurm") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 @pytest.fixture(scope="module")

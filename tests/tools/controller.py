@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import docker
 import yaml
@@ -267,6 +267,12 @@ class Controller:
 
     def everything(self) -> tuple[Any, ...]:
         return self.engine(), self.kept(), self.holding()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.clean()
 
     def clean(self) -> None:
         """Remove everything of this owner, found by its labels, in any state."""

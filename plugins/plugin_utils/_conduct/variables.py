@@ -27,19 +27,7 @@ from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
 from ...module_utils._planning.rules import is_name_pattern
 from ...module_utils._planning.settings import check_variables, read_by, with_preset
-from ...module_utils._planning.variable import (
-    APPS,
-    COMMIT,
-    COPY,
-    ENVIRONMENTS,
-    EXEC,
-    LAUNCH,
-    LIST,
-    LOGS,
-    RESTART,
-    TERMINATE,
-    from_text,
-)
+from ...module_utils._planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction, login
@@ -47,6 +35,9 @@ from .._host_addresses import addresses
 from .._secrets import VARIABLE, plain_secrets, read_secrets
 from .._session_shell import Shell
 from .._user_templates import check_environment
+
+# The entry points that need the name of a session.
+_NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name == "session_name")
 
 
 def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
@@ -66,7 +57,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
         owner = check_owner(values.get("session_owner") or login())
         values["session_mounts"] = with_owner(values["session_mounts"], owner)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point in (TERMINATE, LOGS, EXEC, COPY, APPS, COMMIT, RESTART) and not values.get("session_name"):
+    if entry_point in _NEEDS_NAME and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
         result["variables"] = resolved(result["variables"])

@@ -16,11 +16,8 @@ from controller import Controller
 @pytest.fixture(scope="session")
 def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """A controller with a home of its own, on an engine that has the reference image."""
-    made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("controller") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 @pytest.fixture(scope="session")

@@ -17,21 +17,15 @@ from front_end_lab import FrontEnd, front_end_lab
 @pytest.fixture(scope="module")
 def controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """A controller with a home of its own."""
-    made = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("controller") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 @pytest.fixture(scope="module")
 def other_controller(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     """Another one on the same engine, with a session store of its own."""
-    made = Controller(tmp_path_factory.mktemp("other") / "own", engine_host)
-    try:
+    with Controller(tmp_path_factory.mktemp("other") / "own", engine_host) as made:
         yield made
-    finally:
-        made.clean()
 
 
 @pytest.fixture(scope="session")
