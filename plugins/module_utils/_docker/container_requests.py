@@ -92,6 +92,8 @@ def last(pieces: Iterable[bytes], most: int) -> bytes:
 
 
 MOST_LINKS = 8
+# Attempts to read a file that a program writes.
+_MOST_READS = 5
 HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
 # No more is read of a file, whatever an image or a container's user has put in its place.
@@ -273,7 +275,7 @@ class ContainerRequests(Connection):
         if self._looks_inside(identity, subject):
             return self._read_inside(identity, path, subject, most)
         for _hop in range(MOST_LINKS):
-            member, content = self._member(identity, path, subject, most)
+            member, content = self._untorn(identity, path, subject, most)
             if member is None or not member.issym():
                 return content
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), member.linkname))
@@ -301,6 +303,13 @@ class ContainerRequests(Connection):
             made = client.exec_create(identity, command, stderr=False, user="0:0")
             content: bytes = client.exec_start(made["Id"])
             return None if client.exec_inspect(made["Id"]).get("ExitCode") == _ABSENT else content
+
+    def _untorn(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
+        """The entry of a file. The engine cuts the archive short, without an error, if a program shortens the file meanwhile."""
+        for _attempt in range(_MOST_READS):
+            with suppress(tarfile.ReadError):
+                return self._member(identity, path, subject, most)
+        raise EngineError(f"{subject or self.where}: {path} changes while it is read; run this again.", self.agent)
 
     def _member(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         with self._asking(f"read {path}", subject) as client:

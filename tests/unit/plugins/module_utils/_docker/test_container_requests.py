@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
     MIB,
     Pieces,
@@ -72,3 +77,31 @@ def test_a_line_that_is_too_long_is_cut() -> None:
 
 def test_a_stream_without_an_end_is_read_until_the_deadline() -> None:
     assert last(until(endless(), deadline_in(0.05)), 4096).startswith(b"(only the last 4 KiB of this log)\n")
+
+
+class Torn:
+    """A client whose archives of a file are cut short so many times: a program shortens the file while the engine reads it."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def get_archive(self, _identity: str, _path: str) -> tuple[list[bytes], dict[str, object]]:
+        whole = io.BytesIO()
+        with tarfile.open(fileobj=whole, mode="w") as archive:
+            entry = tarfile.TarInfo("state")
+            entry.size = 8
+            archive.addfile(entry, io.BytesIO(b"running\n"))
+        self.left -= 1
+        return [whole.getvalue()[: 515 if self.left >= 0 else None]], {}
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 99])
+def test_a_file_that_is_written_meanwhile_is_read_again(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    engine, client = Engine("unix:///nowhere", agent="a"), Torn(times)
+    monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(client))
+    engine._unbounded.add("main")
+    if times < 99:
+        assert engine.read_file("main", "/run/state", "main1") == b"running\n"
+    else:
+        with pytest.raises(EngineError, match="main1: /run/state changes while it is read; run this again"):
+            engine.read_file("main", "/run/state", "main1")
