@@ -95,7 +95,7 @@ def test_five_commands_from_the_clone_to_a_login_over_two_hosts(place: Place) ->
     table = place.terminal.type(listed)
     assert re.search(r"work +root +RUNNING", table)
     if folder:
-        Path(folder, "terminal.svg").write_text(svg(f"$ {shown[3]}$ {shown[4]}$ {table}$ ", place.terminal.columns))
+        Path(folder, "terminal.svg").write_text(svg(f"$ {shown[3]}{shown[4]}{table}", place.terminal.columns))
     assert set(re.findall(r"^(main1|sub1|sub2): (?=\1)", place.terminal.type(everywhere), re.MULTILINE)) == {
         "main1",
         "sub1",

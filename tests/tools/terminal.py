@@ -45,7 +45,7 @@ class Terminal:
         self._next += 1
         shown, found = self._read(re.compile(READY % self._next), timeout)
         assert found[1] == str(code), shown
-        return shown
+        return NOT_SHOWN.sub("", shown)
 
     def press(self, keys: str, pattern: str, timeout: float = 300) -> str:
         """Press keys, such as Return, Tab or Ctrl-C, and return what the pattern finds in the output."""
