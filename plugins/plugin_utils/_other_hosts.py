@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from threading import Lock
 from typing import Callable, Dict, List, Sequence, TypeVar
 
@@ -73,8 +73,7 @@ class OtherHosts:
 
     def each(self, names: Sequence[str], function: Callable[[str], Value]) -> List[Value]:
         """The function's value for each host, in order; raises the error of the first host that has one."""
-        # Ansible keeps the context of a task in context variables, which new threads do not have.
-        asked = [(name, copy_context()) for name in names]
+        asked = [(name, _context_of_a_thread()) for name in names]
         most = max(PARALLEL, int(context.CLIARGS.get("forks") or 0))
         return run_all(lambda item: item[1].run(self._called, function, item[0]), asked, most)
 
@@ -120,3 +119,16 @@ class OtherHosts:
         if other is not None:
             with suppress(AnsibleError):
                 other.close()
+
+
+def _context_of_a_thread() -> Context:
+    """What Ansible knows of the task, which it keeps in context variables.
+
+    Its broker of accesses is a stack for each thread. Two threads with one broker fail with "Out-of-order context deactivation":
+    https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/_internal/_templating/_access.py
+    """
+    own = Context()
+    for variable, value in copy_context().items():
+        if variable.name != "AnsibleAccessContext":
+            own.run(variable.set, value)
+    return own

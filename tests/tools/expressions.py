@@ -18,13 +18,13 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 def rendered(role: str, name: str, **given: Any) -> Any:
     """The value of a variable that a role defines in its ``vars`` or in a task, with these variables."""
-    own = {key: _trusted(value) for found in _variables(ROLES / role) for key, value in found.items()}
+    own = {key: trusted(value) for found in _variables(ROLES / role) for key, value in found.items()}
     return Templar(loader=DataLoader(), variables={**own, **given}).template(own[name])
 
 
 def evaluated(expression: str, **given: Any) -> Any:
     """The value of an expression, with these variables."""
-    return Templar(loader=DataLoader(), variables=given).template(_trusted(expression))
+    return Templar(loader=DataLoader(), variables=given).template(trusted(expression))
 
 
 def _variables(role: Path) -> Iterator[dict[str, Any]]:
@@ -40,7 +40,7 @@ def _of_tasks(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from _of_tasks(task.get(part) or [])
 
 
-def _trusted(value: Any) -> Any:
+def trusted(value: Any) -> Any:
     """A text as one of a playbook, which ansible-core marks since 2.19."""
     try:
         from ansible.template import trust_as_template

@@ -9,11 +9,15 @@ import json
 import os
 import subprocess
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from expressions import trusted
 from played import played
 
 from ansible_collections.cluster.compute.plugins.action import network
@@ -75,6 +79,26 @@ def test_nothing_is_begun_after_the_end_of_ansible_playbook(
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
         hosts.each(["a"], lambda host: hosts.step(host, "containers.created", {}))
+
+
+def test_threads_know_the_task_and_share_no_stack_of_ansible(hosts: other_hosts.OtherHosts) -> None:
+    """Ansible's broker of accesses has one object for each thread."""
+    task, broker = ContextVar("TaskContext"), ContextVar("AnsibleAccessContext")
+    task.set("launch")
+    broker.set([])
+    assert hosts.each(["a", "b"], lambda _host: (task.get(), broker.get(None))) == [("launch", None)] * 2
+
+
+def test_threads_template_at_the_same_time(hosts: other_hosts.OtherHosts) -> None:
+    templar = Templar(DataLoader(), variables={"number": 1, "text": trusted("{{ number }}" * 20)})
+    text = trusted("{{ text }}-{{ text }}")
+    templar.template(text)
+
+    def templated(_host: str) -> set[str]:
+        own = templar.copy_with_new_env()
+        return {str(own.template(text)) for _time in range(50)}
+
+    assert hosts.each([str(number) for number in range(8)], templated) == [{"1" * 20 + "-" + "1" * 20}] * 8
 
 
 PLAY = """

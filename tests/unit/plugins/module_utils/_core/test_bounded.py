@@ -62,7 +62,8 @@ def list_open() -> list[int]:
 
 def test_a_path_that_only_a_cache_knows_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda path: never() if path == str(tmp_path) else None)
-    assert existing([str(tmp_path), "/", "/nowhere/at/all"], 0.2) == {
+    # The others answer within the same time, also on a busy machine.
+    assert existing([str(tmp_path), "/", "/nowhere/at/all"], 5) == {
         str(tmp_path): None,
         "/": True,
         "/nowhere/at/all": False,
