@@ -32,26 +32,22 @@ def path_of(variable: str, path: Any, loader: Any) -> Any:
     """Return a path in the value of a variable, joined to the directory of the session file that gives the variable."""
     if not isinstance(path, str) or not path or path.startswith(("/", "~")):
         return path
-    return os.path.join(_directories(loader).get(variable, ""), path)
+    return os.path.join(os.path.dirname(extra_files(loader).get(variable, "")), path)
+
+
+def extra_files(loader: Any) -> Dict[str, str]:
+    """The session file of each variable of the ``-e`` options; empty where the last option that gives the variable is no file."""
+    found: Dict[str, str] = {}
+    for option in context.CLIARGS.get("extra_vars") or ():
+        file = os.path.abspath(os.path.expanduser(option[1:])) if option.startswith("@") else ""
+        found.update(dict.fromkeys(_names(option, file, loader), file))
+    return found
 
 
 def _secret(entry: Any, loader: Any) -> Any:
     if not isinstance(entry, Mapping) or "file" not in entry:
         return entry
     return {**entry, "file": path_of(_SECRETS, entry["file"], loader)}
-
-
-def _directories(loader: Any) -> Dict[str, str]:
-    """The directory of the session file for each variable that a file gives, and no other option after it."""
-    found: Dict[str, str] = {}
-    for option in context.CLIARGS.get("extra_vars") or ():
-        file = os.path.abspath(os.path.expanduser(option[1:])) if option.startswith("@") else ""
-        for name in _names(option, file, loader):
-            if file:
-                found[name] = os.path.dirname(file)
-            else:
-                found.pop(name, None)
-    return found
 
 
 def _names(option: str, file: str, loader: Any) -> Iterable[str]:

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from typing import List
+import json
+from typing import List, Mapping
 
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
@@ -18,6 +19,7 @@ from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
+from ...module_utils._planning.written_request import variables_of
 from .._artifacts import Artifacts
 from .launch import Launched, launch
 from .place import Asked, Placed
@@ -72,7 +74,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
         "sessions": [one.placed.session for one in launched],
         **_document(play, launched[0]),
         **_planned(play, launched),
-        **_differences(play, launched),
+        **_differences(play, launched, found["origins"]),
     }
 
 
@@ -122,17 +124,24 @@ def _planned(play: Play, launched: List[Launched]) -> Json:
     return {"plan": plans[0].to_json()} if play.check and len(plans) == len(launched) == 1 else {}
 
 
-def _differences(play: Play, launched: List[Launched]) -> Json:
+def _differences(play: Play, launched: List[Launched], origins: Mapping[str, str]) -> Json:
     pairs = [(one.placed, one.placed.plan) for one in launched if one.placed.deploys and one.placed.plan]
     if not play.diff or not pairs:
         return {}
-    return {"diff": [_difference(placed, plan) for placed, plan in pairs]}
+    return {"diff": [part for placed, plan in pairs for part in _difference(placed, plan, origins)]}
 
 
-def _difference(placed: Placed, plan: Plan) -> Json:
+def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[Json]:
+    """The variables that have not their default, with where each comes from, and the plan."""
     if placed.former_size:
-        return difference(placed, plan)
-    return {"before": {}, "after": plan.to_json(), "after_header": "plan"}
+        return [difference(placed, plan)]
+    lines = [
+        visible(f"{name}: {json.dumps(value, ensure_ascii=False)}    # {origins[name]}").replace("\n", "\\n") + "\n"
+        for name, value in variables_of(placed.asked.request).items()
+        if name in origins
+    ]
+    variables = {"before": "", "after": "".join(lines), "after_header": "variables, and where each comes from"}
+    return [variables, {"before": {}, "after": plan.to_json(), "after_header": "plan"}]
 
 
 def absent(play: Play) -> Json:

@@ -33,6 +33,7 @@ from .. import _shared_config as shared_config
 from .._action import ComputeAction, login
 from .._host_addresses import addresses
 from .._secrets import VARIABLE, plain_secrets, read_secrets
+from .._session_files import extra_files
 from .._session_shell import Shell
 from .._user_templates import check_environment
 
@@ -49,7 +50,8 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     """
     check_release(__version__)
     _check_leftover(load_extra_vars(action._loader))
-    values = _merged(_values(action, entry_point, task_vars), other or {})
+    given = _values(action, entry_point, task_vars)
+    values = asked = _merged(given, other or {})
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         values = catalogue.with_environment(values, table)
@@ -67,7 +69,27 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
         result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
     if entry_point == LAUNCH:
         result.update(_of_launch(action, values, result["variables"], task_vars))
+        result["origins"] = _origins(action, given, asked, values, result["variables"])
     return result
+
+
+def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, settings: Json) -> Dict[str, str]:
+    """Where each value of a launch comes from, by full name.
+
+    ``asked`` are the given values, completed from another session, and ``values`` those with an environment. Ansible keeps no account
+    of which value the inventory, a play or a fact gave.
+    """
+    there = {name for name, value in asked.items() if value not in (None, "")}
+    own = {name for name in there if given.get(name) not in (None, "")}
+    found = {name: "inventory or playbook" if name in own else f"session {asked['session_like']}" for name in there}
+    found.update({name: file or "command line" for name, file in extra_files(action._loader).items() if name in own})
+    found.update(dict.fromkeys(own.intersection(action.given), "task"))
+    for name in ("session_image", "session_command", "session_environment"):
+        if values.get(name) != asked.get(name):
+            found[name] = ", ".join([*filter(None, [found.get(name)]), f"environment {asked['session_image']}"])
+    for name in with_preset({}, settings["session_preset"], settings["session_presets"]):
+        found.setdefault(name, f"preset {settings['session_preset']}")
+    return found
 
 
 def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: Json) -> Json:

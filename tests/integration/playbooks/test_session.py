@@ -264,7 +264,8 @@ def test_check_mode_with_no_session(controller: Controller) -> None:
     checked = fresh.launch("unborn", "--check", "--diff", session_cluster_size=4).check()
     assert "Session unborn: would be launched (cluster session, single-node)" in checked.text
     name = f"name: {fresh.owner}.unborn.sub3"
-    for wanted in ("BACKENDAI_CLUSTER_HOSTS: main1,sub1,sub2,sub3", name, "driver: bridge"):
+    origins = (f'session_owner: "{fresh.owner}"    # {fresh.common}', "session_cluster_size: 4    # command line")
+    for wanted in ("BACKENDAI_CLUSTER_HOSTS: main1,sub1,sub2,sub3", name, "driver: bridge", *origins):
         assert wanted in checked.text
     assert not fresh.state.exists()
     assert not fresh.artifacts.exists()

@@ -67,6 +67,20 @@ def test_all_nodes_have_the_limits_of_this_container(
     assert {"SlurmctldHost=main1", "DefMemPerCPU=256", "StateSaveLocation=/tmp/.slurm/id"} <= set(lines)
 
 
+def test_each_gpu_of_a_container_is_a_gres(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = {"/dev/nvidia[0-9]*": ["/dev/nvidia10", "/dev/nvidia2"]}
+    monkeypatch.setattr(program.glob, "glob", lambda pattern: found.get(pattern, []))
+    monkeypatch.setattr(program, "start", lambda *_arguments: None)
+    monkeypatch.setattr(program, "output", lambda *_command: "slurm 24.11.5")
+    for name, path in (("BASE", tmp_path / "slurm"), ("ETC", tmp_path / "slurm/etc")):
+        monkeypatch.setattr(program, name, path)
+    program.prepare({"key": "00ff", "config": "ClusterName=session"})
+    lines = (tmp_path / "slurm/etc/gres.conf").read_text().splitlines()
+    assert lines == ["Name=gpu File=/dev/nvidia2", "Name=gpu File=/dev/nvidia10"]
+
+
 def task(**variables: str) -> set[str]:
     """What TaskProlog changes in the environment of a task."""
     environment = {"PATH": "/usr/bin:/bin", "SLURMD_NODENAME": "sub1", **variables}

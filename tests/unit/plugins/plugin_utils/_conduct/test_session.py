@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conducted import conducted
-from samples import request
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -48,7 +48,13 @@ def presented(
 ) -> tuple[Json, list[str]]:
     """The result of a launch by these hosts, and the lines that it shows."""
     variables = {"session_provision": True, "session_preflight": False, "session_scale": False, **settings}
-    asked = {"requests": [request(image=IMAGE).to_json()], "paths": [], "variables": variables, "last_check": None}
+    asked = {
+        "requests": [request(image=IMAGE).to_json()],
+        "paths": [],
+        "variables": variables,
+        "last_check": None,
+        "origins": {},
+    }
     monkeypatch.setattr(session, "checked", lambda *_arguments: asked)
     play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *hosts)
     return present(play, prepares=prepares, checks=checks or {}), play.said
@@ -101,3 +107,27 @@ def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyP
     with pytest.raises(ComputeError, match=r"^No agent passes the check: no clock; check_agents\.yml shows all"):
         presented(monkeypatch, "ab", {}, {"unfit": {"b": "no clock", "a": "no Swarm"}}, prepares=False)
     assert launched == []
+
+
+def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither values of secrets nor variables with their default are shown, and no value or origin starts a line."""
+    asked = request(cpus=0.5, memory="2g", command="one\ntwo", secrets=[{"name": "key", "value": "s3cret"}])
+    planned = plan(asked)
+    placed = SimpleNamespace(
+        plan=planned, session={}, deploys=True, former_size=0, asked=SimpleNamespace(request=asked)
+    )
+    monkeypatch.setattr(session, "launch", lambda *_arguments: SimpleNamespace(placed=placed, changed=True))
+    names = ("session_cpus", "session_memory", "session_command", "session_secrets", "session_shm")
+    origins = {**dict.fromkeys(names, "command line"), "session_memory": "/srv/a\nb.yml"}
+    play = conducted({"report.collect": {"agent": {"name": "a", **ENGINE}}}, "a", check=True, diff=True)
+    settings = {"session_provision": False, "session_preflight": False, "session_scale": False}
+    found = {"requests": [asked.to_json()], "paths": [], "variables": settings, "last_check": None, "origins": origins}
+    monkeypatch.setattr(session, "checked", lambda *_arguments: found)
+    variables, shown = present(play, prepares=False, checks={})["diff"]
+    assert variables["after"].splitlines() == [
+        'session_command: "one\\ntwo"    # command line',
+        "session_cpus: 0.5    # command line",
+        'session_memory: "2g"    # /srv/a\\nb.yml',
+        'session_secrets: [{"name": "key"}]    # command line',
+    ]
+    assert (shown["after_header"], "s3cret" in str(variables)) == ("plan", False)

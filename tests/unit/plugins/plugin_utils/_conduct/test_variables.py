@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible import context
+from ansible.parsing.dataloader import DataLoader
 from played import played
 from samples import exactly, request
 
@@ -56,10 +59,44 @@ def test_a_source_of_a_mount_may_name_the_owner() -> None:
 
 
 def test_variables_of_another_session_are_used_where_none_is_given() -> None:
-    given = {"session_name": "", "session_cpus": 2, "session_command": ""}
+    given = {"session_name": "", "session_cpus": 2, "session_command": "", "session_like": "train"}
     other = {"session_name": "train", "session_cpus": 4, "session_memory": "2g", "session_command": "work"}
     found = variables.checked(played(session.ActionModule), {**given, "hostvars": {}}, "main", other)["requests"][0]
     assert (found["name"], found["millicpus"], found["memory"], found["command"]) == ("train", 2000, 2 << 30, "work")
+
+
+def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "train.yml"
+    file.write_text("session_memory: 2g\nsession_image: lab\nsession_cpus: 1\n")
+    options = (f"@{file}", "session_cpus=2 session_shm=", '{"session_gpus": 0}')
+    monkeypatch.setattr(context, "CLIARGS", {"extra_vars": options})
+    action = played(session.ActionModule)
+    action.given, action._loader = {"session_gpus": 1}, DataLoader()
+    given = {"session_cpus": 2, "session_memory": "2g", "session_image": "lab", "session_shm": "", "session_gpus": 0}
+    site = {
+        "session_owner": "alice",
+        "session_preset": "small",
+        "session_like": "former",
+        "session_environment": {"A": 1},
+    }
+    own = {"lab": {"versions": {"1": "own/lab:1"}, "command": "work", "environment": {"B": "2"}}}
+    task_vars = {**given, **site, "session_environments": own, "hostvars": {}}
+    other = {"session_name": "former", "session_cpus": 2, "session_memory": "2g", "session_bootstrap": "prepare"}
+    found = variables.checked(action, task_vars, "main", other)["origins"]
+    assert {
+        name: found[name] for name in found if name not in ("session_environments", "session_like", "session_preset")
+    } == {
+        "session_name": "session former",
+        "session_bootstrap": "session former",
+        "session_cpus": "command line",
+        "session_memory": str(file),
+        "session_image": f"{file}, environment lab",
+        "session_command": "environment lab",
+        "session_environment": "inventory or playbook, environment lab",
+        "session_owner": "inventory or playbook",
+        "session_gpus": "task",
+        "session_shm": "preset small",
+    }
 
 
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
