@@ -62,6 +62,13 @@ def test_variables_of_another_session_are_used_where_none_is_given() -> None:
     assert (found["name"], found["millicpus"], found["memory"], found["command"]) == ("train", 2000, 2 << 30, "work")
 
 
+def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
+    given = {"session_devcontainer": "devcontainer.json", "session_environment": {"A": "1"}, "hostvars": {}}
+    other = {"session_name": "train", "session_environment": {"A": "2", "B": "3"}}
+    found = variables.checked(played(session.ActionModule), given, "main", other)["requests"][0]
+    assert found["environment"] == {"A": "1", "B": "3"}
+
+
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
