@@ -546,6 +546,12 @@ options:
     description:
       - Session of the same owner that runs or has ended, whose variables hold where none is given, except values
         of secrets.
+  devcontainer:
+    type: str
+    description:
+      - A C(devcontainer.json) on the controller, whose C(image), C(containerEnv), C(postCreateCommand), C(forwardPorts)
+        and C(mounts) hold where O(image), O(environment), O(bootstrap), O(apps) and O(mounts) are not given. Environment
+        variables of both hold. A warning names the other keys, which are ignored.
   preset:
     type: str
     description:

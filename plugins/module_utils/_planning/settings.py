@@ -151,6 +151,16 @@ SETTINGS: Tuple[Variable, ...] = (
         rules.check_other_name,
     ),
     Variable(
+        "devcontainer",
+        "str",
+        "",
+        "A C(devcontainer.json) on the controller, whose C(image), C(containerEnv), C(postCreateCommand), C(forwardPorts) and "
+        "C(mounts) hold where O(session_image), O(session_environment), O(session_bootstrap), O(session_apps) and "
+        "O(session_mounts) are not given. Environment variables of both hold. A warning names the other keys, which are ignored.",
+        rules.check_path,
+        path=True,
+    ),
+    Variable(
         "preset",
         "str",
         "",

@@ -21,6 +21,7 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
 from ...module_utils._planning.written_request import variables_of
 from .._artifacts import Artifacts
+from .devcontainer import of_devcontainer
 from .launch import Launched, launch
 from .place import Asked, Placed
 from .play import Play
@@ -44,7 +45,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
     the result of a check of the agents.
     """
-    other = like(play)
+    other = of_devcontainer(play) or like(play)
     with play.phase("check"):
         found = checked(play.action, play.task_vars, LAUNCH, other)
     requests = [Request.from_json(request) for request in found["requests"]]

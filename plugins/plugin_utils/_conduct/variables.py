@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
@@ -21,6 +21,7 @@ from ...module_utils._core.names import check_owner, check_session_name, random_
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.app_rules import check_apps
+from ...module_utils._planning.devcontainer import VARIABLE as DEVCONTAINER
 from ...module_utils._planning.mount_rules import with_owner
 from ...module_utils._planning.playbook_settings import resolved
 from ...module_utils._planning.request import REQUEST_VARIABLES, Request
@@ -44,7 +45,7 @@ _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name
 def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
     """What an entry point of the role reads from the options and variables of its task, in its normal form.
 
-    ``other`` has variables of another session, for those that are not given.
+    ``other`` has variables of another session or a devcontainer.json, for those that are not given.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
@@ -76,12 +77,13 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
 def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, settings: Json) -> Dict[str, str]:
     """Where each value of a launch comes from, by full name.
 
-    ``asked`` are the given values, completed from another session, and ``values`` those with an environment. Ansible keeps no account
-    of which value the inventory, a play or a fact gave.
+    ``asked`` are the given values, completed from another session or a devcontainer.json, and ``values`` those with an environment.
+    Ansible keeps no account of which value the inventory, a play or a fact gave.
     """
     there = {name for name, value in asked.items() if value not in (None, "")}
     own = {name for name in there if given.get(name) not in (None, "")}
-    found = {name: "inventory or playbook" if name in own else f"session {asked['session_like']}" for name in there}
+    other = asked.get(DEVCONTAINER) or f"session {asked.get('session_like')}"
+    found = {name: "inventory or playbook" if name in own else other for name in there}
     found.update({name: file or "command line" for name, file in extra_files(action._loader).items() if name in own})
     found.update(dict.fromkeys(own.intersection(action.given), "task"))
     for name in ("session_image", "session_command", "session_environment"):
@@ -130,8 +132,12 @@ def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[st
 
 
 def _merged(given: Json, other: Json) -> Json:
-    """The given variables, completed from another session. An empty text counts as not given."""
-    return {**other, **{name: value for name, value in given.items() if value not in (None, "") or name not in other}}
+    """The given variables, completed from another session or a devcontainer.json. An empty text counts as not given."""
+    found = {**other, **{name: value for name, value in given.items() if value not in (None, "") or name not in other}}
+    name = "session_environment"
+    if given.get(DEVCONTAINER) and isinstance(found.get(name), Mapping):
+        found[name] = {**other.get(name, {}), **found[name]}
+    return found
 
 
 def _of_running_session(values: Json, wants_relays: bool) -> Json:

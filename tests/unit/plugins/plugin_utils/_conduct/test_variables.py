@@ -99,6 +99,14 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
+def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
+    given = {"session_devcontainer": "devcontainer.json", "session_environment": {"A": "1"}, "hostvars": {}}
+    other = {"session_name": "train", "session_environment": {"A": "2", "B": "3"}}
+    found = variables.checked(played(session.ActionModule), given, "main", other)
+    assert found["requests"][0]["environment"] == {"A": "1", "B": "3"}
+    assert found["origins"]["session_name"] == "devcontainer.json"
+
+
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
