@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Mapping, Tuple
+from typing import Callable, List, Mapping, Tuple
 
-from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
+from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH, SSH_PORT
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError
 from .._core.model import Container, Plan
@@ -44,39 +44,40 @@ class RoleContainers:
 
     def begun(self, seconds: float) -> Json:
         """Begin the commands, and wait until all of the containers are ready."""
-        names = self._begin()
-        self._wait(seconds)
-        return {"changed": bool(names), "begun": names}
-
-    def _begin(self) -> List[str]:
-        """Let PID 1 of each container run the command of its role. One that has run, or runs, is left alone."""
         members = self._members()
         check_mounts_answer(list(self._listed().values()), self.agent)
+        with_command = [member for member in members if member[1].command]
+        # At each start PID 1 unpacks its files and removes `go`, before it accepts logins.
+        self._wait([(member, str(SSH_PORT)) for member in with_command], seconds)
+        run_all(self._begin, with_command, default_parallelism())
+        with_sign = [(member, member[1].ready) for member in members if member[1].ready]
+        self._wait(with_sign, seconds, self._must_not_have_failed)
+        names = [container.hostname for container, _role, _identity in with_command]
+        return {"changed": bool(names), "begun": names}
 
-        def begin(member: Member) -> None:
-            container, role, identity = member
-            if role.command:
-                self.engine.put_file(identity, run_folder(container.id), "go", b"", container.hostname)
+    def _begin(self, member: Member) -> None:
+        """Let PID 1 run the command of the role. One that has run, or runs, is left alone."""
+        container, _role, identity = member
+        self.engine.put_file(identity, run_folder(container.id), "go", b"", container.hostname)
 
-        run_all(begin, members, default_parallelism())
-        return [container.hostname for container, role, _identity in members if role.command]
-
-    def _wait(self, seconds: float) -> None:
-        """Wait until all of them are ready. An EngineError names the first that is not in time, or whose command has failed."""
-        waiting = [member for member in self._members() if member[1].ready]
+    def _wait(
+        self, waiting: List[Tuple[Member, str]], seconds: float, check: Callable[[Member], None] | None = None
+    ) -> None:
+        """Wait until all of them answer. An EngineError names the first that is not in time, has ended, or fails the check."""
 
         def are_ready() -> bool:
             nonlocal waiting
-            self._must_run(waiting)
+            self._must_run([member for member, _ready in waiting])
             done = run_all(self._is_ready, waiting, default_parallelism())
-            waiting = [member for member, is_ready in zip(waiting, done) if not is_ready]
-            run_all(self._must_not_have_failed, waiting, default_parallelism())
+            waiting = [one for one, is_ready in zip(waiting, done) if not is_ready]
+            if check:
+                run_all(check, [member for member, _ready in waiting], default_parallelism())
             return not waiting
 
         if not wait_until(are_ready, deadline_in(seconds), _FIRST_PAUSE):
-            names = ", ".join(container.hostname for container, _role, _identity in waiting)
+            names = ", ".join(container.hostname for (container, _role, _identity), _ready in waiting)
             message = "%s: not ready after %g s (%s); look at its log, or raise session_apps_timeout."
-            raise EngineError(message % (names, seconds, waiting[0][1].ready), self.agent)
+            raise EngineError(message % (names, seconds, waiting[0][1]), self.agent)
 
     def _listed(self) -> Mapping[str, Json]:
         found = self.engine.containers(self.plan.session.id)
@@ -107,10 +108,10 @@ class RoleContainers:
             text = code[0].decode("ascii", "replace")
             raise EngineError(message % (container.hostname, text), self.agent)
 
-    def _is_ready(self, member: Member) -> bool:
-        container, role, identity = member
-        port, path = ready_port(role.ready)
+    def _is_ready(self, waiting: Tuple[Member, str]) -> bool:
+        (container, _role, identity), ready = waiting
+        port, path = ready_port(ready)
         user = self.plan.session.user
-        script = _ANSWERS % (RUNTIME_PATH, port, f"'{path or port}'") if port else role.ready
+        script = _ANSWERS % (RUNTIME_PATH, port, f"'{path or port}'") if port else ready
         shell = [f"{RUNTIME_PATH}/bin/busybox", "timeout", str(_LONGEST_TRY), f"{RUNTIME_PATH}/bin/sh", "-c", script]
         return self.engine.execute(identity, shell, container.hostname, "%d:%d" % (user.uid, user.gid))[0] == 0

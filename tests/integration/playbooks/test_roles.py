@@ -128,7 +128,8 @@ def test_a_role_without_room_waits_and_one_that_never_has_room_is_refused(
 
 
 def test_a_role_that_does_not_become_ready_leaves_nothing(controller: Controller) -> None:
-    failing = [{"name": "ps", "size": 2, "command": "sleep 1; exit 3", "ready": 12345}]
+    # So little of a CPU that PID 1 still unpacks its files when the engine has started the container.
+    failing = [{"name": "ps", "size": 2, "cpus": 0.01, "command": "sleep 1; exit 3", "ready": 12345}]
     refused = controller.launch("breaks", session_roles=failing)
     assert refused.code == 2
     assert re.search(r"ps[12]: the command of its role ended with exit code 3 before it was ready", refused.message)
