@@ -9,11 +9,13 @@ import re
 
 import example_images
 import yaml
-from controller import ROOT, Controller
+from controller import ROOT, Controller, Session
 from environments import NAME, copied, launched, said
 
 EXAMPLE = ROOT / "examples" / "tensorflow_training"
 LINE = re.compile(r"worker (\d) of 2, 2 replicas in sync: y = (\S+) x \+ (\S+), loss (\S+)")
+
+FITTED = re.compile(r"(alone|2 workers, slope on ps 0, offset on ps 1): (y = \S+ x \+ \S+, loss \S+)")
 
 
 def check_line(text: str) -> None:
@@ -34,6 +36,16 @@ def test_multi_worker_mirrored_strategy_trains_on_two_containers(controller: Con
     logs = controller.play("session_logs", session_name=session["session_name"]).check().text
     check_line(logs)
     controller.terminate(session["session_name"]).check()
+
+
+def test_parameter_servers_train_to_the_loss_of_one_process(controller: Controller) -> None:
+    image = example_images.build(controller.client, EXAMPLE.name)
+    settings = yaml.safe_load((EXAMPLE / "parameter_servers.yml").read_text())
+    controller.play("cluster_session", **{**settings, "session_image": image}).check()
+    session = Session(controller, settings["session_name"])
+    [(_where, trained)] = FITTED.findall(controller.play("session_logs", session_name=session.name).check().text)
+    assert FITTED.findall(said(session, "parameter_servers.py --alone")) == [("alone", trained)]
+    controller.terminate(session.name).check()
 
 
 def test_the_environment_of_this_name_trains_on_two_containers(controller: Controller) -> None:
