@@ -107,7 +107,8 @@ class CallbackModule(DefaultCallback):
             super().v2_playbook_on_start(playbook)
             return
         self._begun = True
-        TERMINAL.clear = CLEAR if self._is_terminal and sys.stdout.isatty() else ""
+        TERMINAL.clear = CLEAR if self._is_terminal else ""
+        TERMINAL.clear_result = TERMINAL.clear if sys.stdout.isatty() else ""
         # Ansible removes its own folder at the end of the run.
         TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
         TERMINAL.agents = TERMINAL.folder + "-agents"

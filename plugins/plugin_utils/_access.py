@@ -42,7 +42,7 @@ class AccessAction(ComputeAction):
         """The failure. With the callback of the collection, which shows its message, the lines appear before it."""
         if TERMINAL.phase:
             for line in result["lines"]:
-                self._display.display(TERMINAL.clear + line)
+                self._display.display(TERMINAL.clear_result + line)
         return {"failed": True, "msg": result["message"]}
 
     @abstractmethod

@@ -8,14 +8,19 @@ PICTURES=DIRECTORY keeps what the terminal has shown: from the clone to ``ssh su
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import docker
+import environments
 import pytest
+import yaml
 from agents_lab import NAMES, Lab
 from controller import ROOT, run
 from newcomer import Newcomer, checkout, newcomer_on
@@ -23,7 +28,7 @@ from terminal import PROMPT, Terminal
 from terminal_picture import svg
 
 URL = "https://github.com/cluster-compute/cluster.compute"
-HOME = "/root/cluster.compute"
+HOME = "/root/tutorial"
 BLOCK = re.compile(r"^```(?:text|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FOLDER = "/srv/shared"
 
@@ -43,6 +48,13 @@ class Place:
             text = text.replace(f"192.0.2.{number}", self.lab.address(agent))
         return "".join(BLOCK.findall(text)).splitlines()
 
+    def files(self, page: str) -> list[str]:
+        """The session files of a page."""
+        return re.findall(r"^```yaml\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+    def write(self, name: str, text: str) -> None:
+        self.controller.type(f"printf %s {shlex.quote(text)} > {HOME}/cluster.compute/{name}").check()
+
     def line(self, page: str, beginning: str) -> str:
         """The one line that begins like this."""
         [found] = [line for line in self.lines(page) if line.startswith(beginning)]
@@ -59,6 +71,21 @@ def lab(engine_host: str) -> Iterator[Lab]:
         yield made
     finally:
         made.destroy()
+
+
+@pytest.fixture(scope="module")
+def environment(engine_host: str, lab: Lab) -> str:
+    """The environment of the tutorial on the first host: its build takes the PyTorch that this machine's pip finds."""
+    with contextlib.closing(docker.APIClient(engine_host)) as client:
+        environments.make(client, "pytorch")
+    [name] = [
+        tag
+        for tag in run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}"]).check().text.split()
+        if "/pytorch:" in tag
+    ]
+    pipe = f"docker save {name} | docker exec -i {lab.container(NAMES[0])} docker load"
+    run(["bash", "-o", "pipefail", "-c", pipe], timeout=900).check()
+    return name
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +131,42 @@ def test_five_commands_from_the_clone_to_a_login_over_two_hosts(place: Place) ->
     containers = json.loads(place.controller.type("cat ~/.cluster-compute/work/session.json").text)["containers"]
     assert {container["agent"] for container in containers} == {place.lab.address(agent) for agent in NAMES}
     assert "Session work: TERMINATED" in place.terminal.type(end)
+
+
+TUTORIAL = "docs/start_three_hosts.md"
+LOSS = r"rank (\d) of 3 on (main1|sub1|sub2): loss (0\.0\d+)"
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_tutorial_from_the_hosts_to_a_notebook_and_trainings(place: Place) -> None:
+    """Everything but step 3, the build of the image."""
+    terminal, typed = place.terminal, iter(place.lines(TUTORIAL))
+    train, batch = place.files(TUTORIAL)
+
+    def next_line(beginning: str) -> str:
+        return next(line for line in typed if line.startswith(f"cluster-compute {beginning}"))
+
+    terminal.type(f"mkdir {HOME} && cd {HOME}")
+    for line in place.lines("docs/start_one_machine.md")[:4]:
+        terminal.type(line)
+    terminal.type(next_line("hosts add"))
+    assert "0 failed" in terminal.type(next_line("doctor"))
+    place.write("train.yml", train)
+    assert "Session train: would be launched" in terminal.type(next_line("up train.yml --check"))
+    assert "Session train: RUNNING" in terminal.type(next_line("up train.yml"))
+    url = terminal.press(next_line("open train jupyterlab") + "\r", r"http://127\.0\.0\.1:\d+/lab\?token=\w+")
+    page = f"import urllib.request; print(urllib.request.urlopen({url!r}).read())"
+    assert "JupyterLab" in place.controller.type(f"python3 -c {shlex.quote(page)}").check().text
+    terminal.interrupt()
+    terminal.type(next_line("cp --on main1"))
+    assert sorted(re.findall(LOSS, terminal.type(next_line("exec train")))) == []
+    place.lab.shell(NAMES[2], f"test -s {FOLDER}/model.pt && rm {FOLDER}/model.pt").check()
+    terminal.type(next_line("ls"))
+    # These hosts have room for one session of this size.
+    terminal.type("cluster-compute down train")
+    place.write("train-batch.yml", yaml.safe_dump({**yaml.safe_load(train), **yaml.safe_load(batch)}))
+    terminal.type("cluster-compute up train-batch.yml")
+    assert len(re.findall(LOSS, terminal.type(next_line("logs train-batch -f")))) == 3
+    assert "ended" in terminal.type(next_line("why train-batch"))
+    place.lab.shell(NAMES[2], f"test -s {FOLDER}/model.pt").check()
+    terminal.type("cluster-compute down train-batch", code=0)

@@ -100,6 +100,10 @@ class Lab:
     def make_hosts(self) -> None:
         """Create the hosts, start their engines, and load the reference image."""
         self.write_inventory()
+        # A run that was killed leaves hosts in any state.
+        if run(["docker", "ps", "--all", "--quiet", "--filter", f"name=^{self.name}-"]).check().text:
+            self.destroy()
+            self.write_inventory()
         if not os.environ.get("IMAGES_READY"):
             self.make_images()
         self.play(SHARED / "create.yml").check()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import example_images
 import images
@@ -17,10 +18,10 @@ SIZE = {"session_cluster_size": 2, "session_cpus": 1, "session_memory": "1g", "s
 NAME = "work"
 
 
-def build(controller: Controller, name: str) -> None:
-    """Build an environment, and see it in the list."""
+def make(client: Any, name: str) -> None:
+    """Build an environment."""
     if (FOLDERS / name / "requirements.txt").exists():
-        with example_images.wheels(controller.client, FOLDERS / name) as arguments:
+        with example_images.wheels(client, FOLDERS / name) as arguments:
             images.environment("lab")
             # The file of PyTorch may come from the index for CPUs, whose digests are in no lock.
             images.environment(
@@ -28,6 +29,11 @@ def build(controller: Controller, name: str) -> None:
             )
     else:
         images.environment(name)
+
+
+def build(controller: Controller, name: str) -> None:
+    """Build an environment, and see it in the list."""
+    make(controller.client, name)
     listed = controller.play("environments").check().text
     assert re.search(rf"^ +\"?{name} .* localhost ", listed, re.MULTILINE), listed
 

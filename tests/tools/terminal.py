@@ -52,6 +52,12 @@ class Terminal:
         os.write(self._master, keys.encode())
         return self._read(re.compile(pattern), timeout)[1][0]
 
+    def interrupt(self, timeout: float = 60) -> str:
+        """Press Ctrl-C, and return what the program shows until the next prompt."""
+        os.write(self._master, b"\x03")
+        self._next += 1
+        return NOT_SHOWN.sub("", self._read(re.compile(READY % self._next), timeout)[0])
+
     def close(self) -> None:
         self._process.kill()  # interactive shells ignore TERM
         self._process.wait(timeout=30)

@@ -197,9 +197,10 @@ def check_body(command: Sequence[str], network: str, mark: str) -> Json:
 def lasting_body(program: str, arguments: Sequence[str], network: str, mark: str) -> Json:
     """The request that creates a container of a check which answers others. Its engine removes it at its end.
 
-    A program that fails does not end the container at once, so that its output can be read.
+    A program that fails does not end the container at once, so that its output can be read. All of it is one stream: the log of an
+    engine does not keep the order of two.
     """
-    command = ["sh", "-c", 'python3 -c "$0" "$@" || { echo %s; sleep 60; }' % FAILED, program, *arguments]
+    command = ["sh", "-c", 'exec 2>&1; python3 -c "$0" "$@" || { echo %s; sleep 60; }' % FAILED, program, *arguments]
     body = check_body(command, network, mark)
     body["HostConfig"]["AutoRemove"] = True
     return body

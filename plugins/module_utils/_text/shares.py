@@ -75,7 +75,11 @@ def tiles(agents: Sequence[Json], colors: Mapping[str, str]) -> List[Json]:
 def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapping[str, str]) -> Json:
     key, show = resource.key, resource.show
     used = sum(agent["used"][key] for agent in agents)
-    free = [max(0, agent["capacity"][key] - agent["used"][key]) for agent in agents if agent["schedulable"]]
+    free = [
+        max(0, agent["capacity"][key] - agent["used"][key] - _red(key, agent))
+        for agent in agents
+        if agent["schedulable"]
+    ]
     parts = [
         (color, sum(agent["owners"].get(owner, {}).get(key, 0) for agent in agents)) for owner, color in colors.items()
     ]
@@ -86,6 +90,11 @@ def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapp
     note = ", ".join(notes)
     amounts = amount_bar(parts, whole, f"{resource.name}: {note}", in_use)
     return {"name": resource.name, "free": show(sum(free)), "bar": amounts, "note": note}
+
+
+def _red(key: str, agent: Json) -> int:
+    """The GPUs of an agent that no session gets, although some may still be in use."""
+    return sum(gpu["state"] == "red" for gpu in agent["gpu_health"]) if key == "gpus" else 0
 
 
 def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:

@@ -231,7 +231,7 @@ class Play:
 
     def say(self, line: str) -> None:
         """A line that appears at once, with every callback."""
-        self.action._display.display(TERMINAL.clear + line)
+        self.action._display.display(TERMINAL.clear_result + line)
 
     def warn(self, *warnings: str) -> None:
         self.warnings += [str(warning) for warning in warnings if warning not in self.warnings]

@@ -200,20 +200,26 @@ def test_an_interrupted_launch_says_what_it_leaves_and_how_to_go_on(
     assert controller.engine("broken-off") == {}
 
 
-def test_a_terminal_has_a_live_line(controller: Controller) -> None:
+@pytest.mark.parametrize("has_result", [True, False])
+def test_a_terminal_has_a_live_line(controller: Controller, tmp_path: Path, has_result: bool) -> None:
+    """The live line is erased before the next line, also where the result goes to a file."""
     main, side = pty.openpty()
-    command = controller.command("cluster_session", session_name="live", session_bootstrap="sleep 3", **SMALL)
+    command = controller.command(
+        "cluster_session", session_name=f"live-{has_result}".lower(), session_bootstrap="sleep 3", **SMALL
+    )
     terminal = {**environment(controller), "TERM": "xterm"}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=terminal, stdin=side, stdout=side, stderr=side, close_fds=True
-    ) as process:
-        os.close(side)
-        text = _read(main)
-        process.wait()
-    os.close(main)
+    with (tmp_path / "result").open("w+") as file:
+        output = side if has_result else file
+        with subprocess.Popen(command, cwd=ROOT, env=terminal, stdin=side, stdout=output, stderr=side) as process:
+            os.close(side)
+            text = _read(main)
+            process.wait()
+        os.close(main)
+        file.seek(0)
+        result = text if has_result else file.read()
     assert process.returncode == 0, text
-    assert re.search(r"\r\x1b\[2KStarting 1 container, \d+ s", text), text
-    assert "Session live: RUNNING" in text
+    assert set(re.findall(r"\r\x1b\[2KStarting 1 container, \d+ s(....)", text)) == {"\r\x1b[2"}, text
+    assert re.search(r"Session live-\w+: RUNNING", result)
 
 
 def _read(terminal: int) -> str:
