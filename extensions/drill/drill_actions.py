@@ -90,6 +90,30 @@ class Drill(Steps):
         self._end(name)
         return repaired
 
+    def all_restarted(self, name: str, _detail: str) -> str:
+        """A container dies in a session whose containers restart together: the next pass restarts them."""
+        self._launch(name, "launch", {"session_on_failure": "restart_all"})
+        self.runs.docker(self._containers(name)["sub1"], f"kill {self.settings.owner}.{name}.sub1")
+        ended, wanted = self._pass(), f"Session {name}: RUNNING, all containers restarted"
+        message = next((line for line in ended.text.splitlines() if line.startswith(wanted)), "")
+        if not message:
+            raise DrillError(f"A pass did not restart {name}: {self.runs.message(ended)}")
+        self._must_answer(name)
+        self._end(name)
+        return message
+
+    def kill_growth(self, name: str, detail: str) -> str:
+        """The controller is killed while a session gets another container: the same command continues."""
+        self._launch(name)
+        more = {"session_cluster_size": len(self._containers(name)) + 1}
+        self._interrupt("cluster_session", name, detail, more)
+        message = self._launch(name, "repair", more)
+        if len(self._containers(name)) != more["session_cluster_size"]:
+            raise DrillError(f"Session {name} has not grown: {message}")
+        self._must_answer(name)
+        self._end(name)
+        return message
+
     def kill_launch(self, name: str, detail: str) -> str:
         """The controller of a launch is killed: the same command launches the session."""
         self._interrupt("cluster_session", name, detail)

@@ -47,6 +47,7 @@ LAUNCHING = {
     "after the start": "Starting",
     "after the verification": "Verifying",
 }
+GROWING = {moment: LAUNCHING[moment] for moment in ("after the placement", "after the containers", "after the start")}
 ENDING = {
     "after the reports": "Collecting agent reports",
     "after its record": "Ending the session",
@@ -58,9 +59,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("sub removed", "break_container", "rm --force {sub}"),
     Fault("main1 removed", "break_container", "rm --force {main}"),
     Fault("all containers killed", "all_killed"),
+    Fault("sub killed, all restart", "all_restarted"),
     *_kills("kill_launch", "launch killed", LAUNCHING),
     *_kills("stop_launch", "launch interrupted", {"after the placement": "Placing the session"}, "INT"),
     *_kills("stop_launch", "launch terminated", {"after the containers": "Creating"}, "TERM"),
+    *_kills("kill_growth", "growth killed", GROWING),
     *_kills("kill_end", "end killed", ENDING),
     *_kills("kill_end", "end interrupted", {"after the reports": "Collecting agent reports"}, "INT"),
     Fault("image gone", "refused", "image"),

@@ -107,11 +107,16 @@ class Steps:
             raise DrillError(f"The launch of {name} succeeded, although it should fail.")
         return self.runs.message(ended)
 
-    def _interrupt(self, playbook: str, name: str, detail: str) -> str:
+    def _pass(self) -> Ended:
+        """A pass over the sessions of the drill."""
+        own = {"session_owner": self.settings.owner, "session_artifacts": self.settings.directory}
+        return self.runs.play("schedule", own)
+
+    def _interrupt(self, playbook: str, name: str, detail: str, variables: Mapping[str, Any] | None = None) -> str:
         """Send a signal after a phase; returns what the user reads."""
         number, phase = detail.split(" ", 1)
         interruption = Interruption(lambda line: line.startswith(phase), getattr(signal, "SIG" + number))
-        ended = self._play(playbook, name, None, interruption)
+        ended = self._play(playbook, name, variables, interruption)
         if not ended.interrupted:
             raise DrillError(f"{playbook}.yml ended before its phase '{phase}': {self.runs.message(ended)}")
         return self.runs.message(ended) if number != "KILL" else ""

@@ -64,10 +64,21 @@ class World:
             return Ended(2, "phase 1.0 s\nThat is refused.", 1.0)
         self.sessions.add(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
-        containers = [{"hostname": host, "agent": self.agent} for host in ("main1", "sub1")]
+        hosts = ["main1", "sub1", "sub2"][
+            : 2 if self.broken == "no growth" else variables.get("session_cluster_size", 2)
+        ]
+        containers = [{"hostname": host, "agent": self.agent} for host in hosts]
         document = {"containers": containers, "apps": [{"port": 30000}]}
         (self.folder / name / "session.json").write_text(json.dumps(document))
         return Ended(0, f"Session {name}: RUNNING (cluster session)", 2.0)
+
+    def schedule(self, _name: str, _variables: Mapping[str, Any]) -> Ended:
+        restarted = (
+            []
+            if self.broken == "no restart"
+            else [f"Session {name}: RUNNING, all containers restarted" for name in self.sessions]
+        )
+        return Ended(0, "\n".join(restarted), 1.0)
 
     def session_exec(self, name: str, _variables: Mapping[str, Any]) -> Ended:
         is_lost = not (self.folder / name).exists()
@@ -133,6 +144,8 @@ def test_all_harmless_faults_pass_where_everything_works(world: World) -> None:
         ("left on the controller", "sub removed", "is left: "),
         ("no phase", "launch killed after the start", "ended before its phase 'Starting'"),
         ("silent", "launch terminated after the containers", "does not say how to end the session"),
+        ("no growth", "growth killed after the start", "has not grown"),
+        ("no restart", "sub killed, all restart", "A pass did not restart drill-sub-killed--all-restart"),
         ("never refused", "image gone", "succeeded, although it should fail"),
     ],
 )

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sessions under random launches, sizes, losses, kills, ends and lost controllers: the real store and planner, and simulated engines.
+"""Sessions under random launches, sizes, losses, kills, ends, lost controllers and policies: the real store and planner, and simulated
+engines.
 
-Nothing is booked twice, a launch or a growth makes all of its containers or none, and every session reaches an end that leaves nothing.
+Nothing is booked twice, a launch or a growth makes all of its containers or none and keeps the policy of its moment, and every session
+reaches an end that leaves nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_plans
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import Limits, SitePolicy
 
 NAMES = st.sampled_from(["alpha", "beta1"])
 HOSTS = ("a", "b", "c")
@@ -46,6 +49,7 @@ class Sessions(RuleBasedStateMachine):
         self.store = Store(f"{self.directory}/state")
         self.engines: dict[str, dict[tuple[str, str], tuple[Container, Plan, str]]] = {name: {} for name in HOSTS}
         self.lost: set[str] = set()
+        self.site = SitePolicy(default=Limits(cpus=6000))
         self.now = 1000.0
 
     # What happens
@@ -98,6 +102,11 @@ class Sessions(RuleBasedStateMachine):
         one, plan, _state = self.engines[host][key]
         self.engines[host][key] = (one, plan, "exited")
 
+    @rule(millicpus=st.sampled_from([None, 3000, 6000]))
+    def permitted(self, millicpus: int | None) -> None:
+        """Another policy. What runs stays, even if it has more."""
+        self.site = SitePolicy(default=Limits(cpus=millicpus))
+
     @rule(seconds=st.sampled_from([1.0, 100.0, LEASE + 1]))
     def later(self, seconds: float) -> None:
         self.now += seconds
@@ -125,15 +134,21 @@ class Sessions(RuleBasedStateMachine):
             name=name, cluster_size=size, cluster_mode="multi-node", cpus=1, on_lost=on_lost, lost_after=PATIENCE
         )
         self.now += 1
+        before = self.booked()
+        given = context(*self.reports(), now=self.now, lease=LEASE, relocates=relocates, site=self.site)
         try:
-            decision = launch(
-                self.store, wanted, context(*self.reports(), now=self.now, lease=LEASE, relocates=relocates)
-            )
+            decision = launch(self.store, wanted, given)
         except ComputeError:
             return
+        most, booked = self.site.default.cpus, self.booked()
+        assert most is None or booked <= max(most, before), f"{booked} of {most} permitted are booked"
         self.removed(decision.remove)
         if decision.verdict in ("placed", "repair") and decision.plan is not None:
             self.carried_out(decision, decision.plan, end)
+
+    def booked(self) -> int:
+        """The CPUs that the owner has, in thousandths: one for each container."""
+        return 1000 * sum(plan.session.size for plan in held_plans(self.store))
 
     def carried_out(self, decision: Decision, plan: Plan, end: str) -> None:
         session, known = plan.session.id, {one.id for one in plan.containers}
