@@ -221,11 +221,11 @@ def with_wait(engine: Engine, entry: Json) -> Json:
 
 
 def with_batch(engine: Engine, entry: Json) -> Json:
-    """The entry of main1 of a batch session with the state of its command. An unreadable state does not fail the report."""
+    """The entry of a container that runs a command with the state of that command. An unreadable state does not fail the report."""
     if not entry["labels"].get(LABEL_BATCH):
         return entry
     try:
-        return {**entry, "batch": read_state(engine, entry["engine_id"], entry["id"])}
+        return {**entry, "batch": read_state(engine, entry["engine_id"], entry["id"], entry["hostname"])}
     except UnreachableError:
         raise
     except (ConflictError, EngineError) as error:

@@ -186,11 +186,11 @@ def _engine_time() -> str:
     return "%s.%09dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)), nanoseconds)
 
 
-def read_state(engine: Engine, main: str, container: str) -> Json:
-    """The result of a batch command, from the file that PID 1 writes, and whether it has begun since ``main1`` was started."""
+def read_state(engine: Engine, identity: str, container: str, hostname: str = "main1") -> Json:
+    """The result of a command, from the file that PID 1 writes, and whether it has begun since its container was started."""
     folder = run_folder(container)
-    ended = parse_exit(engine.read_file(main, folder + "/exit_code", "main1", _LONGEST))
-    begun = ended["exit_code"] is not None or engine.has_path(main, folder + "/go", "main1")
+    ended = parse_exit(engine.read_file(identity, folder + "/exit_code", hostname, _LONGEST))
+    begun = ended["exit_code"] is not None or engine.has_path(identity, folder + "/go", hostname)
     return {**ended, "begun": begun}
 
 
@@ -209,7 +209,7 @@ def parse_exit(text: bytes | None) -> Json:
         return {
             "exit_code": UNREADABLE,
             "oom_killed": False,
-            "reason": "the file with the exit code in main1 does not hold a number",
+            "reason": "the file with the exit code does not hold a number",
         }
     return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
 

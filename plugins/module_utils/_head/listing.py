@@ -29,7 +29,7 @@ Observed = Mapping[Tuple[str, str], ObservedContainer]
 def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
     """Every session with its containers.
 
-    ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its command if they have failed.
+    ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its commands that have failed.
     """
     observed = {(agent.name, container.id): container for agent in agents for container in agent.containers}
     return [_session(row, observed, agents) for row in rows]
@@ -46,7 +46,7 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
     is_over = bool(limit_reached(containers))
     lacking = [one["hostname"] for one in containers if one["state"] != "running" and not is_over]
     shape = _shape(row, observed)
-    command = next((container["batch"] for container in containers if "batch" in container), None)
+    command = next((one["batch"] for one in containers if one["rank"] == 0 and "batch" in one), None)
     return {
         **row.to_json(),
         **shape,
@@ -70,7 +70,8 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
 def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
     """What has failed in containers that run."""
     apps = [f"app {app['name']}" for app in failed_apps(containers)]
-    return apps + (["command"] if command and command["exit_code"] else [])
+    others = [one["hostname"] for one in containers if one["rank"] and (one.get("batch") or {}).get("exit_code")]
+    return apps + [f"command of {host}" for host in others] + (["command"] if command and command["exit_code"] else [])
 
 
 def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:

@@ -85,13 +85,13 @@ def state_of(session: Json) -> str:
 
 
 def remarks(session: Json) -> List[str]:
-    """What a running session lacks, which apps have failed, and how its command ended."""
+    """What a running session lacks, what has failed in it, and how its command ended."""
     if session["state"] != "RUNNING":
         return []
     if limit_reached(session.get("containers") or ()):
         return ["ended"]
     found = [f"degraded: {', '.join(session['degraded'])}"] if session.get("degraded") else []
-    apps = failed_apps_of(session)
+    apps = failures_of(session)
     found += [f"unhealthy: {', '.join(apps)}"] if apps else []
     command = session.get("command")
     if command and command["exit_code"] is not None:
@@ -101,8 +101,8 @@ def remarks(session: Json) -> List[str]:
     return found
 
 
-def failed_apps_of(session: Json) -> List[str]:
-    """What has failed besides the command: a command that has failed is a result."""
+def failures_of(session: Json) -> List[str]:
+    """What has failed besides the command of main1, whose failure is a result."""
     return [name for name in session.get("unhealthy") or () if name != "command"]
 
 

@@ -13,7 +13,7 @@ from .._core.documents import Json
 from .._core.exits import what_happened
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_time
-from .lists import address_of, failed_apps_of, folders_of, in_use, limits_of, remarks, resources_of
+from .lists import address_of, failures_of, folders_of, in_use, limits_of, remarks, resources_of
 from .plot import plot
 from .shares import RESOURCES, agent_card, capacity_of, colors_of, group_rows, owner_rows, session_count, tiles
 
@@ -75,7 +75,7 @@ def waiting_row(session: Json) -> Json:
 def session_row(session: Json) -> Json:
     """A session that does not wait."""
     state = session["state"]
-    is_ill = session["degraded"] or failed_apps_of(session)
+    is_ill = session["degraded"] or failures_of(session)
     return {
         "name": session["name"],
         "owner": session["owner"],

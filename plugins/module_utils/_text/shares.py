@@ -12,7 +12,7 @@ from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.units import show_bytes, show_cpus
-from .lists import agent_state, allowed_of, failed_apps_of, share_of, show_amounts
+from .lists import agent_state, allowed_of, failures_of, share_of, show_amounts
 
 # The owners with the most have a color each; the others share the last one.
 COLORS = 8
@@ -112,7 +112,7 @@ def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
     notes.append(f"{sum(owner['containers'] for owner in owners)} containers")
     for word, found in (
         ("degraded", [one["degraded"] for one in sessions]),
-        ("unhealthy", map(failed_apps_of, sessions)),
+        ("unhealthy", map(failures_of, sessions)),
     ):
         count = sum(map(bool, found))
         notes += [f"{count} {word}"] if count else []

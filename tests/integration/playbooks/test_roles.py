@@ -13,6 +13,8 @@ import pytest
 from controller import Controller, Session
 from engine_lab import IMAGE, make_image
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+
 # The workers start when both parameter servers answer, and each worker asks both of them.
 ROLES: list[dict[str, Any]] = [
     {
@@ -134,6 +136,19 @@ def test_a_role_that_does_not_become_ready_leaves_nothing(controller: Controller
     assert refused.code == 2
     assert re.search(r"ps[12]: the command of its role ended with exit code 3 before it was ready", refused.message)
     assert Session(controller, "breaks").containers() == {}
+
+
+def test_a_command_of_a_role_that_fails_later_is_listed(controller: Controller) -> None:
+    """The command of the other role has ended, too, without a failure."""
+    roles = [{"name": "ps", "command": "exit 4"}, {"name": "worker", "command": "true"}]
+    controller.launch("fails", session_roles=roles).check()
+
+    def failures() -> list[str]:
+        return [name for one in controller.sessions() if one["name"] == "fails" for name in one["unhealthy"]]
+
+    assert wait_until(failures, deadline_in(60)) == ["command of ps1"]
+    assert "RUNNING (unhealthy" in controller.play("sessions").check().text
+    controller.terminate("fails").check()
 
 
 def test_the_example_reads_the_weights_of_both_servers(controller: Controller) -> None:

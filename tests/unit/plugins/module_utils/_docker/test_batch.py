@@ -25,7 +25,7 @@ class Refusing(Engine):
         raise self.error
 
 
-ENTRY = {"engine_id": "e1", "id": "c1", "labels": {LABEL_BATCH: "true"}}
+ENTRY = {"engine_id": "e1", "id": "c1", "hostname": "main1", "labels": {LABEL_BATCH: "true"}}
 
 
 def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
@@ -51,5 +51,5 @@ def test_what_pid_1_writes(text: bytes | None, code: int | None, memory: bool) -
 def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     ended = parse_exit(text)
     assert ended["exit_code"] == UNREADABLE
-    reason = "the command has ended, but the file with the exit code in main1 does not hold a number"
+    reason = "the command has ended, but the file with the exit code does not hold a number"
     assert batch_result([{**ended, "dead": []}], "keep") == BatchResult("FAILURE", reason)

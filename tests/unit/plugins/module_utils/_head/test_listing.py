@@ -91,6 +91,13 @@ def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: St
     batch = {"exit_code": 1, "oom_killed": False, "reason": "", "begun": True}
     both = replace(down[0], containers=(replace(main, data={**main.data, "batch": batch}), *down[0].containers[1:]))
     assert listed(store, both, down[1])["unhealthy"] == ["app web", "command"]
+    sub = down[0].containers[1]
+    role = replace(
+        down[0],
+        containers=(down[0].containers[0], replace(sub, data={**sub.data, "batch": batch}), *down[0].containers[2:]),
+    )
+    shown = listed(store, role, down[1])
+    assert (shown["unhealthy"], shown["command"]) == (["app web", "command of sub1"], None)
 
 
 def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:

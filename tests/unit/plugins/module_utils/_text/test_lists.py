@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._text.lists import
     SHOWN,
     agent_state,
     agents_table,
-    failed_apps_of,
+    failures_of,
     groups_table,
     in_use,
     limits_of,
@@ -237,7 +237,7 @@ def test_the_time_that_is_left_is_beside_the_reason() -> None:
     assert limits_of({**ROW, **limits, "state": "TERMINATED"}) == []
     failed = {"state": "RUNNING", "unhealthy": ["app web", "command"], "command": {"exit_code": 1}}
     assert remarks(failed) == ["unhealthy: app web", "command failed"]
-    assert failed_apps_of(failed) == ["app web"]
+    assert failures_of(failed) == ["app web"]
 
 
 def test_the_resources_of_each_role() -> None:
