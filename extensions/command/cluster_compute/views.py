@@ -28,7 +28,7 @@ def why(asked: argparse.Namespace) -> int:
         if not found:
             raise MisuseError(f"there is no live session {name}: ls --ended lists those that have ended")
         turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
-        facts = filter(None, (found[-1]["state"], turn, found[-1]["reason"]))
+        facts = filter(None, (found[-1]["state"], turn, found[-1]["explanation"]))
         return found[-1], [f"Session {name}: {'; '.join(facts)}"]
 
     return _view(asked, view)

@@ -88,13 +88,15 @@ def limit_reached(containers: Iterable[Json]) -> str:
 
 
 def what_happened(session: Json) -> str:
-    """The reason of a session's state. For a running session: how its command, apps and containers ended, if they did."""
+    """The reason of a session's state. For a running session: how its commands, apps and containers ended, if they did."""
     if session["state"] == "RUNNING" and limit_reached(session["containers"]):
         return limit_reached(session["containers"])
     ends = [
         describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
     ]
     ends += [describe_app(app) for app in failed_apps(session["containers"])]
+    failed = [one for one in session["containers"] if one.get("rank") and (one.get("batch") or {}).get("exit_code")]
+    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed]
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))

@@ -147,7 +147,9 @@ def test_a_command_of_a_role_that_fails_later_is_listed(controller: Controller) 
         return [name for one in controller.sessions() if one["name"] == "fails" for name in one["unhealthy"]]
 
     assert wait_until(failures, deadline_in(60)) == ["command of ps1"]
-    assert "RUNNING (unhealthy" in controller.play("sessions").check().text
+    shown = controller.play("sessions").check().text
+    assert "RUNNING (unhealthy)" in shown
+    assert "ps1: the command ended with exit code 4" in shown
     controller.terminate("fails").check()
 
 

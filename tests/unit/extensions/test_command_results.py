@@ -76,9 +76,16 @@ def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixtur
 
 LISTED = {
     "sessions": [
-        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": ""},
-        {"name": "late", "owner": "bob", "state": "PENDING", "turn": 2, "reason": "node1: needs 4 CPUs, 1 free"},
-        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits"},
+        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": "", "explanation": ""},
+        {
+            "name": "late",
+            "owner": "bob",
+            "state": "PENDING",
+            "turn": 2,
+            "reason": "node1: needs 4 CPUs, 1 free",
+            "explanation": "node1: needs 4 CPUs, 1 free",
+        },
+        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits", "explanation": "waits"},
     ]
 }
 
