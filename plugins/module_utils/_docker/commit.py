@@ -95,11 +95,21 @@ class CommitEngine(ImageEngine):
 
 
 def check_name(engine: CommitEngine, image: str, owner: str) -> None:
-    """Raise StateError if the engine has an image of this name that is not of the owner's own sessions."""
+    """Raise StateError if the engine has an image of this name that was not made of the owner's own sessions."""
     there = engine.image(image)
-    if there is not None and _labels(there).get(LABEL_ORIGIN + ".owner") != owner:
+    if there is not None and not _is_made_for(owner, there):
         message = "%s has an image %s that is not of a session of %s; choose another name."
         raise StateError(message % (engine.agent, image, owner), engine.agent)
+
+
+def give_way(engine: CommitEngine, image: str, owner: str) -> None:
+    """Remove the owner's former image of this name, unless a container uses it, before the new one arrives.
+
+    If the new one does not arrive, the next launch copies it: nothing here has its name.
+    """
+    check_name(engine, image, owner)
+    with suppress(ConflictError):
+        engine.remove_image(image)
 
 
 def find(engine: CommitEngine, wanted: Wanted) -> Origin:
@@ -133,8 +143,9 @@ def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written)
     except tarfile.TarError as error:
         raise StateError(_TORN % (engine.agent, wanted.container), engine.agent) from error
     for identity in engine.leftovers(wanted.owner):
-        with suppress(ConflictError):  # a container of the former image runs
-            engine.remove_image(identity)
+        if _is_made_for(wanted.owner, engine.image(identity) or {}):
+            with suppress(ConflictError):  # a container of the former image runs
+                engine.remove_image(identity)
     if _labels(engine.image(wanted.image) or {}) != json.loads(config)["config"]["Labels"]:
         message = "%s: image %s has another origin than this session; run this again, under another name."
         raise StateError(message % (engine.agent, wanted.image), engine.agent)
@@ -282,3 +293,9 @@ def _hostname(listed: Json) -> str:
 
 def _labels(image: Json) -> Dict[str, Any]:
     return dict((image.get("Config") or {}).get("Labels") or {})
+
+
+def _is_made_for(owner: str, image: Json) -> bool:
+    """Whether an image was made of a container of the owner. What is built from such an image has its labels, and a later date."""
+    labels, date = _labels(image), str(image.get("Created"))
+    return labels.get(LABEL_ORIGIN + ".owner") == owner and str(labels.get(_OCI + "created"))[:19] == date[:19]

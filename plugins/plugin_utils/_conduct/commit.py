@@ -47,7 +47,7 @@ def commit(play: Play) -> Json:
         return {"changed": True, "image": image, "id": ""}
     made = _made(play, agent, {"wanted": wanted, "deadline": settings["session_commit_timeout"]})
     play.say(f"Image {image} is {made['id']} on {agent}")
-    _spread(play, image, agent, others)
+    _spread(play, image, owner, [agent, *others])
     return {"changed": True, "image": image, "id": made["id"]}
 
 
@@ -59,7 +59,8 @@ def _reached(play: Play, image: str, owner: str) -> List[str]:
         if agent not in lost:
             checked(result)
     if lost:
-        play.warn(f"{', '.join(lost)} cannot be reached, and gets the image with the next launch that needs it.")
+        message = "%s cannot be reached; a former image of this name stays there until you run this again."
+        play.warn(message % ", ".join(lost))
     return [agent for agent in found if agent not in lost]
 
 
@@ -72,10 +73,10 @@ def _made(play: Play, agent: str, params: Json) -> Json:
     return made
 
 
-def _spread(play: Play, image: str, agent: str, others: List[str]) -> None:
-    """Copy the image to the other agents. The image exists: a copy that fails is a warning, and a launch copies it again."""
-    wanted = Wanted(image, [agent, *others], [agent, *others], pull=NEVER, variable=_VARIABLE)
+def _spread(play: Play, image: str, owner: str, agents: List[str]) -> None:
+    """Copy the image from the first of the agents to the others. A copy that fails is a warning: a launch copies it again."""
+    wanted = Wanted(image, agents, agents, pull=NEVER, variable=_VARIABLE, owner=owner)
     try:
         distribute(play, wanted)
     except ComputeError as error:
-        play.warn(f"Image {image} is on {agent}, and not on all other agents: {error.message}")
+        play.warn(f"Image {image} is on {agents[0]}, and not on all other agents: {error.message}")

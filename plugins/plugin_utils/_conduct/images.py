@@ -41,6 +41,7 @@ class Wanted:
 
     ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
     which include them. ``elsewhere`` are images of further hosts. ``variable`` is what an error names as the source of the name.
+    ``owner`` has made the image of a container: a former image of this name gives way before the copy arrives.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Wanted:
     deadline: int = 1800
     login: Mapping[str, str] | None = None
     variable: str = "session_image"
+    owner: str = ""
 
     @classmethod
     def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> List[Wanted]:
@@ -129,7 +131,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, Json]:
 
 
 def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
-    expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content}
+    expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content, "owner": wanted.owner}
     with play.phase("copy"), _fetched(play, wanted, copies) as path:
 
         def delivered(others: OtherHosts, agent: str) -> Json:

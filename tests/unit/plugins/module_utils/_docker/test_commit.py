@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import commit
 
 SESSION, CONTAINER = "3614fdf3-0e04-4a4b-9a9a-000000000001", "3614fdf3-0e04-4a4b-9a9a-000000000002"
@@ -55,6 +55,17 @@ LISTED: Json = {
         "cluster.compute.container.index": "1",
     },
 }
+MINE: Json = {
+    "Created": "2026-02-28T00:00:00.25Z",
+    "Config": {
+        "Labels": {
+            "cluster.compute.origin.owner": "alice",
+            "org.opencontainers.image.created": "2026-02-28T00:00:00.250000+00:00",
+        }
+    },
+}
+# What alice has built from such an image, with docker build.
+BUILT: Json = {**MINE, "Created": "2026-02-28T10:00:00Z"}
 Disk = namedtuple("Disk", "f_bavail f_frsize")
 
 
@@ -64,12 +75,13 @@ class Engine(commit.CommitEngine):
     def __init__(self, export: bytes = b"", *, driver: Any = (), **images: Json) -> None:
         self.agent, self.images, self.driver, self.pieces = "a1", images, driver, export
         self.loaded = b""
+        self.removed: list[str] = []
 
     def containers(self, session: str = "", **_more: Any) -> list[Json]:
         return [LISTED] if session == SESSION else []
 
     def image(self, reference: str) -> Json | None:
-        return {"sha256:base": BASE, **self.images}.get(reference)
+        return {"sha256:base": BASE, "sha256:old": MINE, "sha256:built": BUILT, **self.images}.get(reference)
 
     def info(self) -> Json:
         return {"DockerRootDir": "/engine", "DriverStatus": self.driver}
@@ -96,11 +108,12 @@ class Engine(commit.CommitEngine):
         return ""
 
     def leftovers(self, owner: str) -> list[str]:
-        return ["sha256:old"] if owner == "alice" else []
+        return ["sha256:old", "sha256:built"] if owner == "alice" else []
 
     def remove_image(self, identity: str) -> None:
-        assert identity == "sha256:old"
-        self.driver = "removed"
+        if identity == "used":
+            raise ConflictError("a1 could not remove image used: a container uses it.", "a1")
+        self.removed.append(identity)
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -168,7 +181,7 @@ def test_the_engine_gets_the_layer_and_its_name_at_once(home: Path, *, squash: b
     assert json.loads(config)["rootfs"]["diff_ids"][-1] == "sha256:" + hashlib.sha256(layer).hexdigest()
     with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         assert tar.getnames() == (["etc/old", "usr/new"] if squash else ["usr/new", "etc/.wh.motd"])
-    assert engine.driver == "removed"
+    assert engine.removed == ["sha256:old"]
     assert list(home.iterdir()) == []
 
 
@@ -196,13 +209,22 @@ def test_more_changes_than_memory_is_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_name_of_another_image() -> None:
-    mine = {"Config": {"Labels": {"cluster.compute.origin.owner": "alice"}}}
-    engine = Engine(mine=mine, foreign={"Config": {"Labels": None}})
+    engine = Engine(mine=MINE, foreign={"Config": {"Labels": None}}, built=BUILT)
     commit.check_name(engine, "mine", "alice")
     commit.check_name(engine, "nothing", "alice")
-    for name, owner in (("mine", "bob"), ("foreign", "alice")):
+    for name, owner in (("mine", "bob"), ("foreign", "alice"), ("built", "alice")):
         with pytest.raises(StateError, match=f"has an image {name} that is not of a session of {owner}"):
             commit.check_name(engine, name, owner)
+
+
+def test_a_former_image_gives_way_unless_a_container_uses_it() -> None:
+    engine = Engine(mine=MINE, used=MINE, built=BUILT)
+    for name in ("mine", "used"):
+        commit.give_way(engine, name, "alice")
+    for name, owner in (("mine", "bob"), ("built", "alice")):
+        with pytest.raises(StateError, match="is not of a session of"):
+            commit.give_way(engine, name, owner)
+    assert engine.removed == ["mine"]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def test_the_image_is_made_where_the_container_is_and_copied_to_the_others() -> 
         ("a", "image.load"),
         ("c", "image.load"),
     ]
+    assert [load["owner"] for load in options_of(world.play, "image.load")] == ["alice", "alice"]
     [asked] = options_of(world.play, "image.commit")
     wanted = {"session": "the-id", "owner": "alice", "name": "train", "container": "main1", "image": "team/train:2"}
     assert asked == {"wanted": {**wanted, "squash": False}, "deadline": 3600}
@@ -121,7 +122,8 @@ def test_an_agent_that_does_not_answer_gets_no_image() -> None:
     world = World(broken={("check_name", "c"): AnsibleConnectionFailure("no route")})
     world.commit()
     assert world.changes() == [("b", "image.commit"), ("b", "image.export"), ("a", "image.load")]
-    assert world.play.warnings == ["c cannot be reached, and gets the image with the next launch that needs it."]
+    [warning] = world.play.warnings
+    assert warning == "c cannot be reached; a former image of this name stays there until you run this again."
 
 
 def test_a_copy_that_fails_leaves_the_image() -> None:
