@@ -27,6 +27,8 @@ from newcomer import Newcomer, checkout, newcomer_on
 from terminal import PROMPT, Terminal
 from terminal_picture import svg
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+
 URL = "https://github.com/cluster-compute/cluster.compute"
 HOME = "/root/tutorial"
 BLOCK = re.compile(r"^```(?:text|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -176,6 +178,7 @@ def test_the_tutorial_from_the_hosts_to_a_notebook_and_trainings(place: Place) -
     shown = terminal.press(next_line("logs train-batch -f") + "\r", f"(?s).*?(?:{LOSS}.*?){{3}}")
     assert ranks(shown) == RANKS
     terminal.interrupt()
-    assert "ended" in terminal.type(next_line("why train-batch"))
+    why = next_line("why train-batch")
+    assert wait_until(lambda: "the command ended with exit code 0" in terminal.type(why), deadline_in(120))
     place.lab.shell(NAMES[2], f"test -s {FOLDER}/model.pt").check()
     terminal.type("cluster-compute down train-batch", code=0)
