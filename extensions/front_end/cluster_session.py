@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 # Python runs this program isolated. What it shares with the command is in the directory beside its own.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
 
-from cluster_compute.words import MisuseError, Verb, apps_of, argument, check_hosts, check_name, script_of
+from cluster_compute.words import MisuseError, Verb, apps_of, argument, check_hosts, check_name, lines_of_app, script_of
 from cluster_compute.words import parsed as parsed_words
 
 del sys.path[0]
@@ -281,7 +281,7 @@ def shown_apps(folder: Path, document: dict[str, Any]) -> str:
     """A line for each app with its URL, and the command that connects its port to the same port of the caller's machine."""
     lines = []
     for app in apps_of(folder, document):
-        lines.append(("%s %s" % (app["name"], app["url"])).rstrip())
+        lines += lines_of_app(app)
         if app["forward"]:
             lines.append("  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (app["forward"], folder.name))
     return "\n".join(lines or ["The session has no app."])

@@ -22,7 +22,7 @@ _FIRST_PORT, _PORTS = 20000, 9000
 
 
 def text(plan: Plan, identity: Identity, address: str) -> str:
-    """A line for each app that PID 1 runs: its name and its URL.
+    """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it.
 
     The URL of an app that is not public has the loopback address of this machine: either it is the agent, or the connection of
     ``tunnel`` gives it the same port.
@@ -31,7 +31,7 @@ def text(plan: Plan, identity: Identity, address: str) -> str:
     lines = []
     for app in running(plan.session.apps):
         host = address if app.public else LOOPBACK
-        lines.append(line(app.name, app.url(host, ports[app.name].host_port, identity.app_token(app.name))))
+        lines.append(line(app.name, app.access(host, ports[app.name].host_port, identity.app_token(app.name))))
     return "".join(lines)
 
 

@@ -32,7 +32,7 @@ lock tests/requirements/importer.lock tests/requirements/importer.txt
 lock tests/requirements/uv.lock tests/requirements/uv.txt
 environments=roles/image/files/environments
 lock $environments/lab/requirements.lock $environments/lab/requirements.txt
-for name in pytorch tensorflow; do
+for name in code pytorch tensorflow; do
     # Their images extend that of lab: what it has, too, has the same version.
     lock $environments/$name/requirements.lock $environments/$name/requirements.txt --constraint $environments/lab/requirements.txt
 done

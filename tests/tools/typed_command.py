@@ -26,7 +26,7 @@ def session(home: Path, name: str, *, proxy: bool = True) -> Path:
     folder.mkdir(parents=True)
     document = {"containers": [{"hostname": "main1"}, {"hostname": "sub1"}], "apps": APPS}
     (folder / "session.json").write_text(json.dumps(document))
-    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://192.0.2.1:30002/\n")
+    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://192.0.2.1:30002/ 0f1e\n")
     (folder / "ssh_config").write_text(f"Host main1\n  HostName 127.0.0.1\n{'  ProxyJump node1' if proxy else ''}\n")
     return folder
 

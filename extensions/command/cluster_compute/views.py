@@ -16,7 +16,7 @@ from typing import Callable, Dict, List, Tuple
 from . import places
 from .lines import lines_of
 from .run import FAILED, Json, play, play_all, show, shown, wait, write
-from .words import MisuseError, apps_of, check_hosts, check_name, script_of
+from .words import MisuseError, apps_of, check_hosts, check_name, lines_of_app, script_of
 
 
 def why(asked: argparse.Namespace) -> int:
@@ -110,7 +110,7 @@ def open_app(asked: argparse.Namespace) -> int:
 
 def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:
     """Print the apps, and open the only one in a browser if that is asked."""
-    texts = lines or [f"{app['name']} {app['url']}".rstrip() for app in apps] or ["The session has no app."]
+    texts = lines or [line for app in apps for line in lines_of_app(app)] or ["The session has no app."]
     if asked.json:
         write({"apps": apps})
     else:

@@ -77,12 +77,21 @@ def script_of(command: Sequence[str]) -> str:
 
 
 def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
-    """The apps of a session, each with its URL, and with the ends of a tunnel as ``forward`` if its port is private."""
+    """The apps of a session: the URL, the token as ``password`` if the URL lacks it, and the ends of a tunnel as ``forward`` if
+    the port is private.
+    """
     file = folder / "apps"
     urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
     found = []
     for app in document["apps"]:
-        url, ends = urls.get(app["name"], ""), re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
+        url, _space, password = urls.get(app["name"], "").partition(" ")
+        ends = re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
         forward = ends.group(1) if ends and (not url or "://127." in url) else ""
-        found.append({"name": app["name"], "url": url, "forward": forward})
+        found.append({"name": app["name"], "url": url, "password": password, "forward": forward})
     return [app for app in found if app["name"] != "ssh"]
+
+
+def lines_of_app(app: Mapping[str, str]) -> List[str]:
+    """The name and the URL of an app, and its password."""
+    password = [f"  If the page asks for a password, enter {app['password']}"] if app["password"] else []
+    return [f"{app['name']} {app['url']}".rstrip(), *password]

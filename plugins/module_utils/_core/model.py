@@ -50,6 +50,15 @@ class App(Document):
         host = f"[{address}]" if ":" in address else address
         return "http://%s:%d%s" % (host, port, self.path.replace(TOKEN, token))
 
+    def access(self, address: str, port: int, token: str) -> str:
+        """The URL, followed by the token if the URL lacks it: the page may ask for it. Secret.
+
+        >>> App("code", 8443, path="/login").access("127.0.0.1", 30001, "abc")
+        'http://127.0.0.1:30001/login abc'
+        """
+        url = self.url(address, port, token)
+        return url if TOKEN in self.path else f"{url} {token}"
+
 
 def tunnel(folder: str, local_port: int, port: int) -> str:
     """The command that forwards a port of this machine to a port of ``main1``. It fails if the local port is in use.

@@ -41,9 +41,11 @@ APPS: Dict[str, Dict[str, Any]] = {
         "command": 'exec tensorboard-with-token "$HOME/runs"',
         "path": "/{token}/",
     },
+    # Its page asks for the token as a password.
+    "code": {"name": "code", "port": 8443, "command": "exec web-editor", "ready": "/healthz", "path": "/login"},
     "slurm": {"name": "slurm", "port": 6820, "command": "exec slurm-session", "ready": "/"},
 }
-_LAB = [app for name, app in APPS.items() if name != "slurm"]
+_LAB = [APPS[name] for name in ("jupyterlab", "terminal", "tensorboard")]
 # The first version is the default.
 SHIPPED: Table = {
     "reference": {
@@ -65,6 +67,11 @@ SHIPPED: Table = {
         "versions": {"2.21.0": "cluster-compute/tensorflow:2.21.0"},
         "apps": _LAB,
     },
+    "code": {
+        "description": "The editor code-server with git, and all of lab",
+        "versions": {"4.139.1": "cluster-compute/code:4.139.1"},
+        "apps": [*_LAB, APPS["code"]],
+    },
     "mpi": {
         "description": "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel",
         "versions": {"1.0": "cluster-compute/mpi:1.0"},
@@ -76,7 +83,7 @@ SHIPPED: Table = {
     },
 }
 # The environments that the role image builds, in roles/image/files/environments, each with the environment that it extends.
-BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "mpi": "reference", "slurm": "mpi"}
+BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "code": "lab", "mpi": "reference", "slurm": "mpi"}
 _FIELDS = ("description", "versions", "apps", "command", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")

@@ -95,7 +95,7 @@ def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: L
         entry = known[app.name]
         address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
         port = entry["port"] or app_urls.local_port(identity.session, app.name)
-        urls[app.name] = app.url(address, port, identity.app_token(app.name))
+        urls[app.name] = app.access(address, port, identity.app_token(app.name))
     app_urls.change(artifacts, urls, removed)
 
 

@@ -216,7 +216,7 @@ def folder_of_session(folder: Path) -> Path:
     containers = [{"hostname": "main1"}, {"hostname": "sub1"}]
     document = {"session": {"user": {"name": "work"}}, "containers": containers, "apps": apps}
     (folder / "session.json").write_text(json.dumps(document))
-    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://10.0.0.1:30002/\n")
+    (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://10.0.0.1:30002/ 0f1e\n")
     return folder
 
 
@@ -243,6 +243,7 @@ def test_apps_are_shown_with_the_way_to_them(front_end: ModuleType, tmp_path: Pa
         "lab http://127.0.0.1:30001/lab?token=abc",
         "  ssh -N -o ExitOnForwardFailure=yes -L 30001:main1:8888 train.main1",
         "open http://10.0.0.1:30002/",
+        "  If the page asks for a password, enter 0f1e",
     ]
     assert front_end.shown_apps(folder, {"apps": []}) == "The session has no app."
 

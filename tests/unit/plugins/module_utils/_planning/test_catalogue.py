@@ -97,6 +97,11 @@ def test_a_part_of_an_app_is_changed() -> None:
             "write a dictionary with name, port and command.",
         ),
         (
+            {"session_image": "lab", "session_apps": ["code"]},
+            "session_apps: 'code': the environment lab has no app of this name, only jupyterlab, terminal, tensorboard; "
+            "write a dictionary with name, port and command.",
+        ),
+        (
             {"session_apps": ["terminal"]},
             "session_apps: 'terminal': the environment reference has no app of this name, only none; write a dictionary with "
             "name, port and command.",
