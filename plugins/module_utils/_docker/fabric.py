@@ -38,8 +38,8 @@ lines=$("$box" grep -v -x -E "[0-9.]+[[:space:]]+$4" /etc/hosts) && "$box" print
 """
 
 
-def present(engine: Engine, plan: Plan, interface: str, *, check: bool) -> bool:
-    """Create the network on the fabric unless it exists; whether it did not."""
+def present(engine: Engine, plan: Plan, interface: str, *, check: bool) -> None:
+    """Create the network on the fabric, unless it exists."""
     if not interface:
         raise InputError("agent_fabric", None, f"must be set for {engine.agent}, because session_fabric is true")
     name, options = plan.network.fabric_name, {"parent": interface}
@@ -53,7 +53,6 @@ def present(engine: Engine, plan: Plan, interface: str, *, check: bool) -> bool:
         own = {"options": options, "labels": dict(plan.network.labels)}
         ipam = {"Driver": "default", "Config": [{"Subnet": plan.network.fabric}]}
         engine.create_network(name, {"driver": DRIVER, **own, "ipam": ipam})
-    return not found
 
 
 def absent(engine: Engine, sessions: Sequence[str]) -> List[str]:
