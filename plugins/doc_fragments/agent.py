@@ -46,6 +46,11 @@ options:
         can share it, a number of C(shares).
     type: list
     elements: dict
+  fabric:
+    description:
+      - The network interface of the agent for C(session_fabric).
+    type: str
+    default: ""
   publish:
     description:
       - The address of the agent on which ports are published.

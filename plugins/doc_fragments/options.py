@@ -107,6 +107,13 @@ options:
     description:
       - Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine
         can give. The session goes to agents that have an active InfiniBand port. RoCE does not work in containers.
+  fabric:
+    type: bool
+    default: false
+    description:
+      - Containers get a second network interface, on the fabric of their agents (C(agent_fabric)), which NCCL,
+        Gloo, UCX and Open MPI use. All containers know it by names such as C(sub1-fabric). The session goes to
+        agents whose fabric no other session has.
   bootstrap:
     type: str
     description:

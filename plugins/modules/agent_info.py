@@ -257,6 +257,18 @@ agent:
           type: list
           elements: str
           sample: [it must be reset]
+    fabric:
+      description: The interface for the fabric, and why sessions cannot use it.
+      type: dict
+      contains:
+        interface:
+          description: Its name; empty without one.
+          type: str
+          sample: ens2f0
+        reason:
+          description: Empty if sessions can use it.
+          type: str
+          sample: has no agent_fabric
     rdma_ports:
       description: The ports of the host's RDMA devices.
       type: list
@@ -310,6 +322,7 @@ ARGUMENT_SPEC = {
     "cpus": {"type": "str"},
     "memory": {"type": "str"},
     "gpus": {"type": "list", "elements": "dict"},
+    "fabric": {"type": "str", "default": ""},
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},
     "measure": {"type": "bool", "default": False},

@@ -32,6 +32,10 @@ options:
     description: The digest of the scripts in the SSH runtime of this release; set by the action plugin.
     type: str
     default: ''
+  fabric:
+    description: The interface of the agent for the fabric; set by the action plugin.
+    type: str
+    default: ''
   docker_host:
     description: The address of the engine. If empty, the environment variable E(DOCKER_HOST) of the host, then the default socket.
     type: str
@@ -81,6 +85,7 @@ ARGUMENT_SPEC = {
     "secrets": {"type": "dict", "default": {}, "no_log": True},
     "agent": {"type": "str", "default": ""},
     "edition": {"type": "str", "default": ""},
+    "fabric": {"type": "str", "default": ""},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
 }
@@ -95,6 +100,7 @@ def work(params: Json, check_mode: bool) -> Json:
         docker_host=engine_address(params["docker_host"]),
         timeout=params["timeout"],
         edition=params["edition"],
+        fabric=params["fabric"],
         check=check_mode,
     )
     return call(params["call"], place, {**params["params"], **params["secrets"]})

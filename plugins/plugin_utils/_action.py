@@ -141,7 +141,8 @@ class ComputeAction(ActionBase):
     def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
         given = {name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value}
         engine = {**self._engine(task_vars), **given}
-        return {**engine, "agent": agent, "edition": runtime_scripts().edition, "secrets": _taken(params, _SECRET)}
+        more = {"fabric": str(self._of_place("agent_fabric", task_vars) or ""), "secrets": _taken(params, _SECRET)}
+        return {**engine, "agent": agent, "edition": runtime_scripts().edition, **more}
 
     def _noted(self, call: str, begun: float, result: Json) -> Json:
         """The result without what only the trace reads."""
@@ -173,13 +174,15 @@ class ComputeAction(ActionBase):
         return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
 
     def _engine(self, task_vars: Json) -> Json:
-        """``agent_docker_host`` of the host that the module runs on: for a delegated task, the delegate."""
+        named = self._of_place("agent_docker_host", task_vars)
+        return {"docker_host": str(named)} if named else {}
+
+    def _of_place(self, variable: str, task_vars: Json) -> Any:
+        """A variable of the host that the module runs on: for a delegated task, the delegate."""
         if self._task.delegate_to:
             host = (task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
-            named = host.get("agent_docker_host")
-        else:
-            named = self._templar.template(task_vars.get("agent_docker_host"))
-        return {"docker_host": str(named)} if named else {}
+            return host.get(variable)
+        return self._templar.template(task_vars.get(variable))
 
 
 class StepAction(ComputeAction):

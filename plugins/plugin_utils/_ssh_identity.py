@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from itertools import chain
 from typing import Dict, Sequence
 
 from ..module_utils._core.constants import SSH_PORT
 from ..module_utils._core.documents import Json
-from ..module_utils._core.model import Container, Plan
+from ..module_utils._core.model import Container, Network, Plan
 from ..module_utils._ssh import config_files, host_lists
 from ..module_utils._ssh.app_files import running
 from ..module_utils._ssh.container_files import Bundle, HostIdentity
@@ -39,15 +40,15 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
         client_config=config_files.client_config(plan, port),
         hostfile=host_lists.hostfile(plan),
         hostnames=host_lists.hostnames(plan),
-        hosts={item.hostname: _host_identity(identity, item) for item in containers},
+        hosts={item.hostname: _host_identity(identity, plan.network, item) for item in containers},
         tokens={
             app.name: identity.app_token(app.name) for app in running(plan.session.apps) if plan.main in containers
         },
     )
 
 
-def _host_identity(identity: Identity, container: Container) -> HostIdentity:
-    names = [container.hostname, container.address, container.id]
+def _host_identity(identity: Identity, network: Network, container: Container) -> HostIdentity:
+    names = [*chain(*network.names_of(container.hostname, container.address)), container.id]
     return HostIdentity(identity.host(container.hostname).private, identity.certificate(container.hostname, names))
 
 

@@ -70,7 +70,7 @@ def plan(asked: Request, placement: str | Sequence[str] = "", **inputs: Any) -> 
     free = frees(*agents.values())
     mode = SINGLE_NODE if len(agents) == 1 else MULTI_NODE
     parts = [asked.part_of(member.role) for member in asked.members]
-    each = [PerContainer(one.millicpus, one.memory, one.shm, one.gpus, one.pinned) for one in parts]
+    each = [PerContainer(one.millicpus, one.memory, one.shm, one.gpus, one.pinned, asked.fabric) for one in parts]
     usual = PlanInputs(
         session_id=SESSION,
         launch=LAUNCH,
@@ -78,6 +78,7 @@ def plan(asked: Request, placement: str | Sequence[str] = "", **inputs: Any) -> 
         subnet=choose_subnet(asked.size, asked.network_pool, ()),
         ports=(Port("ssh", 22, "127.0.0.1", 30000),),
         mtu=mtu_for(mode, list(agents.values()), names),
+        fabric="10.201.0.32/27" if asked.fabric else "",
     )
     return build_plan(asked, replace(usual, **inputs))
 

@@ -14,9 +14,11 @@ import re
 import socket
 import struct
 from ipaddress import IPv4Address, IPv4Network
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core import bounded
+from .._core.constants import LABEL_SESSION
+from .._core.documents import Json
 from .._docker.payloads import Limits
 
 NOFILE = 1048576
@@ -134,6 +136,26 @@ def own_address(wanted: List[str]) -> str:
         except OSError:
             return ""
         return str(asking.getsockname()[0])
+
+
+def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
+    """An interface for the fabric, and why sessions cannot use it. The engine would make a missing one up, or refuse it late."""
+    users = [
+        one["Name"] for one in networks if _parent(one) == interface and LABEL_SESSION not in (one.get("Labels") or {})
+    ]
+    if not interface:
+        reason = "has no agent_fabric"
+    elif not re.fullmatch("[A-Za-z0-9_.-]{1,15}", interface) or not os.path.isdir(f"{sys}/class/net/{interface}"):
+        reason = f"has no interface {interface}, its agent_fabric,"
+    elif read(f"{sys}/class/net/{interface}/carrier").strip() != "1":
+        reason = f"has no link on {interface}, its agent_fabric,"
+    else:
+        reason = f"has network {users[0]} on {interface}, its agent_fabric," if users else ""
+    return {"interface": interface, "reason": reason}
+
+
+def _parent(network: Json) -> str:
+    return str((network.get("Options") or {}).get("parent", ""))
 
 
 def existing(paths: Sequence[str], seconds: float = bounded.PATIENCE) -> Dict[str, bool]:

@@ -133,6 +133,7 @@ def _host_report(options: Json) -> Json:
         "gpu_use": [],
         "gpu_health": [],
         "rdma_ports": rdma_ports(),
+        "fabric": host.fabric(options["fabric"], ()),
     }
 
 
@@ -144,7 +145,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     joined = swarm.get("LocalNodeState") == "active"
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
-    silent = silent_folders(ours)
+    silent, networks = silent_folders(ours), engine.networks(everyone=True)
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         **_capacity_and_health(info, overrides),
@@ -153,7 +154,8 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
         "runtime": {"volume": runtime, "present": bool(runtime)},
         "kernel": host.kernel_limits(options["docker_host"]),
-        "networks": [network_entry(network) for network in engine.networks(everyone=True)],
+        "networks": [network_entry(network) for network in networks],
+        "fabric": host.fabric(options["fabric"], networks),
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
         "containers": _with_relays(observed(engine, ours, options["measure"], silent), everyone),

@@ -311,6 +311,7 @@ _PLAN = {
         "mtu": or_none(whole(65535, 68)),
         "encrypted": a_flag,
         "labels": texts,
+        "fabric": lambda value: value == "" or a_subnet(value),
     },
     "containers": [
         {

@@ -130,6 +130,11 @@ class ContainerSettings:
         "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. The "
         "session goes to agents that have an active InfiniBand port. RoCE does not work in containers.",
     )
+    fabric: bool = declared_flag(
+        "Containers get a second network interface, on the fabric of their agents (C(agent_fabric)), which NCCL, Gloo, UCX and Open "
+        "MPI use. All containers know it by names such as C(sub1-fabric). The session goes to agents whose fabric no other session "
+        "has.",
+    )
     bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)
     authorized_keys: Tuple[str, ...] = declared(
         "list",

@@ -18,12 +18,15 @@ LIMITS = {LIFETIME: "ended: its lifetime is over", 81: "ended: it was idle for s
 NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
 # The state of a container that runs, and has no sshd before its secrets have come.
 WAITING = "waiting"
+# The state of a container that runs without its interface on the fabric.
+APART = "apart"
 _BY_ITSELF = {**LIMITS, **NO_SECRETS}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
 _NO_END = {
     "missing": "is gone",
     "unknown": "is out of reach",
+    APART: "has no interface on the fabric; run cluster_session.yml again to repair the session",
     WAITING: "waits for its secrets; run cluster_session.yml again to repair the session",
 }
 # The beginning of the reason of a session that ends because an agent is lost.

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Callable, Mapping
 
-from .constants import LABEL_CONTAINER, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
+from .constants import LABEL_CONTAINER, LABEL_FABRIC, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
 from .names import check_owner, check_session_name
 
 # Limits of what a session can have. A label that exceeds them is not the collection's.
@@ -66,6 +66,7 @@ def _are_resources(text: str) -> bool:
         and len(gpus) <= _MOST_CONTAINERS
         and all(isinstance(gpu["id"], str) and 0 < float(gpu.get("shares", 1.0)) <= 1024 for gpu in gpus)
         and is_cpuset(resources.get("cpuset", ""))
+        and isinstance(resources.get("fabric", False), bool)
     )
 
 
@@ -112,6 +113,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION + ".placement": _is_placement,
     LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
     LABEL_SESSION + ".request": _is_word,
+    LABEL_FABRIC: ipaddress.IPv4Network,
     LABEL_FIRST: _is_whole,
     LABEL_LAUNCH: _is_word,
     LABEL_CONTAINER: is_uuid,

@@ -10,6 +10,7 @@ Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. do
 
 from __future__ import annotations
 
+import ipaddress
 import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
@@ -80,13 +81,14 @@ class Gpu(Document):
 
 @dataclass(frozen=True)
 class Resources(Document):
-    """What one container holds. ``cpuset`` is empty unless its CPUs are pinned."""
+    """What one container holds. ``cpuset`` is empty unless its CPUs are pinned; ``fabric``: its session has the agent's fabric."""
 
     millicpus: int = 0
     memory: int = 0
     shm: int = 0
     gpus: Tuple[Gpu, ...] = ()
     cpuset: str = ""
+    fabric: bool = False
 
     @property
     def devices(self) -> Tuple[str, ...]:
@@ -179,6 +181,7 @@ class Session(SessionIdentity):
     no_new_privileges: bool = False
     read_only_root: bool = False
     rdma: bool = False
+    fabric: bool = False
     bootstrap: str = ""
     authorized_keys: Tuple[str, ...] = ()
     command: str = ""
@@ -225,7 +228,7 @@ class Session(SessionIdentity):
 
 @dataclass(frozen=True)
 class Network(Document):
-    """The session's private network."""
+    """The session's private network. ``fabric`` is the subnet of its second network, on the fabric of its agents, if it has one."""
 
     name: str
     driver: str
@@ -235,6 +238,31 @@ class Network(Document):
     mtu: Optional[int] = None
     encrypted: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    fabric: str = ""
+
+    @property
+    def fabric_name(self) -> str:
+        """The engine's name of the network on the fabric.
+
+        The engine sends what leaves a container through the first of its networks in the order of their names that has a gateway.
+        On an agent alone that is the private network, beside an overlay C(docker_gwbridge).
+        """
+        return f"fabric-{self.name}" if self.driver == "overlay" else f"{self.name}-fabric"
+
+    @property
+    def fabric_interface(self) -> str:
+        """The name of the interface on the fabric in every container: on an overlay, C(docker_gwbridge) has had eth1 before."""
+        return "eth2" if self.driver == "overlay" else "eth1"
+
+    def names_of(self, hostname: str, address: str) -> Tuple[Tuple[str, str], ...]:
+        """The names of a container with their addresses: its hostname in the private network, then its name on the fabric."""
+        on_fabric = ((f"{hostname}-fabric", self.on_fabric(address)),) if self.fabric else ()
+        return ((hostname, address), *on_fabric)
+
+    def on_fabric(self, address: str) -> str:
+        """The address of a container on the fabric, which has the same place in its subnet as its address has in the private one."""
+        own, fabric = (ipaddress.IPv4Network(subnet).network_address for subnet in (self.subnet, self.fabric))
+        return str(fabric + (int(ipaddress.IPv4Address(address)) - int(own)))
 
 
 @dataclass(frozen=True)
@@ -290,6 +318,11 @@ class Plan(Document):
     def addresses(self) -> Tuple[Tuple[str, str], ...]:
         """The hostname and address of every container, in rank order."""
         return self.peers or tuple((container.hostname, container.address) for container in self.containers)
+
+    @property
+    def names(self) -> Tuple[Tuple[str, str], ...]:
+        """All names of every container, with their addresses."""
+        return tuple(pair for place in self.addresses for pair in self.network.names_of(*place))
 
     @property
     def agents(self) -> List[str]:

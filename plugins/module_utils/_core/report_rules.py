@@ -126,6 +126,7 @@ REPORT = {
     "silent_folders": [a_line],
     "gpu_use": _GPU_USE,
     "gpu_health": _GPU_HEALTH,
+    "fabric": {"interface": a_line, "reason": a_text},
     "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag)],
 }
 

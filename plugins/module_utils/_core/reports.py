@@ -46,6 +46,14 @@ class RdmaPort(Document):
     active: bool
 
 
+@dataclass(frozen=True)
+class Fabric(Document):
+    """The interface of an agent for the fabric, and why sessions cannot use it."""
+
+    interface: str = ""
+    reason: str = "has no agent_fabric"
+
+
 # The states of a GPU. No session is placed on a red one.
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
@@ -97,6 +105,7 @@ class Agent:
     kernel: Mapping[str, int] = field(default_factory=dict)
     rdma_ports: Tuple[RdmaPort, ...] = ()
     gpu_health: Tuple[GpuHealth, ...] = ()
+    fabric: Fabric = field(default_factory=Fabric)
 
     @property
     def red_gpus(self) -> Dict[str, str]:
@@ -144,5 +153,6 @@ class Agent:
             gpu_use=tuple(data.get("gpu_use") or ()),
             kernel=dict(data.get("kernel") or {}),
             rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
+            fabric=Fabric.from_json(data.get("fabric") or {}),
             gpu_health=tuple(GpuHealth.from_json(gpu) for gpu in data.get("gpu_health") or ()),
         )

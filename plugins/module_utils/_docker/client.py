@@ -52,6 +52,16 @@ class NetworkRequests(Connection):
                 identity, network, ipv4_address=address, aliases=endpoint.get("Aliases")
             )
 
+    def connect_to(self, identity: str, network: str, place: Mapping[str, Any], subject: str = "") -> None:
+        """Connect a container to one more network."""
+        with self._asking(f"connect it to network {network}", subject) as client:
+            client.connect_container_to_network(identity, network, **place)
+
+    def disconnect(self, identity: str, network: str, subject: str = "") -> None:
+        """Disconnect a container from a network that may be gone."""
+        with self._asking(f"disconnect it from network {network}", subject) as client:
+            self._or_none(client.disconnect_container_from_network, identity, network, force=True)
+
 
 __all__ = ["AbsentError", "Engine", "LateError", "UnreachableError", "load_sdk"]
 

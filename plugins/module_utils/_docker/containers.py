@@ -27,6 +27,7 @@ from .._core.parallel import error_of, first_error, map_bounded, run_all
 from .client import Engine, container_entries
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus
+from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
 from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
 from .reports import claims, engine_name
@@ -102,8 +103,8 @@ class AgentContainers:
         return outcome
 
     def _must_start(self, container: Container, listed: Json | None) -> bool:
-        """Whether a container does not run, or runs and waits for its secrets: the engine has restarted it."""
-        if listed is None or state_of(listed) not in RUNNING:
+        """Whether a container does not run, or lacks its fabric, or waits for its secrets: the engine has restarted it."""
+        if listed is None or state_of(listed) not in RUNNING or not is_connected(self.plan, listed):
             return True
         is_kept = bool(self.plan.session.secrets)
         return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)

@@ -145,7 +145,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
     return {
         "NetworkMode": plan.network.name,
         # The engine itself writes the line of the container.
-        "ExtraHosts": ["{}:{}".format(*pair) for pair in plan.addresses if pair[0] != container.hostname],
+        "ExtraHosts": ["{}:{}".format(*pair) for pair in plan.names if pair[0] != container.hostname],
         "PortBindings": bindings,
         "Mounts": [
             runtime_mount(settings.runtime),

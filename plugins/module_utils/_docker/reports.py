@@ -10,8 +10,18 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterable, List, Set
 
-from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION, RELAY_ROLE
+from .._core.constants import (
+    LABEL,
+    LABEL_CONTAINER,
+    LABEL_FABRIC,
+    LABEL_LAUNCH,
+    LABEL_RELAY,
+    LABEL_SESSION,
+    MULTI_NODE,
+    RELAY_ROLE,
+)
 from .._core.documents import Json, digest
+from .._core.exits import APART
 from .._core.labels import flaw, is_uuid, whole
 from .._core.model import Resources
 from .._core.names import container_names
@@ -92,7 +102,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "engine_id": listed["Id"],
         "engine_name": engine_name(listed),
         "image": listed.get("Image", ""),
-        "state": state.get("Status") or listed.get("State", ""),
+        "state": APART if _is_apart(listed, labels) else state.get("Status") or listed.get("State", ""),
         "exit_code": int(state.get("ExitCode") or 0),
         "oom_killed": bool(state.get("OOMKilled")),
         "created": float(listed.get("Created") or 0),
@@ -174,11 +184,20 @@ def _hostname(labels: Json) -> str:
 def _place(listed: Json) -> List[str]:
     """The session's network and the address requested on it, which also stopped containers have."""
     networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
-    for name, place in networks.items():
+    own = (listed.get("HostConfig") or {}).get("NetworkMode", "")
+    for name, place in sorted(networks.items(), key=lambda pair: pair[0] != own):
         wanted = ((place or {}).get("IPAMConfig") or {}).get("IPv4Address")
         if wanted:
             return [name, wanted]
     return next(([name, (place or {}).get("IPAddress", "")] for name, place in networks.items()), ["", ""])
+
+
+def _is_apart(listed: Json, labels: Json) -> bool:
+    """Whether a container runs without the fabric of its session: its start was interrupted, or someone has disconnected it."""
+    networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
+    # With an overlay, docker_gwbridge is the third.
+    needed = 3 if labels.get(LABEL_SESSION + ".mode") == MULTI_NODE else 2
+    return bool(labels.get(LABEL_FABRIC)) and listed.get("State") == "running" and len(networks) < needed
 
 
 def has_apps(labels: Json) -> bool:

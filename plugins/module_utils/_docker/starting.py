@@ -16,11 +16,12 @@ from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
+from . import fabric
 from .batch import wait_bootstrapped
 from .client import AbsentError, Engine
 from .data_folders import CHECKED, check_folders_answer, check_image_paths, found_folders
 from .logs import death
-from .payloads import endpoint
+from .payloads import STOP_MARGIN, endpoint
 from .removal import session_containers, state_of
 from .secrets import Delivery, unpack_command
 
@@ -62,6 +63,9 @@ class Starting:
             self.engine.unpause(listed["Id"], container.hostname)
             return
         files, is_started = self.files.get(container.hostname), state_of(listed) in RUNNING
+        if is_started and not fabric.is_connected(self.plan, listed):
+            self.engine.stop(listed["Id"], self.plan.session.grace + STOP_MARGIN, container.hostname)
+            is_started = False
         is_bounded = bool(self.plan.session.permitted_folders) and not is_started
         if is_bounded:
             check_image_paths(self.engine, self.plan.session, container, listed["Id"])
@@ -89,6 +93,11 @@ class Starting:
             raise
 
     def _power_on(self, container: Container, listed: Json) -> None:
+        fabric.leave(self.engine, self.plan, container, listed)
+        self._start_program(container, listed)
+        fabric.join(self.engine, self.plan, container, listed)
+
+    def _start_program(self, container: Container, listed: Json) -> None:
         try:
             self.engine.start(listed["Id"], container.hostname)
         except AbsentError:

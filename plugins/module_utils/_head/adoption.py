@@ -11,7 +11,7 @@ import json
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
-from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FIRST, LABEL_FOLDERS
+from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FABRIC, LABEL_FIRST, LABEL_FOLDERS
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
@@ -72,8 +72,7 @@ def rebuilt_plan(
     Raises InputError for another request, and ConflictError if no container of the session is seen or a lost container
     has no room any more.
     """
-    of_agents = (container for agent in agents for container in agent.containers if container.session == row.id)
-    observed = {container.hostname: container for container in of_agents if describes_session(container)}
+    observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
     placed_on, mode = read_placement(_label(example, "session.placement")), _label(example, "session.mode")
     request = with_size(request, len(placed_on))
@@ -91,6 +90,7 @@ def rebuilt_plan(
         subnet=subnet_layout(_label(example, "session.subnet"), request.size),
         ports=_ports(observed) or Allocation(plans, agents).ports(request, placed_on[0]),
         mtu=mtu_for(mode, agents, placed_on),
+        fabric=_label(example, LABEL_FABRIC[len(LABEL) :]),
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports={agent.name: usable_ports(agent) for agent in agents},
@@ -133,6 +133,10 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example
+
+
+def _is_of(row: Row, container: ObservedContainer) -> bool:
+    return container.session == row.id and describes_session(container)
 
 
 def _age(container: ObservedContainer) -> Tuple[float, int]:

@@ -320,6 +320,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         subnet=allocation.subnet(request),
         ports=allocation.ports(request, placement.agents[0]),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
+        fabric=allocation.fabric(request),
         began=context.now,
         own_volumes=owns_volumes(context.site, request.owner),
         taken_names=context.taken_names,

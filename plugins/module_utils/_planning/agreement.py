@@ -68,6 +68,7 @@ def _choices(plan: Plan) -> PlanInputs:
         subnet=Subnet(network.subnet, network.gateway, network.ip_range, addresses),
         ports=plan.main.ports,
         mtu=network.mtu,
+        fabric=network.fabric,
         began=session.began,
         own_volumes=session.own_volumes,
         permitted_folders=session.permitted_folders,
@@ -84,15 +85,19 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
             yield f"{container.hostname}.local_rank", container.local_rank, f"at most {container.rank}"
         if container.agent not in allowed or container.agent not in agents:
             yield f"{container.hostname}.agent", container.agent, sorted(allowed)
-        amounts = (container.resources.millicpus, container.resources.memory, container.resources.shm)
-        part = request.part_of(container.role)
-        if amounts != (part.millicpus, part.memory, part.shm):
-            yield f"{container.hostname}.resources", amounts, (part.millicpus, part.memory, part.shm)
+        held, part = container.resources, request.part_of(container.role)
+        amounts = (held.millicpus, held.memory, held.shm, held.fabric)
+        wanted = (part.millicpus, part.memory, part.shm, request.fabric)
+        if amounts != wanted:
+            yield f"{container.hostname}.resources", amounts, wanted
     if request.mode == "single-node" and len(plan.agents) > 1:
         yield "mode", plan.session.mode, request.mode
-    subnet = ipaddress.IPv4Network(plan.network.subnet)
-    if not any(subnet.subnet_of(ipaddress.IPv4Network(pool)) for pool in request.network_pool):
-        yield "subnet", plan.network.subnet, ", ".join(request.network_pool)
+    if bool(plan.network.fabric) != request.fabric:
+        yield "fabric", plan.network.fabric, request.fabric
+    for name, text in (("subnet", plan.network.subnet), ("fabric", plan.network.fabric or plan.network.subnet)):
+        subnet = ipaddress.IPv4Network(text)
+        if not any(subnet.subnet_of(ipaddress.IPv4Network(pool)) for pool in request.network_pool):
+            yield name, text, ", ".join(request.network_pool)
 
 
 def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:

@@ -57,6 +57,7 @@ class Allocation:
         """Raise a ComputeError if a session with this placement cannot be launched."""
         check_folders(request, placement, self._agents.values())
         self.subnet(request)
+        self.fabric(request)
         self.ports(request, placement.agents[0])
 
     def subnet(self, request: Request) -> Subnet:
@@ -65,6 +66,13 @@ class Allocation:
         if asked not in self._subnets:
             self._subnets[asked] = choose_subnet(*asked, self._taken_networks)
         return self._subnets[asked]
+
+    def fabric(self, request: Request) -> str:
+        """Another such subnet, for the fabric; empty if the session does not ask for one."""
+        if not request.fabric:
+            return ""
+        taken = {*self._taken_networks, self.subnet(request).subnet}
+        return choose_subnet(request.size, request.network_pool, taken).subnet
 
     def ports(self, request: Request, name: str) -> Tuple[Port, ...]:
         """Where SSH and the apps of ``main1`` are published on its agent; nowhere if the inventory lacks the agent."""
@@ -83,7 +91,9 @@ class Allocation:
     def _taken_networks(self) -> FrozenSet[str]:
         agents = self._agents.values()
         used = [name for agent in agents for name in (*agent.routes, *agent.subnets, *agent.needed_addresses)]
-        return frozenset(used).union(plan.network.subnet for plan in self._plans)
+        return frozenset(used).union(
+            subnet for plan in self._plans for subnet in (plan.network.subnet, plan.network.fabric) if subnet
+        )
 
     def _ports_taken_on(self, name: str) -> Set[int]:
         if name not in self._taken_ports:

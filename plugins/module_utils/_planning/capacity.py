@@ -65,6 +65,7 @@ class PerContainer:
     shm: int = 0
     gpus: float = 0.0
     pinned: bool = False
+    fabric: bool = False
 
 
 @dataclass
@@ -72,7 +73,7 @@ class FreeCapacity:
     """The resources that are free on an agent.
 
     ``gpus`` maps each device to its free part and its declared number of shares, ``red`` each device that no session may get to the
-    reason.
+    reason. ``has_fabric``: no other session has its fabric.
     """
 
     agent: str
@@ -82,6 +83,7 @@ class FreeCapacity:
     cpu_ids: List[int] = field(default_factory=list)
     kernel: Mapping[str, Tuple[int, int]] = field(default_factory=dict)
     red: Mapping[str, str] = field(default_factory=dict)
+    has_fabric: bool = True
 
     def copy(self) -> FreeCapacity:
         """A copy, to book on without a change of the original."""
@@ -114,12 +116,14 @@ class FreeCapacity:
             per_container.shm,
             tuple(self._take_gpus(per_container.gpus)),
             cpuset,
+            per_container.fabric,
         )
 
     def book(self, resources: Resources) -> None:
         """Book exactly these resources, for example of a placement."""
         self.millicpus -= resources.millicpus
         self.memory -= resources.memory
+        self.has_fabric = self.has_fabric and not resources.fabric
         for gpu in resources.gpus:
             part, shares = self.gpus.get(gpu.id, (0.0, 1.0))
             self.gpus[gpu.id] = (max(0.0, round(part - gpu.shares, 9)), shares)

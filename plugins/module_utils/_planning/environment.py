@@ -51,17 +51,21 @@ def standard_environment(
 
 
 def _interfaces(network: Network) -> Dict[str, str]:
-    """Variables that make the usual libraries use the session's network, by the name of its interface or by its subnet."""
+    """Variables that make the usual libraries use the session's network, by the name of its interface or by its subnet.
+
+    With a fabric, what MPI programs exchange goes through it, and the launcher stays in the private network.
+    """
+    name = network.fabric_interface if network.fabric else INTERFACE
     return {
         # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact name)
-        "NCCL_SOCKET_IFNAME": "=" + INTERFACE,
+        "NCCL_SOCKET_IFNAME": "=" + name,
         # https://pytorch.org/docs/stable/distributed.html#choosing-the-network-interface-to-use
-        "GLOO_SOCKET_IFNAME": INTERFACE,
-        "TP_SOCKET_IFNAME": INTERFACE,
+        "GLOO_SOCKET_IFNAME": name,
+        "TP_SOCKET_IFNAME": name,
         # https://openucx.readthedocs.io/en/master/running.html
-        "UCX_NET_DEVICES": INTERFACE,
+        "UCX_NET_DEVICES": name,
         # Open MPI 4: https://www.open-mpi.org/faq/?category=tcp#tcp-selection
-        "OMPI_MCA_btl_tcp_if_include": network.subnet,
+        "OMPI_MCA_btl_tcp_if_include": network.fabric or network.subnet,
         "OMPI_MCA_oob_tcp_if_include": network.subnet,
         "OMPI_MCA_orte_default_hostfile": MPI_HOSTFILE,
         # The engine's seccomp profile denies process_vm_readv: ranks of one container exchange through shared memory

@@ -134,6 +134,12 @@ AGENT_VARIABLES: Mapping[str, Documentation] = {
             "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
         },
     },
+    "agent_fabric": {
+        "type": "str",
+        "default": "",
+        "description": "Network interface of the agent for O(session_fabric), such as V(ens2f0). Sessions have it to themselves, one "
+        "at a time.",
+    },
     "agent_publish": {
         "type": "str",
         "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "

@@ -88,7 +88,8 @@ def _one_by_one(
         role = roles[container.hostname]
         demand = demands[role]
         usable = [one for one in agents if not demand.per_agent or held[one.name, role] < demand.per_agent]
-        chosen = place(replace(demand, size=1, mode=SINGLE_NODE, per_agent=0), usable, left)
+        placed = tuple(agent for agent, _role in held)
+        chosen = place(replace(demand, size=1, mode=SINGLE_NODE, per_agent=0, placed=placed), usable, left)
         if isinstance(chosen, Shortfall):
             return Shortfall(f"{container.hostname}: {chosen.reason}")
         name = chosen.agents[0]
@@ -128,6 +129,7 @@ def moved_plan(
         subnet=Subnet(network.subnet, network.gateway, network.ip_range, tuple(one.address for one in plan.containers)),
         ports=ports,
         mtu=network.mtu,
+        fabric=network.fabric,
         began=session.began,
         own_volumes=session.own_volumes,
         taken_names=taken,

@@ -95,9 +95,23 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 def room_for(demand: Demand, free: FreeCapacity) -> int:
     """How many containers of the session an agent can hold."""
+    if _must_share_fabric(demand, free):
+        return 0
     room = free.room(demand.per_container)
     left = max(0, demand.per_agent - demand.placed.count(free.agent))
     return min(room, left) if demand.per_agent else room
+
+
+def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
+    """What an agent lacks for ``count`` containers of the session."""
+    if _must_share_fabric(demand, free):
+        return "its fabric is used by another session"
+    return free.shortfall(demand.per_container, count)
+
+
+def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:
+    """Whether another session has the fabric of the agent: an engine makes only one macvlan network on an interface."""
+    return demand.per_container.fabric and not free.has_fabric and free.agent not in demand.placed
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
@@ -108,6 +122,8 @@ def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
 
 def _lacks(agent: Agent, demand: Demand) -> str:
     """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
+    if demand.per_container.fabric and agent.fabric.reason:
+        return f"{agent.fabric.reason} for session_fabric"
     return rdma_refusal(agent) if demand.rdma else ""
 
 
@@ -240,7 +256,7 @@ def _shortfall(
     # With a limit for each agent, an agent may have room for its part.
     short = [agent.name for agent in roomiest if room[agent.name] < demand.most]
     shown = short[:_SHOWN_REASONS]
-    lines = [f"{name}: {free[name].shortfall(demand.per_container, demand.most)}" for name in shown]
+    lines = [f"{name}: {shortfall_of(demand, free[name], demand.most)}" for name in shown]
     lines += [""] * (len(short) - len(shown))
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())

@@ -23,6 +23,7 @@ from .._core.constants import (
     LABEL_BATCH,
     LABEL_BEGAN,
     LABEL_CONTAINER,
+    LABEL_FABRIC,
     LABEL_FIRST,
     LABEL_FOLDERS,
     LABEL_GRACE,
@@ -51,9 +52,9 @@ from .torchrun import torchrun_environment
 class PlanInputs:
     """What a plan is made from besides the request: the IDs, the placement and the addresses.
 
-    ``own_volumes`` is what the policy of the site says. By agent: ``taken_names`` are the names that containers without a session
-    have, ``rdma_ports`` those that the session can use. ``first`` are the digest of the first request and its size, if the size is
-    another one now.
+    ``fabric`` is the subnet on the fabric, and ``own_volumes`` what the policy of the site says. By agent: ``taken_names`` are the
+    names that containers without a session have, ``rdma_ports`` those that the session can use. ``first`` are the digest of the
+    first request and its size, if the size is another one now.
     """
 
     session_id: str
@@ -62,6 +63,7 @@ class PlanInputs:
     subnet: Subnet
     ports: Tuple[Port, ...]
     mtu: int | None = None
+    fabric: str = ""
     began: float = 0.0
     own_volumes: bool = False
     taken_names: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -176,6 +178,7 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".placement": show_placement(inputs.placement.agents),
         LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
+        **({LABEL_FABRIC: inputs.fabric} if inputs.fabric else {}),
         LABEL_LAUNCH: session.launch,
         **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
         **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
@@ -194,6 +197,7 @@ def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], en
         mtu=inputs.mtu,
         encrypted=encrypted and session.mode == MULTI_NODE,
         labels=labels,
+        fabric=inputs.fabric,
     )
 
 

@@ -52,6 +52,7 @@ class Limits:
     logs: int | None = None
     disk: int | None = None
     rdma: bool | None = None
+    fabric: bool | None = None
     commit: bool | None = None
     waiting: int | None = None
     patience: int | None = None
@@ -231,6 +232,7 @@ _LIMITS: Dict[str, Any] = {
     "logs": lambda variable, value: parse_bytes(value, variable),
     "disk": lambda variable, value: parse_bytes(value, variable),
     "rdma": check_boolean,
+    "fabric": check_boolean,
     "commit": check_boolean,
     "waiting": _whole(0),
     "patience": _whole(1, _YEAR),

@@ -353,6 +353,11 @@ def _check_rdma(request: Request, permitted: bool) -> None:
         _refuse("rdma", request.rdma, "must be false")
 
 
+def _check_fabric(request: Request, permitted: bool) -> None:
+    if request.fabric and not permitted:
+        _refuse("fabric", request.fabric, "must be false")
+
+
 # What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents.
 _UNSAID: Mapping[str, Sequence[str]] = {"port_range": ["1024-65535"]}
 _RULES: Mapping[str, Callable[[Request, Any], None]] = {
@@ -369,4 +374,5 @@ _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "logs": _check_logs,
     "disk": _check_disk,
     "rdma": _check_rdma,
+    "fabric": _check_fabric,
 }

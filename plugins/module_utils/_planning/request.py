@@ -298,7 +298,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return replace(demands[0], size=self.size, role="", roles=demands) if demands else self._demand_of(*self.parts)
 
     def _demand_of(self, role: Role) -> Demand:
-        per_container = PerContainer(role.millicpus, role.memory, role.shm, role.gpus, role.pinned)
+        per_container = PerContainer(role.millicpus, role.memory, role.shm, role.gpus, role.pinned, self.fabric)
         how = (self.mode, role.group, self.strategy, self.agents, self.agents_policy, self.rdma, role.per_agent)
         return Demand(role.size, per_container, *how, role=role.name)
 

@@ -113,6 +113,9 @@ def check_together(request: Request) -> None:
         rule = f"must be at most session_memory, which is {show_bytes(request.memory)}"
         raise InputError("session_shm", show_bytes(request.shm), rule)
     _check_disk(request)
+    if request.fabric and request.read_only_root:
+        rule = "must be false with session_read_only_root: the names of a container are written after its start"
+        raise InputError("session_fabric", request.fabric, rule)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
     for variable, value in (

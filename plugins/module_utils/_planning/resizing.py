@@ -81,6 +81,7 @@ def resized(
         subnet=subnet_layout(network.subnet, request.size),
         ports=plan.main.ports,
         mtu=network.mtu,
+        fabric=network.fabric,
         began=session.began,
         own_volumes=session.own_volumes,
         taken_names=taken_names or {},

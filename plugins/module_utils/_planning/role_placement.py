@@ -19,7 +19,7 @@ from .._core.constants import MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
 from .._core.reports import Agent
 from .capacity import FreeCapacity, free_of
-from .placement import Demand, Placement, Shortfall, excluded, listed, refusal, room_for, tightness
+from .placement import Demand, Placement, Shortfall, excluded, listed, refusal, room_for, shortfall_of, tightness
 from .placement import place as place_alike
 
 # Orders of roles that are tried: all of three roles.
@@ -69,7 +69,7 @@ def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], fr
         own = free[agent.name]
         short = next((role for role in roles if room_for(role, own) < role.size), None)
         if short is not None:
-            reasons.append(f"role {short.role}: {agent.name}: {own.shortfall(short.per_container, short.size)}")
+            reasons.append(f"role {short.role}: {agent.name}: {shortfall_of(short, own, short.size)}")
             continue
         outcome = _in_turn(demand, roles, [agent], free)
         if isinstance(outcome, Placement):
@@ -112,7 +112,8 @@ def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], f
             return Shortfall(f"role {role.role}, beside the others: {outcome.reason}")
         found[role.role] = outcome
         for name, resources in zip(outcome.agents, outcome.resources):
-            left[name].book(resources)
+            # The roles of a session share the fabric of an agent.
+            left[name].book(replace(resources, fabric=False))
             left[name].kernel = {slot: (amount - each, each) for slot, (amount, each) in left[name].kernel.items()}
     places = [found[role.role] for role in demand.roles]
     used = tuple(name for place in places for name in place.agents)

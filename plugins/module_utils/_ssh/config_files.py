@@ -11,6 +11,7 @@ import ipaddress
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import chain
 from typing import Dict, List, Mapping, Sequence
 
 from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH, SSH_PORT
@@ -126,7 +127,7 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int, server
 
 def client_config(plan: Plan, port: int = SSH_PORT) -> str:
     """The client configuration in a container: ``ssh sub1`` works. Applies only to names and addresses of this session."""
-    hosts = [container.hostname for container in plan.containers] + [container.address for container in plan.containers]
+    hosts = [name for name, _address in plan.names] + [address for _name, address in plan.names]
     return _lines(
         "Host " + " ".join(hosts),
         "    User " + plan.session.user.name,
@@ -158,7 +159,8 @@ def included_config(text: str) -> str:
 def authority_line(plan: Plan, authority: str) -> str:
     """The known_hosts line that trusts every container of the session, including containers that are created later."""
     roles = [f"{role}*" for role in dict.fromkeys(container.role for container in plan.containers)]
-    return f"@cert-authority {','.join(roles + _address_patterns(plan.network.subnet))} {authority}"
+    subnets = [_address_patterns(subnet) for subnet in (plan.network.subnet, plan.network.fabric) if subnet]
+    return f"@cert-authority {','.join(roles + list(dict.fromkeys(chain(*subnets))))} {authority}"
 
 
 def known_hosts(text: str, line: str) -> str:
@@ -170,7 +172,11 @@ def known_hosts(text: str, line: str) -> str:
 def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
     """Each host key by name and address, for tools without support for certificate authorities."""
     return _lines(
-        *[f"{container.hostname},{container.address} {host_keys[container.hostname]}" for container in plan.containers]
+        *[
+            f"{name},{address} {host_keys[container.hostname]}"
+            for container in plan.containers
+            for name, address in plan.network.names_of(container.hostname, container.address)
+        ]
     )
 
 

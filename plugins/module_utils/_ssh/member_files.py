@@ -123,12 +123,13 @@ class MemberFiles:
 
 def hosts_text(text: str, plan: Plan) -> str:
     """The text of ``/etc/hosts`` with the members of the plan; lines of others, and further names of members, are kept."""
-    subnet, names = ipaddress.ip_network(plan.network.subnet), {address: name for name, address in plan.addresses}
+    names = {address: name for name, address in plan.names}
+    subnets = [ipaddress.ip_network(text) for text in (plan.network.subnet, plan.network.fabric) if text]
 
     def is_kept(line: str) -> bool:
         address, *rest = line.split() or [""]
         try:
-            is_member = ipaddress.ip_address(address) in subnet
+            is_member = any(ipaddress.ip_address(address) in subnet for subnet in subnets)
         except ValueError:
             return True
         return not is_member or (address in names and rest != [names[address]])

@@ -17,6 +17,7 @@ from .._agents.host import engine_limits
 from .._core.documents import Json
 from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
+from .._docker import fabric
 from .._docker.client import Engine
 from .._docker.containers import AgentContainers
 from .._docker.data_folders import check_folders_answer
@@ -34,6 +35,8 @@ from .._ssh.installer import FileInstaller, Installation, Lacking
 from .._ssh.member_files import MemberFiles
 from .step import Agent
 
+_NETWORK_REMOVED = "network removed"
+
 
 def created(
     agent: Agent,
@@ -47,7 +50,7 @@ def created(
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
     with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
-        return _created(launch, _bundle(bundle), network=network)
+        return _created(launch, _bundle(bundle), agent.fabric, network=network)
 
 
 def started(
@@ -121,9 +124,13 @@ def absent(
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
         return {**result, **({} if logs else {"warnings": [result["msg"]]})}
     if not network:
-        return result
+        names = [] if agent.check else fabric.absent(engine, sessions)
+        return {
+            **result,
+            "actions": [*result["actions"], *({"name": one, "action": _NETWORK_REMOVED} for one in names)],
+        }
     networks, left = without_networks(engine, sessions, deadline, agent.check)
-    removed = [{"name": name, "action": "network removed"} for name in networks["removed"]]
+    removed = [{"name": name, "action": _NETWORK_REMOVED} for name in networks["removed"]]
     more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
     return {**joined(result, networks), **more}
 
@@ -156,8 +163,10 @@ def _bundle(text: str) -> Bundle | None:
     return Bundle.from_text(text) if text else None
 
 
-def _created(launch: AgentContainers, bundle: Bundle | None, *, network: bool) -> Json:
+def _created(launch: AgentContainers, bundle: Bundle | None, interface: str, *, network: bool) -> Json:
     """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
+    if launch.plan.network.fabric:
+        fabric.present(launch.engine, launch.plan, interface, check=launch.check)
     begun = time.monotonic()
     made = present(launch.engine, launch.plan, launch.check) if network else {}
     seconds = round(time.monotonic() - begun, 3)

@@ -25,13 +25,14 @@ class Agent:
     """An agent.
 
     ``name`` is its name in the inventory, ``timeout`` the seconds of a request to its engine, ``edition`` the digest of the scripts
-    in the SSH runtime of this release. With ``check``, nothing is changed.
+    in the SSH runtime of this release, ``fabric`` its interface for the fabric. With ``check``, nothing is changed.
     """
 
     name: str
     docker_host: str
     timeout: int = 60
     edition: str = ""
+    fabric: str = ""
     check: bool = False
 
 

@@ -113,7 +113,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         f"Session {session['name']}: {_state(scheduled, check_mode)} ({kind})",
         *(_of_role(role) for role in plan.session.roles),
         *([] if plan.session.roles else [_EACH.format("Each container", *_amounts(resources))]),
-        f"Network {plan.network.subnet} ({plan.network.driver})",
+        f"Network {plan.network.subnet} ({plan.network.driver})"
+        + (f", fabric {plan.network.fabric}" if plan.network.fabric else ""),
     ]
     rows = [(container.hostname, container.agent, container.address) for container in plan.containers[:16]]
     lines += ["  " + line for line in table(("container", "agent", "address"), rows)]

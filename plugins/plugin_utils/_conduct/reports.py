@@ -32,6 +32,7 @@ _OF_HOST: Mapping[str, Tuple[str, Any]] = {
     "cpus": ("agent_cpus", None),
     "memory": ("agent_memory", None),
     "gpus": ("agent_gpus", None),
+    "fabric": ("agent_fabric", ""),
 }
 
 
@@ -48,9 +49,10 @@ class Avoided:
     agents: Mapping[str, str] = field(default_factory=dict)
 
     def and_those_of(self, plan: Plan) -> Avoided:
-        """Also the subnet and the ports of a plan that were taken."""
+        """Also the subnets and the ports of a plan that were taken."""
         ports = tuple(port.host_port for container in plan.containers for port in container.ports)
-        return Avoided((*self.subnets, plan.network.subnet), (*self.ports, *ports), self.agents)
+        subnets = filter(None, (plan.network.subnet, plan.network.fabric))
+        return Avoided((*self.subnets, *subnets), (*self.ports, *ports), self.agents)
 
     def added_to(self, report: Json) -> Json:
         """The report of an agent on which these are in use."""

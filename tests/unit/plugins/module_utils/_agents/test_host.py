@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
 
 ROUTES = """Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
@@ -54,6 +55,29 @@ def test_mtu_of_the_default_route(tmp_path: Path) -> None:
     write(tmp_path, "net/route", ROUTES)
     write(tmp_path, "class/net/eth9/mtu", "1450\n")
     assert host.underlay_mtu(["192.0.2.1", "127.0.0.1", ""], str(tmp_path), str(tmp_path)) == 1450
+
+
+@pytest.mark.parametrize(
+    ("interface", "networks", "reason"),
+    [
+        ("eth1", [], ""),
+        ("eth1", [{"Name": "own", "Options": {"parent": "eth1"}, "Labels": {"cluster.compute.session": "x"}}], ""),
+        ("eth1", [{"Name": "old", "Options": {"parent": "eth2"}}], ""),
+        (
+            "eth1",
+            [{"Name": "old", "Options": {"parent": "eth1"}, "Labels": None}],
+            "has network old on eth1, its agent_fabric,",
+        ),
+        ("eth2", [], "has no link on eth2, its agent_fabric,"),
+        ("eth3", [], "has no interface eth3, its agent_fabric,"),
+        ("../net/eth1", [], "has no interface ../net/eth1, its agent_fabric,"),
+        ("", [], "has no agent_fabric"),
+    ],
+)
+def test_the_interface_for_the_fabric(interface: str, networks: list[Json], reason: str, tmp_path: Path) -> None:
+    write(tmp_path, "class/net/eth1/carrier", "1\n")
+    write(tmp_path, "class/net/eth2/carrier", "0\n")
+    assert host.fabric(interface, networks, str(tmp_path)) == {"interface": interface, "reason": reason}
 
 
 def test_limits_of_the_kernel(tmp_path: Path) -> None:

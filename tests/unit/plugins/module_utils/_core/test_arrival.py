@@ -195,6 +195,9 @@ def test_a_result_without_such_texts_is_not_copied() -> None:
         (("gpu_use",), [{"id": "GPU-1", "percent": float("nan"), "memory": 1, "capacity": 1}]),
         (("kernel",), {"processes": "many"}),
         (("rdma_ports",), [{"name": "mlx5_0:1", "other": 1}]),
+        (("fabric",), {"interface": "eth1", "reason": 1}),
+        (("containers", 0, "labels"), {"cluster.compute.session.fabric": "x"}),
+        (("containers", 0, "labels"), {"cluster.compute.container.resources": '{"fabric": 1}'}),
         (("networks",), [{"subnets": ["x"]}]),
     ],
 )

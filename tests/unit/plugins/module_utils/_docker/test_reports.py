@@ -56,6 +56,26 @@ def test_container_entry() -> None:
     assert ObservedContainer.from_json(entry).resources.millicpus == 500
 
 
+def test_a_container_on_a_fabric_has_its_private_address_and_fails_without_it() -> None:
+    network = listed()["Labels"]["cluster.compute.session.name"]
+    places = {
+        "docker_gwbridge": {"IPAMConfig": None, "IPAddress": "172.18.0.3"},
+        f"fabric-{network}": {"IPAMConfig": {"IPv4Address": "10.213.77.35"}},
+        network: {"IPAMConfig": {"IPv4Address": "10.213.77.3"}},
+    }
+    labels = {**listed()["Labels"], "cluster.compute.session.fabric": "10.213.77.32/27"}
+    labels["cluster.compute.session.mode"] = "multi-node"
+    more = {"Labels": labels, "HostConfig": {"NetworkMode": network}, "State": "running"}
+    entry = container_entry(listed(**more, NetworkSettings={"Networks": places}))
+    assert (entry["network"], entry["address"], entry["state"]) == (network, "10.213.77.3", "running")
+    del places[f"fabric-{network}"]
+    assert container_entry(listed(**more, NetworkSettings={"Networks": places}))["state"] == "apart"
+    assert (
+        container_entry(listed(**{**more, "State": "exited"}, NetworkSettings={"Networks": places}))["state"]
+        == "exited"
+    )
+
+
 def test_a_relay_belongs_to_its_session_and_is_no_member() -> None:
     member = listed()
     relay = listed(

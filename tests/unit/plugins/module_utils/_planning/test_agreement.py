@@ -62,6 +62,7 @@ def test_a_plan_of_a_release_that_knew_fewer_variables_agrees() -> None:
         ("secrets", (Secret("token"), Secret("key"))),
         ("user", User(uid=0)),
         ("rdma", True),
+        ("fabric", True),
         ("authorized_keys", (PUBLIC_KEY,)),
         ("lifetime", 1),
         ("size", 2),
@@ -95,6 +96,19 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
 
 def test_resources_are_as_requested() -> None:
     first = replace(MADE.main, resources=replace(MADE.main.resources, memory=1 << 40))
+    with pytest.raises(ComputeError, match=r"main1\.resources"):
+        check(replace(MADE, containers=(first, *MADE.containers[1:])))
+
+
+def test_a_fabric_is_as_requested() -> None:
+    asked = request(name="train", cluster_size=2, cluster_mode="multi-node", cpus=1, fabric=True)
+    check(plan(asked, "ab"), asked)
+    for wrong in ("", "192.0.2.0/27"):
+        with pytest.raises(ComputeError, match=r"fabric is"):
+            check(plan(asked, "ab", fabric=wrong), asked)
+    with pytest.raises(ComputeError, match=r"fabric is"):
+        check(replace(MADE, network=replace(MADE.network, fabric="10.201.0.32/27")))
+    first = replace(MADE.main, resources=replace(MADE.main.resources, fabric=True))
     with pytest.raises(ComputeError, match=r"main1\.resources"):
         check(replace(MADE, containers=(first, *MADE.containers[1:])))
 

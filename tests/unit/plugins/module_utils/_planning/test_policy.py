@@ -117,6 +117,7 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
         ({"disk": "10g"}, {}, "session_disk: '0b': must be set, to at most 10g %s."),
         ({"disk": "10g"}, {"disk": "11g"}, "session_disk: '11g': must be set, to at most 10g %s."),
         ({"rdma": False}, {"rdma": True}, "session_rdma: True: must be false %s."),
+        ({"fabric": False}, {"fabric": True}, "session_fabric: True: must be false %s."),
     ],
 )
 def test_a_rule_refuses_a_request(limits: dict[str, Any], asked: dict[str, Any], message: str | None) -> None:

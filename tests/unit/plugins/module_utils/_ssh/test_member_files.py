@@ -27,3 +27,10 @@ def test_other_lines_stay() -> None:
     assert hosts_text(own + MEMBERS, THREE) == own + MEMBERS
     # The address of a container that has left may be that of another one later.
     assert hosts_text("10.201.0.9 cache\n", THREE) == MEMBERS
+
+
+def test_names_on_the_fabric_are_those_of_the_members() -> None:
+    made = plan(request(cluster_size=2, fabric=True), "aa")
+    members = "10.201.0.2\tmain1\n10.201.0.34\tmain1-fabric\n10.201.0.3\tsub1\n10.201.0.35\tsub1-fabric\n"
+    assert hosts_text(ENGINES + members, made) == ENGINES + members
+    assert hosts_text(ENGINES + "10.201.0.36\tsub2-fabric\n10.201.0.2\tmain1\n", made) == ENGINES + members
