@@ -1,15 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slurm over an overlay network: a container on each of three hosts, one of which loses its slurmd.
-
-The last test prints how long a launch of eight containers takes with Slurm and without.
-"""
+"""Slurm over an overlay network: a container on each of three hosts, one of which loses its slurmd."""
 
 from __future__ import annotations
-
-import re
-import time
 
 import images
 import pytest
@@ -18,26 +12,26 @@ from controller import ROOT, Session, run
 from servers import until
 
 HOSTS = ("main1", "sub1", "sub2")
-SLURM = {"session_image": "slurm", "session_launch_timeout": 1200}
-APP = {"session_apps": ["slurm"]}
-AMOUNTS = {"session_memory": "256m", "session_shm": "64m", "session_cluster_mode": "multi-node"}
 # A host of the lab has two CPUs, so each host holds a single container.
-WIDE = {**SLURM, **APP, **AMOUNTS, "session_cluster_size": 3, "session_cpus": 2}
-# Three runs of each: the median of them is compared.
-RUNS = 3
+WIDE = {
+    "session_image": "slurm",
+    "session_apps": ["slurm"],
+    "session_launch_timeout": 1200,
+    "session_cluster_size": 3,
+    "session_cluster_mode": "multi-node",
+    "session_cpus": 2,
+    "session_memory": "256m",
+    "session_shm": "64m",
+}
 
 
 @pytest.fixture(scope="module")
 def session(agents: Agents) -> Session:
     """The image is on the controller's engine; the first launch copies it to the hosts."""
     images.environment("slurm")
-    launch(agents, "slurm-wide", **WIDE)
-    return Session(agents, "slurm-wide")
-
-
-def launch(agents: Agents, name: str, **variables: object) -> None:
-    command = agents.command("cluster_session", session_name=name, **variables)
+    command = agents.command("cluster_session", session_name="slurm-wide", **WIDE)
     run(command, cwd=ROOT, env=agents.environment, timeout=1200).check()
+    return Session(agents, "slurm-wide")
 
 
 def states(session: Session) -> dict[str, str]:
@@ -84,25 +78,3 @@ def test_a_slurmd_of_another_host_that_dies_is_seen(agents: Agents, session: Ses
     until(lambda: states(session)["sub2"] == "idle", "the new slurmd of sub2", 120)
     until(lambda: not unhealthy(), "the healthy session", 60)
     assert sorted(session.say("main1", "srun -N3 hostname").split()) == list(HOSTS)
-
-
-def test_the_seconds_that_slurm_adds_to_a_launch(
-    agents: Agents, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Eight containers on three hosts, with the image on all of them. The numbers are printed; no test asserts them."""
-    agents.terminate(session.name).check()
-    eight = {**SLURM, **AMOUNTS, "session_cluster_size": 8, "session_cpus": "0.5"}
-    seconds: dict[str, list[float]] = {"without": [], "with": []}
-    for _number in range(RUNS):
-        for kind, app in (("without", {}), ("with", APP)):
-            begun = time.monotonic()
-            launch(agents, f"slurm-{kind}", **eight, **app)
-            seconds[kind].append(time.monotonic() - begun)
-            if app:
-                done = Session(agents, f"slurm-{kind}")
-                assert len(re.findall(r"\S+", done.say("main1", "srun -N8 hostname"))) == 8
-            agents.terminate(f"slurm-{kind}").check()
-    middle = {kind: sorted(found)[RUNS // 2] for kind, found in seconds.items()}
-    with capsys.disabled():
-        print(f"\nSlurm adds {middle['with'] - middle['without']:.1f} s to a launch of 8 containers: {seconds}")
-    assert agents.held() == {name: [] for name in NAMES}
