@@ -137,7 +137,7 @@ AGENT_VARIABLES: Mapping[str, Documentation] = {
     "agent_fabric": {
         "type": "str",
         "default": "",
-        "description": "Network interface of the agent for O(session_fabric), such as V(ens2f0). Sessions have it to themselves, one "
+        "description": "Network interface of the agent for C(session_fabric), such as V(ens2f0). Sessions have it to themselves, one "
         "at a time.",
     },
     "agent_publish": {
