@@ -70,6 +70,11 @@ def failed_apps(containers: Iterable[Json]) -> List[Json]:
     return [app for container in containers for app in container.get("apps") or () if app["state"] in _DOWN]
 
 
+def failed_roles(containers: Iterable[Json]) -> List[Json]:
+    """The containers in which the command of their role has failed. The command of main1, at rank 0, is that of the session."""
+    return [one for one in containers if one["rank"] and (one.get("batch") or {}).get("exit_code")]
+
+
 def describe_app(app: Json) -> str:
     """Why an app does not run, without a full stop.
 
@@ -98,8 +103,7 @@ def what_happened(session: Json) -> str:
         describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
     ]
     ends += [describe_app(app) for app in failed_apps(session["containers"])]
-    failed = [one for one in session["containers"] if one.get("rank") and (one.get("batch") or {}).get("exit_code")]
-    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed]
+    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed_roles(session["containers"])]
     command = session.get("command")
     if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))

@@ -12,7 +12,7 @@ from typing import Iterable, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
-from .._core.exits import failed_apps, limit_reached, what_happened
+from .._core.exits import failed_apps, failed_roles, limit_reached, what_happened
 from .._core.model import Container, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.roles import Role
@@ -71,8 +71,8 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
 def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
     """What has failed in containers that run."""
     apps = [f"app {app['name']}" for app in failed_apps(containers)]
-    others = [one["hostname"] for one in containers if one["rank"] and (one.get("batch") or {}).get("exit_code")]
-    return apps + [f"command of {host}" for host in others] + (["command"] if command and command["exit_code"] else [])
+    roles = [f"command of {one['hostname']}" for one in failed_roles(containers)]
+    return apps + roles + (["command"] if command and command["exit_code"] else [])
 
 
 def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.exits import limit_reached, what_happened
+from .._core.exits import limit_reached
 from .._core.states import ENDED
 from .._core.units import show_bytes, show_cpus, show_seconds, show_time
 from .._planning.playbook_settings import ALL_COLUMNS, COLUMNS
@@ -67,7 +67,7 @@ def _time(seconds: float | None) -> str:
 
 def _reason(session: Json) -> str:
     gpus = gpu_use(session["measured"])
-    return "; ".join(filter(None, (what_happened(session), *limits_of(session), gpus and f"{gpus} in use")))
+    return "; ".join(filter(None, (session["explanation"], *limits_of(session), gpus and f"{gpus} in use")))
 
 
 def _size(session: Json) -> str:

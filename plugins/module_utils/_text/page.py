@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Dict, List, Sequence
 
 from .._core.documents import Json
-from .._core.exits import what_happened
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_time
 from .lists import address_of, failures_of, folders_of, in_use, limits_of, remarks, resources_of
@@ -107,7 +106,7 @@ def _app(app: Json) -> Json:
 def _details(session: Json) -> Json:
     """What is shown on demand, below why a session is as it is; for one that only runs, below its image."""
     kind = "compute session" if session["kind"] == "compute" else f"cluster session, {session['mode']}"
-    reason = what_happened(session)
+    reason = session["explanation"]
     facts = (
         ("Kind", kind),
         ("Image", session["image"] or "–"),

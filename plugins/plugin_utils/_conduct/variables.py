@@ -86,6 +86,7 @@ def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, sett
     found = {name: "inventory or playbook" if name in own else other for name in there}
     found.update({name: file or "command line" for name, file in extra_files(action._loader).items() if name in own})
     found.update(dict.fromkeys(own.intersection(action.given), "task"))
+    found.update({name: f"{found[name]}, {other}" for name in own if asked[name] != given[name]})
     for name in ("session_image", "session_command", "session_environment"):
         if values.get(name) != asked.get(name):
             found[name] = ", ".join([*filter(None, [found.get(name)]), f"environment {asked['session_image']}"])

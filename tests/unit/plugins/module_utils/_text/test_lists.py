@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from samples import GIB
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import (
     COLUMNS,
     SHOWN,
@@ -49,7 +51,7 @@ ROW: Json = {
     "group": "default",
     "result": "",
     "created": 5.0,
-    "containers": [{"hostname": "sub2", "agent": "b", "state": "missing"}],
+    "containers": [{"hostname": "sub2", "agent": "b", "rank": 2, "state": "missing"}],
     "reason": "x",
 }
 WAITING: Json = {
@@ -71,9 +73,14 @@ WAITING: Json = {
 }
 
 
+def table(rows: list[Json], *columns: Any, **width: int) -> list[str]:
+    """The table of these rows, with the explanations that the head gives them."""
+    return sessions_table([{**row, "explanation": what_happened(row)} for row in rows], *columns, **width)
+
+
 def test_the_table_of_sessions() -> None:
     when = time.strftime("%m-%d %H:%M", time.localtime(100))
-    header, train, wait, *more = sessions_table([WAITING, ROW], width=400)
+    header, train, wait, *more = table([WAITING, ROW], width=400)
     assert _cells(header) == [
         *("SESSION", "OWNER", "STATE", "TURN", "PRIORITY", "SIZE", "EACH", "STARTED", "REASON"),
     ]
@@ -92,14 +99,14 @@ def test_sessions_come_in_the_order_of_the_queue_and_of_their_ends() -> None:
     ended = [
         {**ROW, "name": name, "state": "TERMINATED", "changed": when} for name, when in (("new", 9.0), ("old", 8.0))
     ]
-    lines = sessions_table([*ended, *waiting, {**ROW, "created": 7.0, "name": "young"}, ROW])[1:]
+    lines = table([*ended, *waiting, {**ROW, "created": 7.0, "name": "young"}, ROW])[1:]
     names = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert names == ["train", "young", "turn-1", "turn-2", "turn-3", "old", "new"]
 
 
 def test_an_ended_session_has_its_end_and_its_result() -> None:
     ended = {**ROW, "state": "TERMINATED", "changed": 3700.0, "result": "SUCCESS", "containers": [], "degraded": []}
-    header, line = sessions_table([ended], width=400)
+    header, line = table([ended], width=400)
     cells = dict(zip(_cells(header), _cells(line), strict=True))
     assert (cells["RESULT"], cells["END"]) == ("SUCCESS", time.strftime("%m-%d %H:%M", time.localtime(3700)))
 
@@ -109,24 +116,24 @@ def test_the_table_fits_120_columns_and_loses_nothing() -> None:
     long = {**WAITING, "name": "evaluate-the-model-01", "owner": "alexandra", "reason": reason}
     degraded = {**ROW, "ends": time.time() + 99999, "idle_timeout": 600, "command": {"exit_code": 3, "reason": ""}}
     degraded["command"]["oom_killed"] = False
-    lines = sessions_table([long, degraded])
+    lines = table([long, degraded])
     assert max(map(len, lines)) <= 120
     assert (
         " ".join(line.strip() for line in lines[lines.index(next(one for one in lines if "PENDING" in one)) + 1 :])
         == reason
     )
-    alone = sessions_table([{**long, "name": "x"}])
+    alone = table([{**long, "name": "x"}])
     assert max(map(len, alone)) <= 120
     assert " ".join(line[alone[0].index("REASON") :] for line in alone[1:]) == reason
-    assert len(sessions_table([long, degraded], width=400)) == 3
+    assert len(table([long, degraded], width=400)) == 3
 
 
 def test_columns_are_chosen() -> None:
-    assert sessions_table([ROW], ["session", "apps", "in use"]) == [
+    assert table([ROW], ["session", "apps", "in use"]) == [
         "SESSION  APPS                 IN USE",
         "train    lab 192.0.2.7:30001  0.7 CPUs, 300m",
     ]
-    every = sessions_table([ROW], ["all"], width=400)[0]
+    every = table([ROW], ["all"], width=400)[0]
     assert {"KIND", "IMAGE", "FOLDERS", "AGENTS", "RESULT"} <= set(every.split())
     assert tuple(SHOWN) == COLUMNS
 
@@ -146,7 +153,7 @@ def _cells(line: str) -> list[str]:
     [(None, "?"), ([], "none"), ([{"target": "/data"}, {"target": "/scratch"}], "/data, /scratch")],
 )
 def test_a_session_without_a_data_folder_says_so(folders: list[Json] | None, shown: str) -> None:
-    assert sessions_table([{**ROW, "folders": folders}], ["folders"])[1] == shown
+    assert table([{**ROW, "folders": folders}], ["folders"])[1] == shown
 
 
 def test_the_table_of_agents() -> None:
@@ -227,12 +234,12 @@ def test_the_list_shows_what_became_of_the_command(exit_code: int | str | None, 
     row["command"] = {"exit_code": exit_code, "oom_killed": False, "reason": ""}
     if exit_code == "none yet":
         row["command"].update(exit_code=None, begun=False)
-    assert sessions_table([row], ["state", "reason"], width=400)[1] == f"{state}  {reason}"
+    assert table([row], ["state", "reason"], width=400)[1] == f"{state}  {reason}"
 
 
 def test_the_time_that_is_left_is_beside_the_reason() -> None:
     limits = {"ends": time.time() + 7290, "idle_timeout": 600}
-    [line] = sessions_table([{**ROW, **limits}], ["reason"], width=200)[1:]
+    [line] = table([{**ROW, **limits}], ["reason"], width=200)[1:]
     assert line == "sub2 on b is gone; 2 h 1 min left; ends when idle for 10 min"
     assert limits_of({**ROW, **limits, "state": "TERMINATED"}) == []
     failed = {"state": "RUNNING", "unhealthy": ["app web", "command"], "command": {"exit_code": 1}}

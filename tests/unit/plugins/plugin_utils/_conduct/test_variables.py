@@ -105,6 +105,7 @@ def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
     found = variables.checked(played(session.ActionModule), given, "main", other)
     assert found["requests"][0]["environment"] == {"A": "1", "B": "3"}
     assert found["origins"]["session_name"] == "devcontainer.json"
+    assert found["origins"]["session_environment"] == "inventory or playbook, devcontainer.json"
 
 
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
