@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import zipfile
@@ -115,10 +116,7 @@ def chord(page: WebDriver, key: str) -> None:
 def shown_by_processes(text: str) -> list[str]:
     """The files with command lines and environments that contain a text."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/*"):
-        if path.name in ("cmdline", "environ"):
-            try:
-                found += [str(path)] if text.encode() in path.read_bytes() else []
-            except OSError:
-                continue
+    for path in (process / name for process in Path("/proc").glob("[0-9]*") for name in ("cmdline", "environ")):
+        with contextlib.suppress(OSError):  # the process has ended
+            found += [str(path)] if text.encode() in path.read_bytes() else []
     return found
