@@ -16,6 +16,7 @@ from samples import GIB, agent, carried_out, context, request
 from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import use_of
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
@@ -93,7 +94,13 @@ def _document(store: Store, agents: Sequence[Agent]) -> Json:
     rows = store.select(None, None, ended=True)
     turn = {identity: number for number, identity in enumerate(turns(store, agents, RULES, NOW), start=1)}
     sessions = [
-        {**one, "time_left": time_left(one, NOW), "turn": turn.get(one["id"]), "logs": []}
+        {
+            **one,
+            "time_left": time_left(one, NOW),
+            "turn": turn.get(one["id"]),
+            "logs": [],
+            "explanation": what_happened(one),
+        }
         for one in list_sessions(rows, agents)
     ]
     held = holdings(store, agents)

@@ -12,7 +12,7 @@ from typing import Iterable, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
-from .._core.exits import failed_apps, failed_roles, limit_reached, what_happened
+from .._core.exits import failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.roles import Role
@@ -47,7 +47,7 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
     lacking = [one["hostname"] for one in containers if one["state"] != "running" and not is_over]
     shape = _shape(row, observed)
     command = next((one["batch"] for one in containers if one["rank"] == 0 and "batch" in one), None)
-    session = {
+    return {
         **row.to_json(),
         **shape,
         **details(row, shape["size"], containers, agents),
@@ -65,7 +65,6 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
         "history": row.history,
         "request": row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
     }
-    return {**session, "explanation": what_happened(session)}
 
 
 def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:

@@ -18,7 +18,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError
-from .._core.exits import failed_apps, limit_reached
+from .._core.exits import failed_apps, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.placement import Shortfall
 from .awaited import give_up
@@ -157,7 +157,7 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
         is_lacking = bool(session["degraded"] or failed_apps(session["containers"]))
         noted = _last_note(store, row)
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
-        reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + session["explanation"] if is_lacking else back
+        reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
         if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
             _note(store, row, now, reason)
             found += [row] if is_lacking else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from .._core.constants import RESTART_ALL
+from .._core.exits import what_happened
 from .._core.reports import Agent
 from .._planning.loss import RESTARTED, restart_turn
 from .listing import list_sessions
@@ -25,5 +26,5 @@ def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) ->
     restarts = row.plan.session.restarts
     count = restart_turn(store.history(row.id), restarts, now).count + 1
     row.result = ""
-    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, session["explanation"]))
+    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, what_happened(session)))
     return True

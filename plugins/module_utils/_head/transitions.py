@@ -16,7 +16,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from .._core import states
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
-from .._core.exits import LIFETIME, LIMITS, LOST, limit_reached
+from .._core.exits import LIFETIME, LIMITS, LOST, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.plan import read_placement
 from .details import is_overdue
@@ -136,7 +136,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
     if row.state != states.RUNNING:
         return ""
     [session] = list_sessions([row], change.agents)
-    reason = session["explanation"]
+    reason = what_happened(session)
     if reason != row.reason:
         row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
         store.note(row, change.now, reason)

@@ -14,6 +14,7 @@ from typing import Dict, List, Sequence
 
 from .._core.constants import RESTART_ALL
 from .._core.documents import Json
+from .._core.exits import what_happened
 from .._core.reports import Agent
 from .._core.states import SHOWN
 from .._head.awaited import newest
@@ -107,7 +108,8 @@ def _listed(head: Head, store: Store, wanted: _Wanted, reports: Sequence[Agent])
 def _sessions(
     store: Store, rows: Sequence[Row], agents: Sequence[Agent], turn: Dict[str, int], now: float
 ) -> List[Json]:
-    return [
+    """The rows of the list, each with what people read of its state."""
+    found = [
         {
             **session,
             "logs": [],
@@ -120,6 +122,7 @@ def _sessions(
         }
         for row, session in zip(rows, list_sessions(rows, agents))
     ]
+    return [{**session, "explanation": what_happened(session)} for session in found]
 
 
 def _restarts(session: Json, now: float) -> Json:
