@@ -16,6 +16,7 @@ from samples import GIB, SESSION, agent, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import unguarded
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival, states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
@@ -127,7 +128,8 @@ def head_reads(report: dict[str, Any]) -> None:
     sample(listed_agents, [row.state for row in rows], 1e9)
     list_groups(listed_agents, "alice")
     tables.agents_table(listed_agents)
-    tables.sessions_table([{**one, "time_left": None, "turn": None} for one in sessions])
+    more = {"time_left": None, "turn": None}
+    tables.sessions_table([{**one, **more, "explanation": what_happened(one)} for one in sessions])
     for row in rows:
         with suppress(ComputeError):
             rebuilt_plan(row, ASKED, agents, {name: held[name]["alice"] for name in held}, [MADE])
