@@ -4,27 +4,35 @@
 """How a module works: options that modules share, and the only place where a result or a failure leaves a module.
 
 A module is its documentation, ``ARGUMENT_SPEC``, ``RULES`` and ``work(params, check_mode) -> result``. Its ``main`` calls
-``run``; an action plugin may call ``work`` through ``result_of`` in the process that runs Ansible.
+``run``. ``called`` gives the same result without a process of its own: in the process that runs Ansible, or in one that stays on a
+host.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import json
+import os
 import time
 import traceback
-from typing import Any, Callable, Dict, TypeVar
+from typing import Any, Callable, Collection, Dict, Mapping, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ._core.calls import taken
 from ._core.documents import Json, part_of
 from ._core.errors import ComputeError, InputError, LibraryError
 from ._core.model import Plan
+from ._core.resident import stay
 
 Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
+# Where the action finds the process that stays for further steps.
+RESIDENT = "resident"
+HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
 def engine_options() -> Dict[str, Any]:
@@ -65,14 +73,49 @@ def _read(call: Callable[[Json], Value], data: Json) -> Value:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 
-def run(module: AnsibleModule, work: Work) -> None:
-    """Do the work and leave the module with its result or its failure."""
+def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Callable[[], None]) -> None:
+    """Do the work and leave the module with its result or its failure.
+
+    With the option C(stays), a copy of this process stays for further steps, after ``prepare`` has imported what they need: what
+    Ansible has packed is gone as soon as the module ends.
+    """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
+    if module.params["stays"] and "failed" not in result:
+        prepare()
+        result[RESIDENT] = stay(
+            lambda asked: called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"]),
+            os.path.dirname(module.tmpdir),
+        )
     for warning in result.pop("warnings", []):
         module.warn(warning)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> Json:
+    """The result of the work for these options, which are checked and cleaned as Ansible does for a module in a process of its own."""
+    checked = ArgumentSpecValidator(spec).validate(options)
+    if checked.error_messages:
+        return {"changed": False, "failed": True, "msg": checked.error_messages[0]}
+    params = checked.validated_parameters
+    result = result_of(work, params, check_mode=check_mode, diff=diff)
+    secrets = {str(value) for value in (params.get("secrets") or {}).values() if value}
+    # A module in a process of its own returns JSON, not its objects.
+    cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
+    return cleaned
+
+
+def without(secrets: Collection[str], value: Any) -> Any:
+    """The value with every secret in its texts hidden, as Ansible hides the options that have C(no_log)."""
+    if isinstance(value, dict):
+        return {key: without(secrets, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without(secrets, item) for item in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
+    return value
 
 
 def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json:

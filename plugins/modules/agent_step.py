@@ -44,6 +44,10 @@ options:
     description: Seconds that a single request to the engine may take.
     type: int
     default: 60
+  stays:
+    description: Whether a process stays on the host for further steps; set by the action plugin.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -72,14 +76,16 @@ duration:
   type: float
 """
 
+from typing import Dict
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._core.documents import Json
 from ..module_utils._module import at_least, run
-from ..module_utils._steps.agent import call
+from ..module_utils._steps.agent import call, prepare
 from ..module_utils._steps.step import Agent, engine_address
 
-ARGUMENT_SPEC = {
+ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
     "params": {"type": "dict", "default": {}},
     "secrets": {"type": "dict", "default": {}, "no_log": True},
@@ -88,6 +94,7 @@ ARGUMENT_SPEC = {
     "fabric": {"type": "str", "default": ""},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
+    "stays": {"type": "bool", "default": False},
 }
 
 RULES = {"supports_check_mode": True}
@@ -107,7 +114,7 @@ def work(params: Json, check_mode: bool) -> Json:
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), ARGUMENT_SPEC, work, prepare)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,10 @@ options:
   state_dir:
     description: The directory of the store. If empty, the directory that the users of the engine share.
     type: path
+  stays:
+    description: Whether a process stays on the host for further steps; set by the action plugin.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -51,18 +55,21 @@ duration:
   type: float
 """
 
+from typing import Dict
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._core.documents import Json
 from ..module_utils._head.state_folder import state_dir
 from ..module_utils._module import run
-from ..module_utils._steps.head import call
+from ..module_utils._steps.head import call, prepare
 from ..module_utils._steps.step import Head
 
-ARGUMENT_SPEC = {
+ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
     "params": {"type": "dict", "default": {}},
     "state_dir": {"type": "path"},
+    "stays": {"type": "bool", "default": False},
 }
 
 RULES = {"supports_check_mode": True}
@@ -73,7 +80,7 @@ def work(params: Json, check_mode: bool) -> Json:
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), work)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), ARGUMENT_SPEC, work, prepare)
 
 
 if __name__ == "__main__":

@@ -11,19 +11,15 @@ Options are checked and results are cleaned as Ansible does for a module in a pr
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from contextlib import suppress
-from typing import Any, Collection, Sequence
-
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from typing import Any, Sequence
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import LibraryError
 from ..module_utils._docker.client import load_sdk
-from ..module_utils._module import result_of
+from ..module_utils._module import called
 
-HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 
 # Ansible loads action plugins before it forks its workers, so each worker finds the SDK imported.
@@ -34,28 +30,7 @@ with suppress(LibraryError):
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
     """The result of C(agent_step) or C(head_step) with these options."""
     module: Any = importlib.import_module(_PLUGINS + "modules." + name)
-    rules = {rule: value for rule, value in module.RULES.items() if rule != "supports_check_mode"}
-    checked = ArgumentSpecValidator(module.ARGUMENT_SPEC, **rules).validate(args)
-    if checked.error_messages:
-        return {"changed": False, "failed": True, "msg": checked.error_messages[0]}
-    params = checked.validated_parameters
-    result = result_of(module.work, params, check_mode=check_mode, diff=diff)
-    secrets = {str(value) for value in (params.get("secrets") or {}).values() if value}
-    # A module in a process of its own returns JSON, not its objects.
-    cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
-    return cleaned
-
-
-def without(secrets: Collection[str], value: Any) -> Any:
-    """The value with every secret in its texts hidden, as Ansible hides the options that have C(no_log)."""
-    if isinstance(value, dict):
-        return {key: without(secrets, item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without(secrets, item) for item in value]
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, HIDDEN)
-    return value
+    return called(module.ARGUMENT_SPEC, module.work, args, check_mode=check_mode, diff=diff)
 
 
 def is_here(connection: Any, environment: Sequence[Any], interpreter: str) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.cluster.compute.plugins"
+PACKED = "ansiballz_cache"  # Ansible's directory for packed modules
 LONGEST = 1 << 17  # bytes of the arguments of a run
 
 
@@ -85,10 +86,13 @@ def _play(request: dict[str, Any], output: int) -> NoReturn:
     sys.argv = ["ansible-playbook", *request["arguments"]]
     # The directory for temporary files was made at the import, and the first run that ends would remove it.
     atexit._clear()
-    constants.DEFAULT_LOCAL_TMP = tempfile.mkdtemp(
-        prefix=f"ansible-local-{os.getpid()}", dir=constants.DEFAULT_LOCAL_TMP
-    )
-    atexit.register(cleanup_tmp_file, constants.DEFAULT_LOCAL_TMP)
+    common = Path(constants.DEFAULT_LOCAL_TMP)
+    own = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=common)
+    # Modules are packed once for all runs: to pack one takes as long as to import Ansible.
+    (common / PACKED).mkdir(exist_ok=True)
+    Path(own, PACKED).symlink_to(common / PACKED)
+    constants.DEFAULT_LOCAL_TMP = own
+    atexit.register(cleanup_tmp_file, own)
     sys.exit(main())
 
 

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 NOUNS = frozenset("apps batch containers doctor folders image logs network report runtime ssh swarm".split())
 
+# The nouns of a launch and of an end.
+OFTEN = frozenset({"batch", "containers", "folders", "image", "logs", "network"})
+
+
+def prepare() -> None:
+    """Import what the steps of a launch and of an end need."""
+    for noun in OFTEN:
+        import_module(f".{noun}", __package__)
+
 
 def call(name: str, agent: Agent, params: Json) -> Json:
     """The result of a step, such as C(containers.created), on an agent. Raises InputError for an unknown step or parameter."""

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 NOUNS = frozenset({"queue", "session", "sessions", "store"})
 
+# The nouns of a launch and of an end.
+OFTEN = frozenset({"session", "sessions"})
+
+
+def prepare() -> None:
+    """Import what the steps of a launch and of an end need."""
+    for noun in OFTEN:
+        import_module(f".{noun}", __package__)
+
 
 def call(name: str, head: Head, params: Json) -> Json:
     """The result of a step, such as C(session.place), on the head. Raises InputError for an unknown step or parameter."""
