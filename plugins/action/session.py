@@ -20,7 +20,6 @@ class ActionModule(ConductorAction):
     """The steps are in _conduct: session, place and launch, or terminate."""
 
     OPTIONS = OPTIONS["session"]
-    STAYS = True
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         if options["state"] == "absent":

@@ -19,7 +19,6 @@ class ActionModule(ConductorAction):
     """The steps are in _conduct.queue."""
 
     OPTIONS = OPTIONS["session_queue"]
-    STAYS = True
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (it has none)
         return {"changed": make_pass(play)}

@@ -12,7 +12,6 @@ host.
 from __future__ import annotations
 
 import json
-import os
 import time
 import traceback
 from typing import Any, Callable, Collection, Dict, Mapping, TypeVar
@@ -30,8 +29,6 @@ Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
-# Where the action finds the process that stays for further steps.
-RESIDENT = "resident"
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
@@ -82,9 +79,9 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Ca
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
     if module.params["stays"] and "failed" not in result:
         prepare()
-        result[RESIDENT] = stay(
+        stay(
             lambda asked: called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"]),
-            os.path.dirname(module.tmpdir),
+            module.params["stays"],
         )
     for warning in result.pop("warnings", []):
         module.warn(warning)

@@ -45,9 +45,8 @@ options:
     type: int
     default: 60
   stays:
-    description: Whether a process stays on the host for further steps; set by the action plugin.
-    type: bool
-    default: false
+    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
+    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -94,7 +93,7 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "fabric": {"type": "str", "default": ""},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
-    "stays": {"type": "bool", "default": False},
+    "stays": {"type": "path"},
 }
 
 RULES = {"supports_check_mode": True}

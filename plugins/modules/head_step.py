@@ -24,9 +24,8 @@ options:
     description: The directory of the store. If empty, the directory that the users of the engine share.
     type: path
   stays:
-    description: Whether a process stays on the host for further steps; set by the action plugin.
-    type: bool
-    default: false
+    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
+    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
@@ -69,7 +68,7 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
     "params": {"type": "dict", "default": {}},
     "state_dir": {"type": "path"},
-    "stays": {"type": "bool", "default": False},
+    "stays": {"type": "path"},
 }
 
 RULES = {"supports_check_mode": True}

@@ -24,12 +24,12 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.names import owner_from_login
 from ..module_utils._core.text import visible
-from ..module_utils._module import CALLS, RESIDENT
+from ..module_utils._module import CALLS
 from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module
 from . import _direct_call as direct_call
+from . import _resident_steps as resident_steps
 from . import _trace as trace
-from ._resident_steps import Residents
 from ._result_file import write_result
 from ._runtime_scripts import runtime_scripts
 from ._session_files import located
@@ -60,15 +60,12 @@ class ComputeAction(ActionBase):
     _supports_async = False
     # Its options, if they are the variables of the role.
     OPTIONS: ClassVar[Options | None] = None
-    # Whether it takes several steps on a host: a process stays there for them.
-    STAYS: ClassVar[bool] = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # What the modules of this task have reported of themselves, for the trace.
         self._modules: List[Json] = []
         self._begun = time.time()
-        self._residents = Residents()
         self.is_noted_by_host = False
         # The options of the task, by the variable whose value they replace.
         self.given: Json = {}
@@ -132,18 +129,15 @@ class ComputeAction(ActionBase):
         if {noun, call} & _HERE and self.is_here(task_vars):
             result = direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
-            result = self._residents.answer(self, name, args) or self._module_result(name, args, task_vars)
+            result = resident_steps.answer(self, name, args, task_vars) or self._module_result(name, args, task_vars)
             result = dead_module.explained(result, call, self.where(task_vars))
         return self._noted(call, begun, arrival.result(result))
 
     def _module_result(self, name: str, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
-        stays = self.STAYS and self._is_pipelining_enabled("new") and not any(self._task.environment or ())
-        given = {**args, "stays": True} if stays else args
-        result: Json = self._execute_module("cluster.compute." + name, module_args=given, task_vars=silent)
-        self._residents.note(name, result.pop(RESIDENT, None))
-        return result
+        stays = {"stays": resident_steps.directory(self, name, task_vars)} if resident_steps.has_resident(self) else {}
+        return dict(self._execute_module("cluster.compute." + name, module_args={**args, **stays}, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
         state_dir = params.pop("state_dir", None)

@@ -22,7 +22,6 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
 from ..module_utils._core.documents import Json
-from ._resident_steps import Residents
 from ._transfer_watch import watched
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ class OtherHost:
         other._templar = self._templar
         other._connection = self._connection(action, other._play_context)
         other._modules = []
-        other._residents = Residents()
         other._used_interpreter = None
         other._discovered_interpreter_key = None
         other._discovered_interpreter = False

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Further steps on a host, in the process that the first one has left there (see ``module_utils/_core/resident.py``)."""
+"""Steps on a host in a process that an earlier one has left there (see ``module_utils/_core/resident.py``)."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Dict
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..module_utils._core.documents import Json
 from ..module_utils._steps import agent, head
@@ -19,17 +22,20 @@ if TYPE_CHECKING:
     from ._action import ComputeAction
 
 _OFTEN = {"agent_step": agent.OFTEN, "head_step": head.OFTEN}
-# What a host says of itself becomes part of a command on that host.
-_PATH = re.compile(r"/[A-Za-z0-9@%+=:,./_-]{1,200}")
-_ABSENT = 75  # exit code, EX_TEMPFAIL of sysexits.h
-# It runs in the Python of the host, and only there.
-_CLIENT = (
-    """
-import socket, sys
+_PLUGINS = Path(__file__).parents[1]
+_PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
+# Exit codes: EX_TEMPFAIL of sysexits.h, and those of a shell for a program that it cannot run or find.
+_ABSENT = (75, 126, 127)
+# It runs on the host, in any Python 3. The process must be of the same user, whoever owns the directories above its socket.
+_CLIENT = """
+import os, socket, struct, sys
 steps = socket.socket(socket.AF_UNIX)
 try:
-    steps.connect(sys.argv[1])
+    steps.connect(os.path.join(os.path.expanduser(os.path.expandvars(sys.argv[1])), "steps"))
+    user = struct.unpack("3i", steps.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 except OSError:
+    sys.exit(%d)
+if user != os.geteuid():
     sys.exit(%d)
 steps.sendall(sys.stdin.buffer.read())
 steps.shutdown(socket.SHUT_WR)
@@ -38,44 +44,51 @@ while True:
     if not piece:
         break
     sys.stdout.buffer.write(piece)
-"""
-    % _ABSENT
-)
+""" % (_ABSENT[0], _ABSENT[0])
 
 
-class Residents:
-    """The processes that stay on one host, by the module that has left them."""
+def answer(action: ComputeAction, module: str, options: Json, task_vars: Json) -> Json | None:
+    """The result of a step as Ansible returns the result of a module; None if no process is there for it."""
+    if options["call"].partition(".")[0] not in _OFTEN[module] or not has_resident(action):
+        return None
+    asked = interpreter(action, task_vars)
+    python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
+    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, module, task_vars)]
+    request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
+    done = action._low_level_execute_command(shlex.join(command), in_data=json.dumps(request).encode())
+    return None if done["rc"] in _ABSENT else _parsed(done)
 
-    def __init__(self) -> None:
-        self._found: Dict[str, Json] = {}
 
-    def note(self, module: str, said: Any) -> None:
-        """Remember what a module has said of the process that it has left. A host that says something else has none."""
-        paths = [said.get("python"), said.get("socket")] if isinstance(said, dict) else []
-        if paths and all(isinstance(path, str) and _PATH.fullmatch(path) for path in paths):
-            self._found[module] = {"python": paths[0], "socket": paths[1]}
+def has_resident(action: ComputeAction) -> bool:
+    """Whether a process may stay on the host: its environment must be that of each task, and a request must be on no disk."""
+    return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 
-    def answer(self, action: ComputeAction, module: str, options: Json) -> Json | None:
-        """The result of a step as Ansible returns that of a module; None if no process is there for it."""
-        found = self._found.get(module)
-        if found is None or options["call"].partition(".")[0] not in _OFTEN[module]:
-            return None
-        command = [found["python"], "-I", "-S", "-c", _CLIENT, found["socket"]]
-        request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
-        done = action._low_level_execute_command(shlex.join(command), in_data=json.dumps(request).encode())
-        if done["rc"] == _ABSENT:
-            del self._found[module]
-            return None
-        return _parsed(done)
+
+def directory(action: ComputeAction, module: str, task_vars: Json) -> str:
+    """The directory of the process for this library and this Python, where C(~) is the home of the user of the step."""
+    digest = sha256(f"{library()} {module} {interpreter(action, task_vars)}".encode()).hexdigest()
+    return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
+
+
+def interpreter(action: ComputeAction, task_vars: Json) -> str:
+    """The Python that the inventory names for the host; empty if Ansible looks for one."""
+    return str(action._templar.template(task_vars.get("ansible_python_interpreter")) or "")
+
+
+@lru_cache(maxsize=1)
+def library() -> str:
+    """A digest of what modules import."""
+    files = [*_PLUGINS.glob("modules/*_step.py"), *_PLUGINS.glob("module_utils/**/*.py")]
+    return sha256(b"\0".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 def _parsed(done: Json) -> Json:
     """The answer, which is one line; without one, the failure by which Ansible reports a module that wrote no JSON."""
     try:
-        answer = json.loads(done["stdout"].rstrip().rpartition("\n")[2])
+        found: Any = json.loads(done["stdout"].rstrip().rpartition("\n")[2])
     except ValueError:
-        answer = None
-    if isinstance(answer, dict):
-        return answer
+        found = None
+    if isinstance(found, dict):
+        return found
     said = {"module_stdout": done["stdout"], "module_stderr": done["stderr"]}
     return {"failed": True, "_ansible_parsed": False, "rc": done["rc"] or None, **said}

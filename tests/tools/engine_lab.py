@@ -199,6 +199,7 @@ def run_module(module: str, *, check: bool = False, diff: bool = False, **option
     action = action_class(task, None, None, None, SimpleNamespace(template=lambda value: value), None)
     action.is_here = lambda _task_vars: False
     action.counted_step = action.step
+    action._is_pipelining_enabled = lambda _style: False
     action._execute_module = lambda _name, module_args, task_vars: _run("agent_step", module_args, check, diff)
     try:
         result: dict[str, Any] = action.act(options, {"inventory_hostname": options.get("agent") or "me"})

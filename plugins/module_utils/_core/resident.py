@@ -6,7 +6,8 @@
 
 To unpack a module, start a Python and import the library takes half a second of a processor; a copy of a process takes
 milliseconds. The process listens on a socket in a directory that only its user can enter. It ends after ``IDLE`` seconds without
-work. Nothing else depends on it: a controller that does not find it sends the module again.
+work, which is how long Ansible keeps a connection open, and after the first step that fails: what a user then corrects, such as a
+group or a library, it would not see. Nothing depends on it: a controller that does not find it sends the module again.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -20,54 +21,78 @@ import socket
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List
+from contextlib import suppress
+from typing import Any, Callable, List
 
 from .documents import Json
 
-IDLE = 10.0  # seconds
+IDLE, LONGEST = 60.0, 600.0  # seconds
 # Steps at the same time; further ones wait until one has ended.
 MOST = 32
 # Seconds until a request must have arrived, and between two looks at the copies.
 _ARRIVAL, _LOOK = 30.0, 0.5
 _PIECE = 1 << 16
+# The exit codes of a copy.
+_DONE, _FAILED = 0, 1
 
 Answer = Callable[[Json], Json]
 
 
-def stay(answer: Answer, base: str) -> Dict[str, str]:
-    """Leave a copy of this process that answers requests, and return its Python and its socket.
+def stay(answer: Answer, directory: str) -> None:
+    """Leave a copy of this process that answers requests at the socket C(steps) of this directory, unless another one does so.
 
-    C(base) is a directory of the user. The result is empty if the path is too long for a socket, or no process can be made.
+    There is none if the path is too long for a socket, or no process can be made.
     """
-    directory = tempfile.mkdtemp(prefix="cluster-compute-", dir=base)
-    path = os.path.join(directory, "steps")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with listener:
+        if _is_placed(listener, directory) and os.fork() == 0:
+            _live(listener, directory, answer)
+
+
+def _is_placed(listener: socket.socket, directory: str) -> bool:
+    """Listen in a new directory, which then gets its name: nobody finds a socket that does not answer."""
+    base = os.path.dirname(directory)
     try:
-        listener.bind(path)
-        listener.listen(MOST)
-        copy = os.fork()
+        os.makedirs(base, 0o700, exist_ok=True)
+        own = tempfile.mkdtemp(prefix="cluster-compute-", dir=base)
     except OSError:
-        listener.close()
-        shutil.rmtree(directory, ignore_errors=True)
-        return {}
-    if copy == 0:
-        _live(listener, directory, answer)
-    listener.close()
-    return {"python": sys.executable, "socket": path}
+        return False
+    try:
+        listener.bind(os.path.join(own, "steps"))
+        listener.listen(MOST)
+        if not _answers(os.path.join(directory, "steps")):
+            # Another process was killed.
+            shutil.rmtree(directory, ignore_errors=True)
+        os.rename(own, directory)
+    except OSError:
+        shutil.rmtree(own, ignore_errors=True)
+        return False
+    return True
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
+        return one.connect_ex(path) == 0
 
 
 def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
     """Serve, apart from the module and from its connection, until there is no work; does not return."""
+    own = os.stat(directory).st_ino
     try:
         os.setsid()
         os.chdir("/")
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
+        with suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
+            name.write("cluster-compute")
         signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit())
         _serve(listener, answer)
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        with suppress(OSError):
+            # Another process may have taken the name.
+            if os.stat(directory).st_ino == own:
+                shutil.rmtree(directory)
         # Nobody can connect any more; whoever has done so before gets an answer.
         listener.settimeout(0)
         while _accepted(listener, answer):
@@ -77,15 +102,17 @@ def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
 
 def _serve(listener: socket.socket, answer: Answer) -> None:
     listener.settimeout(_LOOK)
-    copies, deadline = 0, time.monotonic() + IDLE
-    while copies or time.monotonic() < deadline:
-        copies -= _ended()
-        if copies:
-            deadline = time.monotonic() + IDLE
+    end = time.monotonic() + LONGEST
+    copies, failed, deadline = 0, 0, time.monotonic() + IDLE
+    while not failed and time.monotonic() < min(deadline, end):
+        ended = _ended()
+        copies, failed = copies - len(ended), any(ended)
         if copies >= MOST:
             time.sleep(_LOOK)
-            continue
-        copies += _accepted(listener, answer)
+        elif not failed:
+            copies += _accepted(listener, answer)
+        if copies:
+            deadline = time.monotonic() + IDLE
 
 
 def _accepted(listener: socket.socket, answer: Answer) -> int:
@@ -101,27 +128,36 @@ def _accepted(listener: socket.socket, answer: Answer) -> int:
     return 1
 
 
-def _ended() -> int:
-    """How many copies have ended since the last call."""
-    count = 0
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            count += 1
-    except ChildProcessError:
-        pass
-    return count
+def _ended() -> List[int]:
+    """How the copies have ended that were not there at the last call."""
+    found = []
+    with suppress(ChildProcessError):
+        while True:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if not process:
+                break
+            found.append(status)
+    return found
 
 
 def _answer_one(connection: socket.socket, answer: Answer) -> None:
-    """Answer one request, and end this copy; does not return. A copy that fails has answered nothing."""
+    """Answer one request, and end this copy; does not return. A copy that is killed has answered nothing."""
+    code = _FAILED
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         connection.settimeout(_ARRIVAL)
-        request: Any = json.loads(_whole(connection))
+        text = _whole(connection)
+        if not text:
+            # Somebody has asked whether this process answers.
+            code = _DONE
+            return
+        request: Any = json.loads(text)
         connection.settimeout(None)
-        connection.sendall(json.dumps(answer(request)).encode())
+        result = answer(request)
+        connection.sendall(json.dumps(result).encode())
+        code = _FAILED if result.get("failed") else _DONE
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 def _whole(connection: socket.socket) -> bytes:

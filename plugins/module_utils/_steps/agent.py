@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 NOUNS = frozenset("apps batch containers doctor folders image logs network report runtime ssh swarm".split())
 
-# The nouns of a launch and of an end.
-OFTEN = frozenset({"batch", "containers", "folders", "image", "logs", "network"})
+# The nouns of launches, ends, lists and passes.
+OFTEN = frozenset("apps batch containers folders image logs network report".split())
 
 
 def prepare() -> None:
-    """Import what the steps of a launch and of an end need."""
+    """Import the steps of these nouns."""
     for noun in OFTEN:
         import_module(f".{noun}", __package__)
 

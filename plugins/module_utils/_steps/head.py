@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 NOUNS = frozenset({"queue", "session", "sessions", "store"})
 
-# The nouns of a launch and of an end.
-OFTEN = frozenset({"session", "sessions"})
+# The nouns of launches, ends, lists and passes.
+OFTEN = frozenset({"queue", "session", "sessions"})
 
 
 def prepare() -> None:
-    """Import what the steps of a launch and of an end need."""
+    """Import the steps of these nouns."""
     for noun in OFTEN:
         import_module(f".{noun}", __package__)
 

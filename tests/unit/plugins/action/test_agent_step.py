@@ -55,7 +55,9 @@ def made(call: str, answer: Any = None, **options: Any) -> Any:
         environment=(),
     )
     shell = SimpleNamespace(tmpdir="/tmp/none", join_path=lambda *parts: "/".join(parts))
-    connection = SimpleNamespace(_shell=shell, transport="ssh", become=None)
+    connection = SimpleNamespace(
+        _shell=shell, transport="ssh", become=None, is_pipelining_enabled=lambda _is_async: False
+    )
     action = Played(task, connection, None, None, SimpleNamespace(template=lambda value: value), None)
     action.answer = answer
     return action

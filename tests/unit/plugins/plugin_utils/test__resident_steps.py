@@ -7,34 +7,38 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils import _resident_steps as resident_steps
 from ansible_collections.cluster.compute.plugins.plugin_utils._dead_module import explained
-from ansible_collections.cluster.compute.plugins.plugin_utils._resident_steps import Residents
 
 MODULE = """
-import json, os, signal, sys
+import os, signal, sys
 from ansible_collections.cluster.compute.plugins.module_utils._core import resident
 
 def answer(request):
     word = request["options"]["params"].get("word")
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
-    return {"word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
+    said = {"word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
+    return {**said, "failed": True} if word == "fail" else said
 
 resident.IDLE = float(sys.argv[2])
-print(json.dumps(resident.stay(answer, sys.argv[1])))
+resident.stay(answer, sys.argv[1])
 """
 CONNECTS = """
 import json, socket, sys
@@ -51,30 +55,45 @@ PLACED = "session.place"
 class Host:
     """This machine as an action reaches it: commands run in a shell."""
 
-    def __init__(self) -> None:
-        self._task = SimpleNamespace(check_mode=True, diff=False)
+    def __init__(self, base: Path, *, pipelining: bool = True) -> None:
+        self._base, self._pipelining, self.prefix = str(base), pipelining, ""
+        self._task = SimpleNamespace(check_mode=True, diff=False, environment=[{}])
+        self._templar = SimpleNamespace(template=lambda value: value)
+
+    def _is_pipelining_enabled(self, style: str) -> bool:
+        return self._pipelining and style == "new"
+
+    def get_shell_option(self, name: str, _default: str) -> str:
+        assert name == "remote_tmp"
+        return self._base
 
     def _low_level_execute_command(self, command: str, in_data: bytes) -> Json:
-        done = subprocess.run(["/bin/sh", "-c", command], input=in_data, capture_output=True, check=False, timeout=60)
+        shell = ["/bin/sh", "-c", self.prefix + command]
+        done = subprocess.run(shell, input=in_data, capture_output=True, check=False, timeout=60)
         return {"rc": done.returncode, "stdout": "a banner\n" + done.stdout.decode(), "stderr": done.stderr.decode()}
 
 
-def left_by_a_module(base: Path, idle: float) -> Json:
-    """What a module says that has left a process there."""
-    command = [sys.executable, "-c", MODULE, str(base), str(idle)]
+def place(base: Path, **variables: str) -> Path:
+    return Path(resident_steps.directory(Host(base), "head_step", variables))  # type: ignore[arg-type]
+
+
+def leave(base: Path, idle: float = 30) -> int:
+    """Run a module that leaves a process there, and return that."""
+    command = [sys.executable, "-c", MODULE, str(place(base)), str(idle)]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # The module ends although the process stays: that holds none of its streams.
-    found: Json = json.loads(subprocess.run(command, env=path, capture_output=True, check=True, timeout=60).stdout)
-    return found
+    subprocess.run(command, env=path, capture_output=True, check=True, timeout=60)
+    return int(asked(base)["parent"])
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Iterator[Json]:
-    found = left_by_a_module(tmp_path, 30)
-    process = asked(found)["parent"]
-    yield found
-    os.kill(process, signal.SIGTERM)
-    eventually(lambda: not list(tmp_path.iterdir()))
+def base(tmp_path: Path) -> Iterator[Path]:
+    """The directory of a host on which a process stays."""
+    process = leave(tmp_path / "tmp")
+    yield tmp_path / "tmp"
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
+    eventually(lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def eventually(is_true: Callable[[], bool]) -> None:
@@ -84,55 +103,76 @@ def eventually(is_true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def residents(said: Any) -> Residents:
-    found = Residents()
-    found.note("head_step", said)
-    return found
+def asked(base: Path, call: str = PLACED, host: Host | None = None, **params: Any) -> Any:
+    options = {"call": call, "params": params}
+    return resident_steps.answer(host or Host(base), "head_step", options, {})  # type: ignore[arg-type]
 
 
-def asked(said: Any, call: str = PLACED, **params: Any) -> Any:
-    return residents(said).answer(Host(), "head_step", {"call": call, "params": params})  # type: ignore[arg-type]
-
-
-def test_each_step_is_answered_by_a_copy_of_one_process(said: Json) -> None:
-    first, second = asked(said, word="été"), asked(said, word="x" * 300_000)
+def test_each_step_is_answered_by_a_copy_of_one_process(base: Path) -> None:
+    first, second = asked(base, word="été"), asked(base, word="x" * 300_000)
     assert (first["word"], first["check"], first["diff"]) == ("été", True, False)
     assert len(second["word"]) == 300_000
     assert first["parent"] == second["parent"]
     assert first["pid"] != second["pid"]
 
 
-def test_only_its_user_can_enter_its_directory(said: Json) -> None:
-    mode = os.stat(os.path.dirname(said["socket"])).st_mode
-    assert stat.S_IMODE(mode) == 0o700
+def test_only_its_user_can_enter_its_directory(base: Path) -> None:
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (base, place(base))] == [0o700, 0o700]
 
 
-def test_a_step_whose_library_it_has_not_imported_is_sent_as_a_module(said: Json) -> None:
-    assert asked(said, "queue.begin") is None
+def test_another_user_cannot_answer_in_its_place() -> None:
+    """The directories above the socket may belong to that user, who is asked here for root's step."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        base, stranger = Path(folder), Host(Path(folder))
+        process = leave(base)
+        stranger.prefix = "exec setpriv --reuid 65534 --clear-groups "
+        for path in (base, place(base), place(base) / "steps"):
+            path.chmod(0o777)
+        connects = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        command = shlex.join(["/usr/bin/python3", "-c", connects, str(place(base) / "steps")])
+        assert stranger._low_level_execute_command(command, b"")["rc"] == 0
+        assert asked(base, host=stranger, word="hush") is None
+        os.kill(process, signal.SIGTERM)
+        eventually(lambda: not list(base.iterdir()))
 
 
-def test_a_copy_that_dies_is_a_failure_that_names_the_host_and_the_step(said: Json) -> None:
-    failure = explained(asked(said, word="die"), PLACED, "node1")
+def test_steps_that_it_does_not_take_are_sent_as_modules(base: Path) -> None:
+    assert asked(base, "store.provide") is None
+    assert asked(base, host=Host(base, pipelining=False)) is None
+    environment = Host(base)
+    environment._task.environment = [{"DOCKER_HOST": "tcp://d"}]
+    assert asked(base, host=environment) is None
+
+
+def test_another_python_has_a_process_of_its_own(tmp_path: Path) -> None:
+    places = {place(tmp_path), place(tmp_path, ansible_python_interpreter="/opt/python")}
+    assert len(places) == 2
+
+
+def test_a_copy_that_dies_is_a_failure_that_names_the_host_and_the_step(base: Path) -> None:
+    failure = explained(asked(base, word="die"), PLACED, "node1")
     assert (failure["failed"], failure["failure"]["where"]) == (True, "node1")
     assert failure["msg"].startswith("node1: step session.place ended without a result (a banner)")
-    assert asked(said, word="again")["word"] == "again"
+
+
+def test_it_ends_after_a_step_that_fails(base: Path) -> None:
+    """What the user then corrects may be seen only by a new process."""
+    assert asked(base, word="fail")["failed"] is True
+    eventually(lambda: asked(base) is None)
+    assert list(base.iterdir()) == []
 
 
 def test_it_ends_without_work_and_leaves_nothing(tmp_path: Path) -> None:
-    found = left_by_a_module(tmp_path, 0.2)
-    process = asked(found)["parent"]
+    process = leave(tmp_path, 0.2)
     eventually(lambda: not Path(f"/proc/{process}").exists())
     assert list(tmp_path.iterdir()) == []
-    gone = residents(found)
-    assert gone.answer(Host(), "head_step", {"call": PLACED, "params": {}}) is None  # type: ignore[arg-type]
-    assert gone._found == {}
+    assert asked(tmp_path) is None
 
 
 def test_a_request_that_arrives_at_its_end_is_answered(tmp_path: Path) -> None:
-    found = left_by_a_module(tmp_path, 30)
-    process = asked(found)["parent"]
+    process = leave(tmp_path)
     os.kill(process, signal.SIGSTOP)
-    command = [sys.executable, "-c", CONNECTS, found["socket"]]
+    command = [sys.executable, "-c", CONNECTS, str(place(tmp_path) / "steps")]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with client:
         assert client.stdout is not None
@@ -142,24 +182,20 @@ def test_a_request_that_arrives_at_its_end_is_answered(tmp_path: Path) -> None:
         assert json.loads(client.stdout.read())["word"] == "late"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        None,
-        {},
-        "text",
-        {"python": "/usr/bin/python3"},
-        {"python": "/usr/bin/python3; reboot", "socket": "/tmp/x"},
-        {"python": "/usr/bin/python3", "socket": "/tmp/x\n/y"},
-        {"python": "python3", "socket": ["/tmp/x"]},
-    ],
-)
-def test_a_host_that_says_something_else_has_none(said: Any) -> None:
-    assert residents(said)._found == {}
+def test_one_that_answers_keeps_its_place_and_one_that_was_killed_does_not(tmp_path: Path) -> None:
+    first = leave(tmp_path)
+    assert leave(tmp_path) == first
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: asked(tmp_path) is None)
+    second = leave(tmp_path)
+    assert second != first
+    assert [path.name for path in tmp_path.iterdir()] == [place(tmp_path).name]
+    os.kill(second, signal.SIGTERM)
+    eventually(lambda: not list(tmp_path.iterdir()))
 
 
 def test_a_path_too_long_for_a_socket_means_no_process(tmp_path: Path) -> None:
     base = tmp_path / ("d" * 120)
-    base.mkdir()
-    assert left_by_a_module(base, 30) == {}
+    with pytest.raises(TypeError):
+        leave(base)
     assert list(base.iterdir()) == []
