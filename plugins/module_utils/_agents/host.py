@@ -19,6 +19,7 @@ from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 from .._core import bounded
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
+from .._core.resident import asking
 from .._docker.payloads import Limits
 
 NOFILE = 1048576
@@ -92,11 +93,11 @@ def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") 
 
 
 def _ssh_client(proc: str) -> str:
-    """The address of the SSH client that this process serves; empty if there is none.
+    """The address of the SSH client that this step serves; empty if there is none.
 
     sudo removes SSH_CONNECTION from the environment, but a process above it still has the variable.
     """
-    pid = os.getpid()
+    pid = asking()
     for _generation in range(_ANCESTORS):
         found = re.search(r"(?:^|\0)SSH_CONNECTION=([^ \0]+)", read("%s/%d/environ" % (proc, pid)))
         if found:

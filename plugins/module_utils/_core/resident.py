@@ -18,6 +18,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import sys
 import tempfile
 import time
@@ -36,6 +37,13 @@ _PIECE = 1 << 16
 _DONE, _FAILED = 0, 1
 
 Answer = Callable[[Json], Json]
+# The client of this copy.
+_asking: List[int] = []
+
+
+def asking() -> int:
+    """The process that asks for the step of this one, below the connection of the controller: without a client, this one itself."""
+    return _asking[0] if _asking else os.getpid()
 
 
 def stay(answer: Answer, directory: str) -> None:
@@ -145,6 +153,7 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
     code = _FAILED
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _belong_to(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
         connection.settimeout(_ARRIVAL)
         text = _whole(connection)
         if not text:
@@ -158,6 +167,15 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
         code = _FAILED if result.get("failed") else _DONE
     finally:
         os._exit(code)
+
+
+def _belong_to(client: int) -> None:
+    """Take the environment of a client: its login may be another one than the login of the module."""
+    _asking[:] = [client]
+    with open("/proc/%d/environ" % client, "rb") as variables:
+        pairs = [pair.partition(b"=") for pair in variables.read().split(b"\0")]
+    os.environb.clear()
+    os.environb.update({name: value for name, _equals, value in pairs if name})
 
 
 def _whole(connection: socket.socket) -> bytes:

@@ -34,7 +34,8 @@ def answer(request):
     word = request["options"]["params"].get("word")
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
-    said = {"word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
+    login = {"asking": resident.asking(), "engine": os.environ.get("DOCKER_HOST"), "lost": os.environ.get("PYTHONPATH")}
+    said = {**login, "word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
     return {**said, "failed": True} if word == "fail" else said
 
 resident.IDLE = float(sys.argv[2])
@@ -58,6 +59,7 @@ class Host:
     def __init__(self, base: Path, *, pipelining: bool = True) -> None:
         self._base, self._pipelining, self.prefix = str(base), pipelining, ""
         self._task = SimpleNamespace(check_mode=True, diff=False, environment=[{}])
+        self.errors = ""
         self._templar = SimpleNamespace(template=lambda value: value)
 
     def _is_pipelining_enabled(self, style: str) -> bool:
@@ -70,7 +72,8 @@ class Host:
     def _low_level_execute_command(self, command: str, in_data: bytes) -> Json:
         shell = ["/bin/sh", "-c", self.prefix + command]
         done = subprocess.run(shell, input=in_data, capture_output=True, check=False, timeout=60)
-        return {"rc": done.returncode, "stdout": "a banner\n" + done.stdout.decode(), "stderr": done.stderr.decode()}
+        self.errors = done.stderr.decode()
+        return {"rc": done.returncode, "stdout": "a banner\n" + done.stdout.decode(), "stderr": self.errors}
 
 
 def place(base: Path, **variables: str) -> Path:
@@ -114,6 +117,14 @@ def test_each_step_is_answered_by_a_copy_of_one_process(base: Path) -> None:
     assert len(second["word"]) == 300_000
     assert first["parent"] == second["parent"]
     assert first["pid"] != second["pid"]
+
+
+def test_a_step_has_the_login_of_its_client_not_of_the_module(base: Path) -> None:
+    client = Host(base)
+    client.prefix = "export DOCKER_HOST=tcp://own; echo $$ >&2; exec "
+    found = asked(base, host=client)
+    assert (found["engine"], found["lost"]) == ("tcp://own", None)
+    assert found["asking"] == int(client.errors)
 
 
 def test_only_its_user_can_enter_its_directory(base: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+from ansible_collections.cluster.compute.plugins.module_utils._core import resident
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import Limits
 
@@ -150,10 +151,14 @@ def test_the_swarm_of_a_worker(tmp_path: Path) -> None:
     assert host.swarm_cluster(str(tmp_path)) == identity.decode()
 
 
-def test_the_addresses_that_a_host_needs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", [[], [72]])
+def test_the_addresses_that_a_host_needs(client: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is above the module, or above the client of a process that stays after a module."""
+    monkeypatch.setattr(resident, "_asking", client)
     # As sudo leaves it: a process further up has the variable.
     for pid, parent, variables in (
-        (os.getpid(), 71, "A=1\0"),
+        (os.getpid(), 1 if client else 71, "A=1\0"),
+        (72, 71, "A=1\0"),
         (71, 70, ""),
         (70, 1, "B=2\0SSH_CONNECTION=192.0.2.9 5 192.0.2.2 22\0"),
     ):
