@@ -18,7 +18,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError
-from .._core.exits import failed_apps, limit_reached, what_happened
+from .._core.exits import failed_apps, failed_roles, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.placement import Shortfall
 from .awaited import give_up
@@ -136,14 +136,14 @@ def _split(
 
 _DEGRADED = "degraded: "
 _UNHEALTHY = "unhealthy: "
-_WHOLE, _WELL = "every container runs again", "every app runs again"
+_WHOLE, _WELL = "every container runs again", "apps and commands run again"
 
 
 def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
-    """Note which sessions of an owner lack containers or apps, and which no longer do; returns those that newly do.
+    """Note which sessions of an owner lack containers, apps or commands of roles, and which no longer do; returns those that newly do.
 
-    A session that another controller repairs, that has a result, or that ends by itself is not noted. A command that has
-    failed is a result, which is recorded when the session ends or a controller waits for it.
+    A session that another controller repairs, that has a result, or that ends by itself is not noted. The command of main1 that
+    has failed is a result, which is recorded when the session ends or a controller waits for it.
     """
     rows = [
         row
@@ -154,7 +154,8 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
     for row, session in zip(rows, list_sessions(rows, agents)):
         if limit_reached(session["containers"]):
             continue
-        is_lacking = bool(session["degraded"] or failed_apps(session["containers"]))
+        containers = session["containers"]
+        is_lacking = bool(session["degraded"] or failed_apps(containers) or failed_roles(containers))
         noted = _last_note(store, row)
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back

@@ -202,7 +202,7 @@ def test_an_app_that_stays_down_makes_the_session_unhealthy_until_it_heals(
     assert listed["unhealthy"] == []
     assert [note["reason"] for note in listed["history"]][-2:] == [
         "unhealthy: app web has ended with exit code 3 and is not started again",
-        "every app runs again",
+        "apps and commands run again",
     ]
 
 

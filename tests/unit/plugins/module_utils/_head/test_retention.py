@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,18 @@ def test_a_session_with_an_app_that_stays_down_is_noted_once(store: Store) -> No
     assert note_degraded(store, down, "alice", 2001.0) == []
     assert note_degraded(store, there, "alice", 2002.0) == []
     reason = "unhealthy: app web has ended with exit code 3 and is not started again"
-    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "every app runs again"]
+    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "apps and commands run again"]
+
+
+def test_a_session_in_which_the_command_of_a_role_fails_is_noted_once(store: Store) -> None:
+    [there] = carried_out([A], running(store, request(cluster_size=2), A))
+    main, sub = there.containers
+    failed = {"exit_code": 3, "oom_killed": False, "reason": "", "begun": True}
+    down = replace(there, containers=(main, replace(sub, data={**sub.data, "batch": failed})))
+    [row] = store.live()
+    assert [one.name for one in note_degraded(store, [down], "alice", 2000.0)] == ["train"]
+    assert note_degraded(store, [down], "alice", 2001.0) == []
+    assert store.history(row.id)[-1]["reason"] == "unhealthy: sub1: the command ended with exit code 3"
 
 
 def test_a_repair_that_fails_is_no_further_loss(store: Store) -> None:
