@@ -74,10 +74,10 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Ca
     """Do the work and leave the module with its result or its failure.
 
     With the option C(stays), a copy of this process stays for further steps, after ``prepare`` has imported what they need: what
-    Ansible has packed is gone as soon as the module ends.
+    Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
-    if module.params["stays"] and "failed" not in result:
+    if module.params["stays"] and not module.params.get("secrets") and "failed" not in result:
         prepare()
         stay(
             lambda asked: called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"]),

@@ -22,8 +22,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils import _module
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _resident_steps as resident_steps
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import report_options
 from ansible_collections.cluster.compute.plugins.plugin_utils._dead_module import explained
 
 MODULE = """
@@ -125,6 +127,41 @@ def test_a_step_has_the_login_of_its_client_not_of_the_module(base: Path) -> Non
     found = asked(base, host=client)
     assert (found["engine"], found["lost"]) == ("tcp://own", None)
     assert found["asking"] == int(client.errors)
+
+
+def test_the_module_of_agents_stays_for_further_steps(tmp_path: Path) -> None:
+    options = report_options({"name": "a1", "address": "192.0.2.1"})
+    engine = {"docker_host": f"unix://{tmp_path}/none", "agent": "a1"}
+    asked = {"call": "report.collect", "params": {"options": options}, **engine}
+    host, where = Host(tmp_path / "tmp"), resident_steps.directory(Host(tmp_path / "tmp"), "agent_step", {})  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
+    done = subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
+    first = json.loads(done.stdout)["agent"]
+    further = resident_steps.answer(host, "agent_step", asked, {})  # type: ignore[arg-type]
+    assert further is not None
+    assert (further["agent"]["name"], further["agent"]["reason"]) == ("a1", first["reason"])
+    wrong = resident_steps.answer(host, "agent_step", {**asked, "timeout": 0}, {})  # type: ignore[arg-type]
+    assert wrong is not None
+    assert wrong["failed"] is True
+    eventually(lambda: not list((tmp_path / "tmp").iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("secrets", "result", "stays"),
+    [({}, {}, True), ({"token": "hush"}, {}, False), ({}, {"failed": True, "msg": "no"}, False)],
+)
+def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
+    secrets: Json, result: Json, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[str] = []
+    monkeypatch.setattr(_module, "stay", lambda _answer, directory: left.append(directory))
+    params = {"stays": "/tmp/x", "secrets": secrets}
+    ended = {"exit_json": lambda **_result: None, "fail_json": lambda **_result: None}
+    module: Any = SimpleNamespace(params=params, check_mode=False, _diff=False, **ended)
+    _module.run(module, {}, lambda _params, _check: dict(result), lambda: None)
+    assert bool(left) == stays
 
 
 def test_only_its_user_can_enter_its_directory(base: Path) -> None:
