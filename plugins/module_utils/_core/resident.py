@@ -172,10 +172,10 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
 def _belong_to(client: int) -> None:
     """Take the environment of a client: its login may be another one than the login of the module."""
     _asking[:] = [client]
-    with open("/proc/%d/environ" % client, "rb") as variables:
+    with suppress(OSError), open("/proc/%d/environ" % client, "rb") as variables:
         pairs = [pair.partition(b"=") for pair in variables.read().split(b"\0")]
-    os.environb.clear()
-    os.environb.update({name: value for name, _equals, value in pairs if name})
+        os.environb.clear()
+        os.environb.update({name: value for name, _equals, value in pairs if name})
 
 
 def _whole(connection: socket.socket) -> bytes:
