@@ -30,8 +30,9 @@ _ABSENT = (75, 126, 127)
 _CLIENT = """
 import os, socket, struct, sys
 steps = socket.socket(socket.AF_UNIX)
+directory = os.path.expanduser(os.path.expandvars(sys.argv[1])) + "-" + os.uname().nodename.partition(".")[0]
 try:
-    steps.connect(os.path.join(os.path.expanduser(os.path.expandvars(sys.argv[1])), "steps"))
+    steps.connect(os.path.join(directory, "steps"))
     user = struct.unpack("3i", steps.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 except OSError:
     sys.exit(%d)
@@ -65,7 +66,10 @@ def has_resident(action: ComputeAction) -> bool:
 
 
 def directory(action: ComputeAction, module: str, task_vars: Json) -> str:
-    """The directory of the process for this library and this Python, where C(~) is the home of the user of the step."""
+    """The directory of the process for this library and this Python, without the host, which adds its name.
+
+    C(~) is the home of the user of the step.
+    """
     digest = sha256(f"{library()} {module} {interpreter(action, task_vars)}".encode()).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
 

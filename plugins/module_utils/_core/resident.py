@@ -47,10 +47,12 @@ def asking() -> int:
 
 
 def stay(answer: Answer, directory: str) -> None:
-    """Leave a copy of this process that answers requests at the socket C(steps) of this directory, unless another one does so.
+    """Leave a copy of this process that answers requests at the socket C(steps) of a directory, unless another one does so.
 
-    There is none if the path is too long for a socket, or no process can be made.
+    The name of the host is added to the directory: hosts may share the homes of their users. There is no such process if the path is
+    too long for a socket, or no process can be made.
     """
+    directory = "%s-%s" % (directory, os.uname().nodename.partition(".")[0])
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with listener:
         if _is_placed(listener, directory) and os.fork() == 0:

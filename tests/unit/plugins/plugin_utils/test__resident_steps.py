@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -79,12 +80,15 @@ class Host:
 
 
 def place(base: Path, **variables: str) -> Path:
-    return Path(resident_steps.directory(Host(base), "head_step", variables))  # type: ignore[arg-type]
+    """The directory of the process: homes may be common to hosts."""
+    found = resident_steps.directory(Host(base), "head_step", variables)  # type: ignore[arg-type]
+    return Path(f"{found}-{socket.gethostname().partition('.')[0]}")
 
 
 def leave(base: Path, idle: float = 30) -> int:
     """Run a module that leaves a process there, and return that."""
-    command = [sys.executable, "-c", MODULE, str(place(base)), str(idle)]
+    where = resident_steps.directory(Host(base), "head_step", {})  # type: ignore[arg-type]
+    command = [sys.executable, "-c", MODULE, where, str(idle)]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # The module ends although the process stays: that holds none of its streams.
     subprocess.run(command, env=path, capture_output=True, check=True, timeout=60)
