@@ -9,6 +9,7 @@ Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that s
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -29,13 +30,19 @@ LONGEST = 1 << 17  # bytes of the arguments of a run
 def load() -> None:
     """Import what playbooks use: Ansible, and the collection, which Ansible's loader compiles at each start of a program."""
     import ansible.cli.playbook  # noqa: F401
-    from ansible.plugins.loader import init_plugin_loader
+    from ansible.plugins import loader
 
-    init_plugin_loader()
+    loader.init_plugin_loader()
+    # A run loads all plugins of these kinds, and parses their documentation, before its first task.
+    for kind in ("become", "callback", "connection", "inventory", "shell", "strategy", "vars"):
+        list(getattr(loader, f"{kind}_loader").all(class_only=True))
     for path in sorted((ROOT / "plugins").rglob("*.py")):
         folder, *_others = path.relative_to(ROOT / "plugins").parts
         if folder in ("action", "callback", "module_utils", "plugin_utils"):
             importlib.import_module(".".join((PLUGINS, *path.relative_to(ROOT / "plugins").with_suffix("").parts)))
+    # A fork copies a page as soon as the garbage collector looks at an object on it: https://docs.python.org/3/library/gc.html#gc.freeze
+    gc.collect()
+    gc.freeze()
     # The program configures its loader itself, and would warn that this has been done.
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
 
