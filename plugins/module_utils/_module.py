@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from typing import Any, Callable, Collection, Dict, Mapping, TypeVar
+from typing import Any, Callable, Collection, Dict, Mapping, Tuple, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -77,17 +77,24 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Ca
     Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
-    if module.params["stays"] and not module.params.get("secrets") and "failed" not in result:
+    if module.params["stays"] and not module.params.get("secrets") and _may_stay(result):
         prepare()
-        stay(
-            lambda asked: called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"]),
-            module.params["stays"],
-        )
+        stay(lambda asked: _answer(spec, work, asked), module.params["stays"])
     for warning in result.pop("warnings", []):
         module.warn(warning)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bool]:
+    result = called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"])
+    return result, _may_stay(result)
+
+
+def _may_stay(result: Json) -> bool:
+    """Whether another process could not do better: one of a new login may reach an engine that this one does not reach."""
+    return not result.get("failed") and bool((result.get("agent") or {}).get("reachable", True))
 
 
 def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> Json:

@@ -6,8 +6,9 @@
 
 To unpack a module, start a Python and import the library takes half a second of a processor; a copy of a process takes
 milliseconds. The process listens on a socket in a directory that only its user can enter. It ends after ``IDLE`` seconds without
-work, which is how long Ansible keeps a connection open, and after the first step that fails: what a user then corrects, such as a
-group or a library, it would not see. Nothing depends on it: a controller that does not find it sends the module again.
+work, which is how long Ansible keeps a connection open, and after the first step that fails or that finds no engine: what a user
+then corrects, such as a group or a library, it would not see. Nothing depends on it: a controller that does not find it sends the
+module again.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 from .documents import Json
 
@@ -36,7 +37,8 @@ _PIECE = 1 << 16
 # The exit codes of a copy.
 _DONE, _FAILED = 0, 1
 
-Answer = Callable[[Json], Json]
+# The answer to a request, and whether the process may stay after it.
+Answer = Callable[[Json], Tuple[Json, bool]]
 # The client of this copy.
 _asking: List[int] = []
 
@@ -164,9 +166,9 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
             return
         request: Any = json.loads(text)
         connection.settimeout(None)
-        result = answer(request)
+        result, may_stay = answer(request)
         connection.sendall(json.dumps(result).encode())
-        code = _FAILED if result.get("failed") else _DONE
+        code = _DONE if may_stay else _FAILED
     finally:
         os._exit(code)
 

@@ -39,7 +39,7 @@ def answer(request):
         os.kill(os.getpid(), signal.SIGKILL)
     login = {"asking": resident.asking(), "engine": os.environ.get("DOCKER_HOST"), "lost": os.environ.get("PYTHONPATH")}
     said = {**login, "word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
-    return {**said, "failed": True} if word == "fail" else said
+    return said, word != "fail"
 
 resident.IDLE = float(sys.argv[2])
 resident.stay(answer, sys.argv[1])
@@ -133,28 +133,38 @@ def test_a_step_has_the_login_of_its_client_not_of_the_module(base: Path) -> Non
     assert found["asking"] == int(client.errors)
 
 
-def test_the_module_of_agents_stays_for_further_steps(tmp_path: Path) -> None:
-    options = report_options({"name": "a1", "address": "192.0.2.1"})
-    engine = {"docker_host": f"unix://{tmp_path}/none", "agent": "a1"}
-    asked = {"call": "report.collect", "params": {"options": options}, **engine}
-    host, where = Host(tmp_path / "tmp"), resident_steps.directory(Host(tmp_path / "tmp"), "agent_step", {})  # type: ignore[arg-type]
+def test_the_module_of_agents_stays_until_a_step_finds_no_engine(tmp_path: Path) -> None:
+    """The user may not have been in the group of the engine when the process began."""
+    host = Host(tmp_path / "tmp")
+
+    def step(call: str, **params: Any) -> Json:
+        engine = {"docker_host": f"unix://{tmp_path}/none", "agent": "a1"}
+        asked = {"call": call, "params": params, **engine}
+        found = resident_steps.answer(host, "agent_step", asked, {})  # type: ignore[arg-type]
+        return {} if found is None else found
+
+    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1"}
+    where = resident_steps.directory(host, "agent_step", {})  # type: ignore[arg-type]
     command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
-    done = subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
-    first = json.loads(done.stdout)["agent"]
-    further = resident_steps.answer(host, "agent_step", asked, {})  # type: ignore[arg-type]
-    assert further is not None
-    assert (further["agent"]["name"], further["agent"]["reason"]) == ("a1", first["reason"])
-    wrong = resident_steps.answer(host, "agent_step", {**asked, "timeout": 0}, {})  # type: ignore[arg-type]
-    assert wrong is not None
-    assert wrong["failed"] is True
+    subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
+    assert step("folders.find", marks={}, token="x")["folders"] == []
+    options = report_options({"name": "a1", "address": "192.0.2.1"})
+    assert step("report.collect", options=options)["agent"]["reachable"] is False
     eventually(lambda: not list((tmp_path / "tmp").iterdir()))
+    assert step("folders.find", marks={}, token="x") == {}
 
 
 @pytest.mark.parametrize(
     ("secrets", "result", "stays"),
-    [({}, {}, True), ({"token": "hush"}, {}, False), ({}, {"failed": True, "msg": "no"}, False)],
+    [
+        ({}, {}, True),
+        ({}, {"agent": {"reachable": True}}, True),
+        ({}, {"agent": {"reachable": False}}, False),
+        ({}, {"failed": True, "msg": "no"}, False),
+        ({"token": "hush"}, {}, False),
+    ],
 )
 def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     secrets: Json, result: Json, stays: bool, monkeypatch: pytest.MonkeyPatch
@@ -209,7 +219,7 @@ def test_a_copy_that_dies_is_a_failure_that_names_the_host_and_the_step(base: Pa
 
 def test_it_ends_after_a_step_that_fails(base: Path) -> None:
     """What the user then corrects may be seen only by a new process."""
-    assert asked(base, word="fail")["failed"] is True
+    assert asked(base, word="fail")["word"] == "fail"
     eventually(lambda: asked(base) is None)
     assert list(base.iterdir()) == []
 
