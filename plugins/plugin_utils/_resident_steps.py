@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Steps on a host in a process that an earlier one has left there (see ``module_utils/_core/resident.py``)."""
+"""Steps on a host in a process that an earlier step has left there (see ``module_utils/_core/resident.py``)."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
 # Exit codes: EX_TEMPFAIL of sysexits.h, and those of a shell for a program that it cannot run or find.
 _ABSENT = (75, 126, 127)
-# It runs on the host, in any Python 3. The process must be of the same user, whoever owns the directories above its socket.
+# It runs on the host, in any Python 3. The process must belong to the same user: another user may own the directories above its socket.
 _CLIENT = """
 import os, socket, struct, sys
 steps = socket.socket(socket.AF_UNIX)

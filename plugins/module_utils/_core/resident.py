@@ -29,7 +29,7 @@ from typing import Any, Callable, List, Tuple
 from .documents import Json
 
 IDLE, LONGEST = 60.0, 600.0  # seconds
-# Steps at the same time; further ones wait until one has ended.
+# Steps at the same time; others wait until one ends.
 MOST = 32
 # Seconds until a request must have arrived, and between two looks at the copies.
 _ARRIVAL, _LOOK = 30.0, 0.5
@@ -62,7 +62,7 @@ def stay(answer: Answer, directory: str) -> None:
 
 
 def _is_placed(listener: socket.socket, directory: str) -> bool:
-    """Listen in a new directory, which then gets its name: nobody finds a socket that does not answer."""
+    """Listen in a new directory, which then gets its name: a client never finds a socket that does not answer."""
     base = os.path.dirname(directory)
     try:
         os.makedirs(base, 0o700, exist_ok=True)
@@ -105,7 +105,7 @@ def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
             # Another process may have taken the name.
             if os.stat(directory).st_ino == own:
                 shutil.rmtree(directory)
-        # Nobody can connect any more; whoever has done so before gets an answer.
+        # No client can connect any more; those that have connected get an answer.
         listener.settimeout(0)
         while _accepted(listener, answer):
             pass
@@ -161,7 +161,7 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
         connection.settimeout(_ARRIVAL)
         text = _whole(connection)
         if not text:
-            # Somebody has asked whether this process answers.
+            # Another module asks whether this process answers.
             code = _DONE
             return
         request: Any = json.loads(text)
