@@ -26,7 +26,7 @@ _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
 # Exit codes: EX_TEMPFAIL of sysexits.h, and those of a shell for a program that it cannot run or find.
 _ABSENT = (75, 126, 127)
-# It runs on the host, in any Python 3. The process must belong to the same user: another user may own the directories above its socket.
+# It runs on the host, in any Python 3. The process must belong to the same user: others may own the directories above its socket.
 _CLIENT = """
 import os, socket, struct, sys
 steps = socket.socket(socket.AF_UNIX)
