@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansible.vars.clean import remove_internal_keys
+
 from ..module_utils._core.documents import Json
 from ..module_utils._steps import agent, head
 
@@ -87,12 +89,16 @@ def library() -> str:
 
 
 def _parsed(done: Json) -> Json:
-    """The answer, which is one line; without one, the failure by which Ansible reports a module that wrote no JSON."""
+    """The answer, which is one line, without what only Ansible says.
+
+    Without an answer, it is the failure by which Ansible reports a module that wrote no JSON.
+    """
     try:
         found: Any = json.loads(done["stdout"].rstrip().rpartition("\n")[2])
     except ValueError:
         found = None
     if isinstance(found, dict):
+        remove_internal_keys(found)
         return found
     said = {"module_stdout": done["stdout"], "module_stderr": done["stderr"]}
     return {"failed": True, "_ansible_parsed": False, "rc": done["rc"] or None, **said}

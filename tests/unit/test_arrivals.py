@@ -29,7 +29,7 @@ OWN = {
     "plugin_utils/_last_check.py": "the result of the last check, in a file of the user",
     "plugin_utils/_notification_sender.py": "standard input from the action",
     "plugin_utils/_registry_login.py": "the configuration of the user's Docker client",
-    "plugin_utils/_direct_call.py": "a copy of a result of this process",
+    "plugin_utils/_resident_steps.py": "a result, which the action passes on to arrival.result, as that of a module",
     "plugin_utils/_trace.py": "notes of this run",
 }
 

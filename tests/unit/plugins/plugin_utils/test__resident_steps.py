@@ -79,6 +79,19 @@ class Host:
         return {"rc": done.returncode, "stdout": "a banner\n" + done.stdout.decode(), "stderr": self.errors}
 
 
+class Hostile(Host):
+    """A host on which a process of its user says something else."""
+
+    def __init__(self, base: Path, said: str) -> None:
+        super().__init__(base)
+        self._said = said
+
+    def _low_level_execute_command(self, command: str, in_data: bytes) -> Json:
+        assert command
+        assert in_data
+        return {"rc": 0, "stdout": self._said, "stderr": ""}
+
+
 def place(base: Path, **variables: str) -> Path:
     """The directory of the process: homes may be common to hosts."""
     found = resident_steps.directory(Host(base), "head_step", variables)  # type: ignore[arg-type]
@@ -215,6 +228,21 @@ def test_a_copy_that_dies_is_a_failure_that_names_the_host_and_the_step(base: Pa
     failure = explained(asked(base, word="die"), PLACED, "node1")
     assert (failure["failed"], failure["failure"]["where"]) == (True, "node1")
     assert failure["msg"].startswith("node1: step session.place ended without a result (a banner)")
+
+
+@pytest.mark.parametrize("said", ["", "no JSON", "[1]", '"text"', "{", '{"a": 1} and more'])
+def test_an_answer_that_is_no_result_is_a_failure_of_the_host(said: str, tmp_path: Path) -> None:
+    failure = explained(asked(tmp_path, host=Hostile(tmp_path, said)), PLACED, "node1")
+    assert (failure["failed"], failure["failure"]["code"], failure["failure"]["where"]) == (
+        True,
+        "unreachable",
+        "node1",
+    )
+
+
+def test_a_host_cannot_say_what_only_ansible_says(tmp_path: Path) -> None:
+    said = {"outcome": "placed", "_ansible_no_log": True, "_ansible_delegated_vars": {"ansible_host": "x"}}
+    assert asked(tmp_path, host=Hostile(tmp_path, json.dumps(said))) == {"outcome": "placed"}
 
 
 def test_it_ends_after_a_step_that_fails(base: Path) -> None:
