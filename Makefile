@@ -49,14 +49,14 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 SYSTEMD := tests/integration/multi_host/test_systemd_host.py
-CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
+CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the short ones fill the gaps while the images are built and at the end.
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts-1:images hosts-2:images playbooks-1:images playbooks-2:images modules:images examples:images systemd:images \
+		images hosts-1:images hosts-2:images playbooks-1:images playbooks-2:images playbooks-3:images modules:images examples:images systemd:images \
 		molecule-default:images molecule-own:images sanity unit $(LINTS) importer artifact
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
@@ -105,15 +105,15 @@ TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durati
 images: .venv/.tested
 	@env -u IMAGES_READY tests/tools/images.py
 
-integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, playbooks-1, playbooks-2, examples)
+integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, playbooks-1 to -3, examples)
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))
 
 modules: .venv/.tested
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host --ignore=tests/integration/playbooks \
 		--ignore=tests/integration/examples $(ARGS))
 
-playbooks-1 playbooks-2: .venv/.tested
-	@$(call TWICE,tests/integration/playbooks --part $(@:playbooks-%=%)/2 $(ARGS))
+playbooks-1 playbooks-2 playbooks-3: .venv/.tested
+	@$(call TWICE,tests/integration/playbooks --part $(@:playbooks-%=%)/3 $(ARGS))
 
 examples: .venv/.tested
 	@$(call TWICE,tests/integration/examples $(ARGS))
