@@ -25,11 +25,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 
 
 @pytest.fixture(scope="module")
-def engine(engine_host: str) -> Iterator[Engine]:
+def engine(engine_host: str) -> Engine:
     sdk = docker.APIClient(base_url=engine_host, version="auto")
+    # It stays: tests beside these ones use it.
     make_image(sdk)
-    yield Engine(engine_host, 30, "agent1")
-    sdk.remove_image(IMAGE, force=True)
+    return Engine(engine_host, 30, "agent1")
 
 
 @pytest.fixture
