@@ -136,8 +136,9 @@ class ComputeAction(ActionBase):
     def _module_result(self, name: str, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
-        stays = {"stays": resident_steps.directory(self, name, task_vars)} if resident_steps.has_resident(self) else {}
-        return dict(self._execute_module("cluster.compute." + name, module_args={**args, **stays}, task_vars=silent))
+        if resident_steps.may_stay(self, name, args["call"]):
+            args = {**args, "stays": resident_steps.directory(self, name, task_vars)}
+        return dict(self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
         state_dir = params.pop("state_dir", None)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OFTEN = {"agent_step": agent.OFTEN, "head_step": head.OFTEN}
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
-# Exit codes: EX_TEMPFAIL of sysexits.h, and those of a shell for a program that it cannot run or find.
+# Exit codes: the client finds no process (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
 _ABSENT = (75, 126, 127)
 # It runs on the host, in any Python 3. The process must belong to the same user: others may own the directories above its socket.
 _CLIENT = """
@@ -52,19 +52,25 @@ while True:
 
 def answer(action: ComputeAction, module: str, options: Json, task_vars: Json) -> Json | None:
     """The result of a step as Ansible returns the result of a module; None if no process is there for it."""
-    if options["call"].partition(".")[0] not in _OFTEN[module] or not has_resident(action):
+    if not may_stay(action, module, options["call"]):
         return None
     asked = interpreter(action, task_vars)
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
     command = [python, "-I", "-S", "-c", _CLIENT, directory(action, module, task_vars)]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
-    done = action._low_level_execute_command(shlex.join(command), in_data=json.dumps(request).encode())
+    # A value from a vault becomes text here.
+    text = json.dumps(request, default=str)
+    done = action._low_level_execute_command(shlex.join(command), in_data=text.encode())
     return None if done["rc"] in _ABSENT else _parsed(done)
 
 
-def has_resident(action: ComputeAction) -> bool:
-    """Whether a process may stay on the host: its environment must be that of each task, and a request must be on no disk."""
-    return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
+def may_stay(action: ComputeAction, module: str, call: str) -> bool:
+    """Whether a process on the host takes this step, and its module leaves one.
+
+    Its environment must be that of each task, and a request must be on no disk.
+    """
+    is_often = call.partition(".")[0] in _OFTEN[module]
+    return is_often and action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 
 
 def directory(action: ComputeAction, module: str, task_vars: Json) -> str:

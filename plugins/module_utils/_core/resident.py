@@ -55,10 +55,20 @@ def stay(answer: Answer, directory: str) -> None:
     too long for a socket, or no process can be made.
     """
     directory = "%s-%s" % (directory, os.uname().nodename.partition(".")[0])
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with listener:
-        if _is_placed(listener, directory) and os.fork() == 0:
-            _live(listener, directory, answer)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        if not _is_placed(listener, directory):
+            return
+        try:
+            copy = os.fork()
+        except OSError:
+            shutil.rmtree(directory, ignore_errors=True)
+            return
+        if copy == 0:
+            # Whatever happens, the copy never goes on with the work of the module.
+            try:
+                _live(listener, directory, answer)
+            finally:
+                os._exit(0)
 
 
 def _is_placed(listener: socket.socket, directory: str) -> bool:
@@ -88,7 +98,7 @@ def _answers(path: str) -> bool:
 
 
 def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
-    """Serve, apart from the module and from its connection, until there is no work; does not return."""
+    """Serve, apart from the module and from its connection, until there is no work."""
     own = os.stat(directory).st_ino
     try:
         os.setsid()
@@ -109,7 +119,6 @@ def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
         listener.settimeout(0)
         while _accepted(listener, answer):
             pass
-        os._exit(0)
 
 
 def _serve(listener: socket.socket, answer: Answer) -> None:

@@ -53,6 +53,26 @@ one.sendall(json.dumps({"options": {"params": {"word": "late"}}, "check": False,
 one.shutdown(socket.SHUT_WR)
 print(one.recv(1 << 16).decode())
 """
+FAILS = """
+import os, sys
+from ansible_collections.cluster.compute.plugins.module_utils._core import resident
+
+def refuse(*_arguments, **_options):
+    raise OSError("no")
+
+real = os.fork
+if "%(fails)s" == "os.fork":
+    os.fork = refuse
+else:
+    def fork():
+        pid = real()
+        if pid == 0:
+            %(fails)s = refuse
+        return pid
+    os.fork = fork
+resident.stay(lambda _request: ({}, True), sys.argv[1])
+print("the result")
+"""
 PLACED = "session.place"
 
 
@@ -189,6 +209,27 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     module: Any = SimpleNamespace(params=params, check_mode=False, _diff=False, **ended)
     _module.run(module, {}, lambda _params, _check: dict(result), lambda: None)
     assert bool(left) == stays
+
+
+def test_a_value_that_is_text_only_when_it_is_read_arrives_as_text(base: Path) -> None:
+    """As Ansible has values from a vault."""
+
+    class Encrypted:
+        def __str__(self) -> str:
+            return "decrypted"
+
+    assert asked(base, word=Encrypted())["word"] == "decrypted"
+
+
+@pytest.mark.parametrize("fails", ["os.fork", "os.setsid", "os.stat"])
+def test_a_process_that_cannot_stay_leaves_the_result_of_its_module(fails: str, tmp_path: Path) -> None:
+    """The module prints one result, and nothing is left."""
+    directory = tmp_path / "tmp" / "cluster-compute-x"
+    program = FAILS % {"fails": fails}
+    command = [sys.executable, "-c", program, str(directory)]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "the result\n"
 
 
 def test_only_its_user_can_enter_its_directory(base: Path) -> None:
