@@ -33,8 +33,10 @@ def load() -> None:
     from ansible.plugins import loader
 
     loader.init_plugin_loader()
-    # A run loads all plugins of these kinds, and parses their documentation, before its first task.
-    for kind in ("become", "callback", "connection", "inventory", "shell", "strategy", "vars"):
+    # A run loads all plugins of these kinds, and parses their documentation, before its first task. Vars plugins must stay
+    # unloaded: Ansible makes the instances that read group_vars beside an inventory only as it loads their classes.
+    # https://github.com/ansible/ansible/blob/devel/lib/ansible/vars/plugins.py
+    for kind in ("become", "callback", "connection", "inventory", "shell", "strategy"):
         list(getattr(loader, f"{kind}_loader").all(class_only=True))
     for path in sorted((ROOT / "plugins").rglob("*.py")):
         folder, *_others = path.relative_to(ROOT / "plugins").parts
