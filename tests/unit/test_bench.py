@@ -21,7 +21,7 @@ def test_a_floor_runs_beside_networks_that_the_engine_keeps(monkeypatch: pytest.
 
     def shell(_agent: str, script: str) -> str:
         if script.startswith("docker network create "):
-            name = script.split()[-1]
+            name = script.rsplit(maxsplit=1)[-1]
             assert name not in kept, f"network {name} already exists"
             kept.add(name)
         return "1.5\n"
