@@ -47,7 +47,7 @@ print(time.monotonic() - begun)
 """
 
 
-# rm is done before every engine has released its part of the network: a new one could get the subnet that such a part still has.
+# A new network could get a subnet that an engine still has from the last one.
 REMOVED = "for _ in $(seq 150); do docker network inspect %(network)s >/dev/null 2>&1 || break; sleep 0.2; done"
 
 
@@ -88,8 +88,7 @@ class ThreeAgents:
     def floor(self, size: int) -> tuple[float, float]:
         """Seconds of the slowest engine for the launch and for the end.
 
-        An engine can lose an endpoint of a container that is removed by force, and keeps the network until it is started again. So each
-        floor has a network with a name of its own.
+        Each has a network with a name of its own: rm succeeds while an engine still has the last one, whose name is taken until then.
         """
         network = f"bench-{uuid.uuid4().hex[:6]}-floor"
         label = f"{LABEL}={network}"

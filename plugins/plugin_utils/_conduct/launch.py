@@ -50,7 +50,7 @@ class Launched:
     restored: List[str]
 
     def note_in(self, reports: RecentReports) -> None:
-        """Leave to the next launch only reports that this one has not outdated."""
+        """Let the agents that this launch has changed report again before the next launch."""
         if self.placed.decision.get("remove") or self.placed.decision.get("fenced"):
             reports.forget()
         elif self.placed.plan:
