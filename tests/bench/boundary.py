@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
@@ -27,16 +28,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from many_agents import ManyAgents
-from queue_pass import AGENTS, NOW, WAITING, fill, measure
+from queue_pass import AGENTS, NOW, WAITING, added, fill, measure
 from samples import context, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._steps.head import call
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
-RUNNING, LAUNCHES, RUNS, CPUS = 200, 20, 5, 8
+RUNNING, FIT, LAUNCHES, RUNS, CPUS, PORTS = 200, 20, 20, 5, 8, 20000
 Waits = list[float]
 SHARED: list[Any] = []
 
@@ -68,7 +70,7 @@ def main() -> int:
 
 
 def passes() -> None:
-    """A pass of one owner, with the first connection to each agent and without."""
+    """Passes of one owner: with the first connection to each agent, without, and with sessions that fit."""
     with ManyAgents(AGENTS) as many:
         store = Store(str(many.state))
         agents = fill(store, 4, different=True, running=RUNNING, names=many.names)
@@ -82,13 +84,33 @@ def passes() -> None:
             for container in plan.containers:
                 body = container_body(plan, container, AgentSettings())
                 many.engine(container.agent).hold(container.name, json.dumps(body).encode())
-        for what in ("first pass", "second pass"):
-            cost = many.schedule(owner="user1", cpus=CPUS)
-            print(
-                f"{what} over {AGENTS} agents, {WAITING} wait, {RUNNING} run: {cost.seconds:.1f} s, "
-                f"controller {cost.cpu:.1f} s of CPU time, {cost.memory / 1e6:.0f} MB",
-                flush=True,
-            )
+        _pass(many, "first pass", RUNNING)
+        _pass(many, "second pass", RUNNING)
+        with Store.opened(str(many.state)) as store:
+            for number in range(FIT):
+                # All agents are this machine, so that no two may publish the same port.
+                ports = f"{PORTS + number}-{PORTS + number}"
+                asked = request(
+                    name=f"fits-{number}", owner="user1", cpus=1, memory="64m", lifetime=3600, port_range=ports
+                )
+                added(store, asked, f"20000000-0000-4000-8000-{number:012d}", time.time())
+        _pass(many, f"pass in which {FIT} sessions fit", RUNNING + FIT)
+
+
+def _pass(many: ManyAgents, what: str, runs: int) -> None:
+    """A pass, after which so many sessions run."""
+    cost, load = many.schedule(owner="user1", cpus=CPUS), os.getloadavg()[0]
+    with Store.opened(str(many.state), read_only=True) as store:
+        found = [row.state for row in store.live()]
+    if (found.count(states.RUNNING), len(found)) != (runs, WAITING + runs):
+        raise RuntimeError(
+            f"{what}: {runs} of {WAITING + runs} sessions should run, not {found.count(states.RUNNING)} of {len(found)}"
+        )
+    print(
+        f"{what} over {AGENTS} agents, {WAITING} wait, {RUNNING} run: {cost.seconds:.1f} s, controller {cost.cpu:.1f} s of CPU "
+        f"time, {cost.memory / 1e6:.0f} MB (load {load:.0f})",
+        flush=True,
+    )
 
 
 def launches(is_waiting: bool) -> list[Launch]:

@@ -117,7 +117,8 @@ class ManyAgents:
             text = process.communicate()[0]
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if process.returncode:
-            raise SystemExit(f"{playbook} failed:\n{text[-4000:]}")
+            # The recap has a line for each agent.
+            raise SystemExit(f"{playbook} failed:\n{text.partition('PLAY RECAP')[0][-4000:]}")
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Cost(time.monotonic() - begun, cpu, largest[0])
 

@@ -13,6 +13,7 @@ import json
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions/drill")
 
 from agents_lab import NAMES, Agents, Lab
 
-NETWORK = "bench-floor"
+LABEL = "cluster.compute.bench"
 PROOF = "Verifying SSH to "
 SCRIPT = """
 import sys, time
@@ -34,16 +35,20 @@ count, state = int(sys.argv[1]), sys.argv[2]
 client = docker.APIClient(version="auto", max_pool_size=8)
 def make(number):
     body = client.create_host_config(network_mode="%(network)s", mem_limit="64m", nano_cpus=1000000000)
-    made = client.create_container("%(image)s", command=["sleep", "600"], host_config=body, labels={"bench": "floor"})
+    made = client.create_container("%(image)s", command=["sleep", "600"], host_config=body, labels={"%(label)s": "%(network)s"})
     client.start(made["Id"])
 def remove(identity):
     client.remove_container(identity, force=True)
-listed = [one["Id"] for one in client.containers(all=True, filters={"label": "bench=floor"})]
+listed = [one["Id"] for one in client.containers(all=True, filters={"label": "%(label)s=%(network)s"})]
 begun = time.monotonic()
 with ThreadPoolExecutor(8) as pool:
     list(pool.map(make, range(count)) if state == "present" else pool.map(remove, listed))
 print(time.monotonic() - begun)
 """
+
+
+# A new network could get a subnet that an engine still has from the last one.
+REMOVED = "for _ in $(seq 150); do docker network inspect %(network)s >/dev/null 2>&1 || break; sleep 0.2; done"
 
 
 def proof_seconds(folder: Path) -> float:
@@ -81,12 +86,19 @@ class ThreeAgents:
             self._folder.cleanup()
 
     def floor(self, size: int) -> tuple[float, float]:
-        """Seconds of the slowest engine for the launch and for the end."""
-        self._shell(NAMES[0], f"docker network create -d overlay --attachable {NETWORK}")
+        """Seconds of the slowest engine for the launch and for the end.
+
+        Each has a network with a name of its own: rm succeeds while an engine still has the last one, whose name is taken until then.
+        """
+        network = f"bench-{uuid.uuid4().hex[:6]}-floor"
+        label = f"{LABEL}={network}"
+        self._shell(NAMES[0], f"docker network create -d overlay --attachable --label {label} {network}")
         try:
-            return self._everywhere(size, "present"), self._everywhere(size, "absent")
+            return self._everywhere(size, network, "present"), self._everywhere(size, network, "absent")
         finally:
-            self._shell(NAMES[0], f"docker network rm {NETWORK}")
+            self._shell(NAMES[0], f"docker network rm {network}")
+            for agent in NAMES:
+                self._shell(agent, REMOVED % {"network": network})
 
     def ours(self, size: int) -> tuple[float, float, float, float]:
         """Seconds of the launch, of the same command again, of the end, and of the proof in the launch."""
@@ -104,8 +116,8 @@ class ThreeAgents:
         second = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
         return launch, second, self._timed(lambda: self._agents.terminate(name).check()), proof
 
-    def _everywhere(self, size: int, state: str) -> float:
-        script = SCRIPT % {"network": NETWORK, "image": self._image}
+    def _everywhere(self, size: int, network: str, state: str) -> float:
+        script = SCRIPT % {"network": network, "image": self._image, "label": LABEL}
         shares = [size // len(NAMES) + (index < size % len(NAMES)) for index in range(len(NAMES))]
 
         def one(agent: str, share: int) -> float:

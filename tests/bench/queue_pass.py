@@ -31,7 +31,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
-AGENTS, RUNNING, WAITING, NOW = 100, 400, 500, 10_000.0
+# The sessions that run must not have outlived their lifetime: a whole pass would end them.
+AGENTS, RUNNING, WAITING, NOW = 100, 400, 500, time.time()
 NAMES = ["agent%03d" % number for number in range(AGENTS)]
 BUDGET = 5.0
 # What the waiting sessions ask for: alike, as those of a sweep, or each with an amount of its own.
@@ -67,7 +68,7 @@ def fill(
             name = names[number % len(names)]
             found = agents[name]
             each = free_of(found, [one.resources for one in found.containers]).take(asked.demand().per_container)
-            row = _added(store, asked, "00000000-0000-4000-8000-%012d" % number, NOW - 100)
+            row = added(store, asked, "00000000-0000-4000-8000-%012d" % number, NOW - 100)
             subnet = choose_subnet(1, asked.network_pool, subnets)
             subnets.append(subnet.subnet)
             placed = Placement((name,), (each,), "single-node")
@@ -77,11 +78,11 @@ def fill(
             [agents[name]] = carried_out([found], row.plan)
         for number in range(waits):
             identity = "10000000-0000-4000-8000-%012d" % number
-            _added(store, waiting(number, cpus, different), identity, NOW + number / 1000)
+            added(store, waiting(number, cpus, different), identity, NOW + number / 1000)
     return tuple(agents.values())
 
 
-def _added(store: Store, asked: Request, identity: str, now: float) -> Row:
+def added(store: Store, asked: Request, identity: str, now: float) -> Row:
     row = Row(identity, asked.name, asked.owner, "default", states.PENDING, request=asked)
     store.add(row, now, "requested")
     return row

@@ -25,7 +25,7 @@ from .losses import clean
 from .place import Asked, Placed, place, restored, shown
 from .play import Play
 from .record import record_failure, record_running
-from .reports import Avoided, Reports, collect_reports
+from .reports import Avoided, RecentReports, Reports, collect_reports
 from .start import await_apps, create, start, stop
 from .terminate import remove
 from .verify import verify
@@ -48,6 +48,13 @@ class Launched:
     placed: Placed
     changed: bool
     restored: List[str]
+
+    def note_in(self, reports: RecentReports) -> None:
+        """Let the agents that this launch has changed report again before the next launch."""
+        if self.placed.decision.get("remove") or self.placed.decision.get("fenced"):
+            reports.forget()
+        elif self.placed.plan:
+            reports.note_use(self.placed.plan.agents)
 
 
 def launch(play: Play, asked: Asked, reports: Reports) -> Launched:

@@ -28,7 +28,7 @@ from .listing import write_metrics
 from .losses import clean, fence
 from .place import Asked
 from .play import Play
-from .reports import Reports, collect_reports
+from .reports import RecentReports, Reports, collect_reports
 from .terminate import remove, terminate
 from .variables import checked
 
@@ -65,6 +65,7 @@ class _Pass:
         self._settings = settings
         self._follows = follows
         self._failures: List[str] = []
+        self._recent = RecentReports(play)
         self.has_changed = False
 
     def make(self) -> None:
@@ -187,9 +188,11 @@ class _Pass:
         moves = bool(session.get("relocates"))
         asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves)
         try:
-            launched = launch(self._play, asked, collect_reports(self._play, request.image, session["paths"]))
+            launched = launch(self._play, asked, self._recent.of(request.image, session["paths"]))
             self.has_changed = self.has_changed or launched.changed
+            launched.note_in(self._recent)
         except ComputeError as error:
+            self._recent.forget()
             if session["state"] == PENDING:
                 self._failures.append(f"{session['name']}: {error.message}")
             else:

@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -34,6 +35,9 @@ _OF_HOST: Mapping[str, Tuple[str, Any]] = {
     "gpus": ("agent_gpus", None),
     "fabric": ("agent_fabric", ""),
 }
+
+# Seconds for which launches one after the other use the report of an agent on which none of them has done anything.
+RECENT = 30.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class Reports:
     def avoiding(self, avoided: Avoided) -> List[Json]:
         return [avoided.added_to(report) for report in self.agents]
 
+    def updated(self, newer: Reports) -> Reports:
+        """These reports, of which some are replaced by newer ones."""
+        replaced = {report["name"]: report for report in newer.agents}
+        agents = [replaced.get(report["name"], report) for report in self.agents]
+        return Reports(agents, {**self.lacks, **newer.lacks})
+
     def have_only_networks_of(self, sessions: Collection[str]) -> bool:
         """Whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
         seen = {container.get("session") for agent in self.agents for container in agent.get("containers") or ()}
@@ -89,17 +99,57 @@ class Reports:
 
 
 def collect_reports(
-    play: Play, image: str = "", folders: Sequence[str] = (), *, measure: bool = False, is_shown: bool = True
+    play: Play,
+    image: str = "",
+    folders: Sequence[str] = (),
+    *,
+    measure: bool = False,
+    is_shown: bool = True,
+    hosts: Sequence[str] | None = None,
 ) -> Reports:
     """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others."""
     wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None}
-    asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in play.names}
+    names = play.names if hosts is None else hosts
+    asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
     with play.phase("inform") if is_shown else nullcontext():
-        answers = play.tried_on_each(play.names, "report.collect", lambda host: {"options": asked[host]})
+        answers = play.tried_on_each(names, "report.collect", lambda host: {"options": asked[host]})
     found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
     return Reports(
         [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
     )
+
+
+class RecentReports:
+    """Reports for launches one after the other: each asks only the agents again that those before it have used.
+
+    The head decides by the session store, too, which has what other commands launch and end meanwhile.
+    """
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._known: Dict[Tuple[str, ...], Tuple[float, Reports, Set[str]]] = {}
+
+    def of(self, image: str, folders: Sequence[str]) -> Reports:
+        """The reports of all agents with this image and these data folders."""
+        key = (image, *folders)
+        end, reports, used = self._known.get(key, (0.0, Reports([]), set()))
+        if end < time.monotonic():
+            reports = collect_reports(self._play, image, folders)
+            end = time.monotonic() + RECENT
+        elif used:
+            reports = reports.updated(collect_reports(self._play, image, folders, hosts=sorted(used)))
+        self._known[key] = (end, reports, set())
+        return reports
+
+    def note_use(self, agents: Iterable[str]) -> None:
+        """A launch has changed something on these agents."""
+        names = list(agents)
+        for _end, _reports, used in self._known.values():
+            used.update(names)
+
+    def forget(self) -> None:
+        """Anything may have changed on any agent."""
+        self._known.clear()
 
 
 def report_options(given: Json) -> Json:

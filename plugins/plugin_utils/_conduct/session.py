@@ -27,7 +27,7 @@ from .place import Asked, Placed
 from .play import Play
 from .queue import follow_up
 from .record import DOCUMENT
-from .reports import Reports, collect_reports
+from .reports import RecentReports, Reports
 from .resize import asked_again, difference
 from .session_file import like
 from .terminate import Ended, terminate, terminate_matching
@@ -53,7 +53,8 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     if is_resize:
         again, queued = asked_again(play, requests[0].name, requests[0].size)
         requests, found["paths"] = [again], checked_folders(again)
-    reports = collect_reports(play, requests[0].image, found["paths"])
+    recent = RecentReports(play)
+    reports = recent.of(requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
     lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
     if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
@@ -63,9 +64,8 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     try:
         for request in requests:
             asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
-            launched.append(
-                launch(play, asked, reports if not launched else collect_reports(play, request.image, found["paths"]))
-            )
+            launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
+            launched[-1].note_in(recent)
     finally:
         if play.waiting and not play.check:
             follow_up(play)

@@ -37,7 +37,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def launch(_play: Any, asked: Any, _reports: Any) -> Any:
         found.append(dict(asked.unfit))
-        return SimpleNamespace(placed=placed, changed=True)
+        return SimpleNamespace(placed=placed, changed=True, note_in=lambda reports: reports.note_use("b"))
 
     monkeypatch.setattr(session, "launch", launch)
     return found
@@ -92,6 +92,23 @@ def test_nothing_is_prepared_that_the_user_does_not_want(
     assert (result.get("provision") or [], result.get("environment") or "") == ([], "")
 
 
+def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_changed(
+    monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    requests = [request(image=IMAGE, name=name).to_json() for name in ("train-1", "train-2")]
+    found = {
+        "requests": requests,
+        "paths": [],
+        "variables": {"session_scale": False},
+        "last_check": None,
+        "origins": {},
+    }
+    monkeypatch.setattr(session, "checked", lambda *_arguments: found)
+    play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *"abc")
+    present(play, prepares=False, checks={})
+    assert (len(launched), [host for host, _name, _args in play.asked]) == (2, [*"abc", "b"])
+
+
 @pytest.mark.parametrize(("age", "when"), [({}, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
 def test_each_agent_that_a_launch_avoids_has_a_line(
     age: Json, when: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
@@ -116,7 +133,8 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     placed = SimpleNamespace(
         plan=planned, session={}, deploys=True, former_size=0, asked=SimpleNamespace(request=asked)
     )
-    monkeypatch.setattr(session, "launch", lambda *_arguments: SimpleNamespace(placed=placed, changed=True))
+    launched = SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
+    monkeypatch.setattr(session, "launch", lambda *_arguments: launched)
     names = ("session_cpus", "session_memory", "session_command", "session_secrets", "session_shm")
     origins = {**dict.fromkeys(names, "command line"), "session_memory": "/srv/a\nb.yml"}
     play = conducted({"report.collect": {"agent": {"name": "a", **ENGINE}}}, "a", check=True, diff=True)

@@ -6,17 +6,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conducted import conducted, options_of
-from samples import request
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import reports as reporting
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import Launched
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Placed
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.queue import follow_up, make_pass
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
@@ -112,8 +116,10 @@ def waiting(name: str, state: str = "PENDING") -> Json:
     return {"id": name, "name": name, "state": state, "request": request(name=name).to_json()}
 
 
-def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any:
-    """A play whose head lets two sessions fit in the first round; launches of these names fail."""
+def passing(
+    monkeypatch: pytest.MonkeyPatch, *fails: str, names: str = "a", decision: Json | None = None, **changes: Any
+) -> Any:
+    """A play whose head lets two sessions fit in the first round, on the last of the agents; launches of these names fail."""
     rounds = [
         {"fitting": [waiting("late"), waiting("later")], "tried": ["late", "later"], "is_last": False},
         {"fitting": [], "tried": ["late", "later"], "is_last": True, "summary": ["Session last is PENDING: no room."]},
@@ -123,11 +129,14 @@ def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any
     def queue_pass(_host: str, args: Json) -> Json:
         return {**usual, **(rounds.pop(0) if args["verb"] == "decide" else {})}
 
-    def launched(_play: Any, asked: Any, _reports: Any) -> Any:
+    def launched(_play: Any, asked: Any, found: Reports) -> Launched:
         launches.append(asked)
+        reports.append(found)
         if asked.request.name in fails:
             raise SessionError(f"Session {asked.request.name} was not launched: why.")
-        return type("Launched", (), {"changed": True})
+        return Launched(Placed(asked, decision or {}, plan(asked.request, names[-1])), True, [])
+
+    reports: list[Reports] = []
 
     launches: list[Any] = []
     monkeypatch.setattr(queue, "launch", launched)
@@ -139,8 +148,8 @@ def passing(monkeypatch: pytest.MonkeyPatch, *fails: str, **changes: Any) -> Any
         "queue.keep_up": {},
         **changes,
     }
-    play = conducted(script, "a")
-    play.launches = launches
+    play = conducted(script, *names)
+    play.launches, play.reports = launches, reports
     return play
 
 
@@ -151,6 +160,38 @@ def test_a_pass_launches_what_fits_and_looks_again(monkeypatch: pytest.MonkeyPat
     rounds = [name for _host, name, _args in play.asked if name in ("queue.begin", "queue.decide", "queue.end")]
     assert rounds == ["queue.begin", "queue.decide", "queue.decide", "queue.end"]
     assert play.lines == ["Session last is PENDING: no room."]
+
+
+def asked_for_reports(play: Any) -> str:
+    return "".join(host for host, name, args in play.asked if name == "report.collect" and args["options"]["image"])
+
+
+def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter(range(100))
+
+    def report(host: str, _args: Json) -> Json:
+        return {"agent": {"name": host, "reachable": True, "mtu": next(counts)}}
+
+    play = passing(monkeypatch, names="abc", **{"report.collect": report})
+    make_pass(play)
+    assert asked_for_reports(play) == "abc" + "c"
+    first, second = ({one["name"]: one["mtu"] for one in found.agents} for found in play.reports)
+    assert list(second) == ["a", "b", "c"]
+    assert ({**first, "c": 0}, first["c"] + 1) == ({**second, "c": 0}, second["c"])
+
+
+@pytest.mark.parametrize(
+    ("fails", "decision", "recent"),
+    [("late", {}, 30), ("", {"remove": ["old"]}, 30), ("", {"fenced": {"a": {}}}, 30), ("", {}, -1)],
+)
+def test_a_launch_asks_all_agents_after_a_failure_a_removal_or_some_time(
+    fails: str, decision: Json, recent: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RECENT", recent)
+    play = passing(monkeypatch, fails, names="abc", decision=decision)
+    with suppress(SessionError):
+        make_pass(play)
+    assert asked_for_reports(play) == "abcabc"
 
 
 def test_a_session_that_fails_does_not_keep_others_from_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
