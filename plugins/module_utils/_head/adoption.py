@@ -75,9 +75,8 @@ def rebuilt_plan(
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
-    placed_on, mode = read_placement(_label(example, "session.placement")), _label(example, "session.mode")
-    slots = _slots(example, request)
-    request = with_sizes(request, list(map(len, slots)))
+    placed_on, slots = read_placement(_label(example, "session.placement")), _slots(example, request)
+    request, mode = with_sizes(request, list(map(len, slots))), _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources

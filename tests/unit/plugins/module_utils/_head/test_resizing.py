@@ -263,3 +263,23 @@ def test_a_lost_store_knows_sizes_and_addresses_of_roles(store: Store, lost_stor
     found = places(plan_of(decision))
     assert found == {name: place for name, place in places(grown).items() if name in found}
     assert len(found) == wanted.size
+
+
+@pytest.mark.parametrize("label", ["first", "slots"])
+def test_labels_whose_sizes_do_not_fit_are_of_another_request(store: Store, lost_store: Store, label: str) -> None:
+    before = running(store, of_roles(1, 2), A)
+    text = {"first": "1,1", "slots": "[[0],[1],[2]]"}[label]
+    labelled = [
+        replace(one, labels={**one.labels, f"cluster.compute.session.{label}": text}) for one in before.containers
+    ]
+    there = up(replace(before, containers=tuple(labelled)))
+    with pytest.raises(InputError, match="is used by a running session with other settings"):
+        launch(lost_store, of_roles(1, 2), context(*there, now=1200.0))
+
+
+def test_a_session_with_roles_of_an_earlier_release_is_adopted(store: Store, lost_store: Store) -> None:
+    before = running(store, of_roles(1, 2), A)
+    labels = [{name: text for name, text in one.labels.items() if "slots" not in name} for one in before.containers]
+    old = tuple(replace(one, labels=found) for one, found in zip(before.containers, labels, strict=True))
+    there = up(replace(before, containers=old))
+    assert launch(lost_store, of_roles(1, 2), context(*there, now=1200.0)).plan == before
