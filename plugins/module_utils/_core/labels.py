@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Callable, Mapping
 
-from .constants import LABEL_CONTAINER, LABEL_FABRIC, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION
+from .constants import LABEL_CONTAINER, LABEL_FABRIC, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION, LABEL_SLOTS
 from .names import check_owner, check_session_name
 
 # Limits of what a session can have. A label that exceeds them is not the collection's.
@@ -47,6 +47,20 @@ def _passes(check: Callable[[str], object], text: str) -> bool:
 
 def _is_whole(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) is not None
+
+
+def _are_sizes(text: str) -> bool:
+    return all(_is_whole(size) for size in text.split(","))
+
+
+def _are_slots(text: str) -> bool:
+    parts = json.loads(text)
+    slots = [slot for part in parts for slot in part]
+    return (
+        all(parts)
+        and 0 < len(slots) == len(set(slots)) <= _MOST_CONTAINERS
+        and all(isinstance(slot, int) and _is_whole(str(slot)) for slot in slots)
+    )
 
 
 def is_uuid(text: str) -> bool:
@@ -114,7 +128,8 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
     LABEL_SESSION + ".request": _is_word,
     LABEL_FABRIC: ipaddress.IPv4Network,
-    LABEL_FIRST: _is_whole,
+    LABEL_FIRST: _are_sizes,
+    LABEL_SLOTS: _are_slots,
     LABEL_LAUNCH: _is_word,
     LABEL_CONTAINER: is_uuid,
     LABEL_CONTAINER + ".role": _is_word,

@@ -201,6 +201,11 @@ class Session(SessionIdentity):
     roles: Tuple[Role, ...] = ()
 
     @property
+    def sizes(self) -> Tuple[int, ...]:
+        """The size of each role; without roles, of the session."""
+        return tuple(role.size for role in self.roles) or (self.size,)
+
+    @property
     def limits(self) -> str:
         r"""The file that PID 1 reads; empty without a limit.
 

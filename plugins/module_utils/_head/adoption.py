@@ -8,21 +8,22 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
-from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FABRIC, LABEL_FIRST, LABEL_FOLDERS
+from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FABRIC, LABEL_FIRST, LABEL_FOLDERS, LABEL_SLOTS
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import Member
-from .._planning.addresses import subnet_layout
+from .._planning.addresses import at_slots
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity, free_of
 from .._planning.placement import Placement, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
-from .._planning.resizing import with_size
+from .._planning.resizing import with_sizes
 from .row import Row
 
 _NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
@@ -74,8 +75,8 @@ def rebuilt_plan(
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
-    placed_on, mode = read_placement(_label(example, "session.placement")), _label(example, "session.mode")
-    request = with_size(request, len(placed_on))
+    placed_on, slots = read_placement(_label(example, "session.placement")), _slots(example, request)
+    request, mode = with_sizes(request, list(map(len, slots))), _label(example, "session.mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources
@@ -87,7 +88,7 @@ def rebuilt_plan(
         session_id=row.id,
         launch=_label(example, "launch"),
         placement=Placement(placed_on, resources, mode),
-        subnet=subnet_layout(_label(example, "session.subnet"), request.size),
+        subnet=at_slots(_label(example, "session.subnet"), [slot for part in slots for slot in part]),
         ports=_ports(observed) or Allocation(plans, agents).ports(request, placed_on[0]),
         mtu=mtu_for(mode, agents, placed_on),
         fabric=_label(example, LABEL_FABRIC[len(LABEL) :]),
@@ -121,18 +122,31 @@ def _folders(container: ObservedContainer) -> Tuple[str, ...]:
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
     """The newest container of the session, whose labels describe it, after a check that its labels have this request.
 
-    The size may differ, because a running session can be resized. Labels keep the digest of the first request.
+    The sizes may differ, because a running session can be resized. Labels keep the digest of the first request.
     """
     example = max(observed.values(), key=_age, default=None)
     if example is None:
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
-    first = _label(example, _FIRST) or len(read_placement(_label(example, "session.placement")))
-    if _label(example, "session.request") != with_size(request, int(first)).digest:
+    placed_on, sizes = read_placement(_label(example, "session.placement")), list(map(len, _slots(example, request)))
+    first = [int(size) for size in _label(example, _FIRST).split(",") if size] or sizes
+    is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(placed_on)
+    if not is_alike or _label(example, "session.request") != with_sizes(request, first).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example
+
+
+def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
+    """The places of the addresses of its session in the subnet, role by role. Without the label, they are in the order of ranks."""
+    text = _label(container, LABEL_SLOTS[len(LABEL) :])
+    if text:
+        found: List[List[int]] = json.loads(text)
+        return found
+    sizes = request.sizes if request.roles else [len(read_placement(_label(container, "session.placement")))]
+    places = iter(range(sum(sizes)))
+    return [list(islice(places, size)) for size in sizes]
 
 
 def _is_of(row: Row, container: ObservedContainer) -> bool:

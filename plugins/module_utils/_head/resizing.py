@@ -2,10 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A session that runs gets another size: what is added has a place at once, or the session stays as it is.
+"""A session that runs gets other sizes: what is added has a place at once, or the session stays as it is.
 
 The new plan is recorded in the transaction that found the place, with a lease. Until the containers run, the holder in the row also
-has the former size: a growth that fails goes back to it. A controller that is killed meanwhile leaves a session that lacks
+has the former sizes: a growth that fails goes back to them. A controller that is killed meanwhile leaves a session that lacks
 containers or has too many. The next command with either size completes the change or undoes it.
 """
 # PRIVATE to the collection: may change in any release.
@@ -13,7 +13,7 @@ containers or has too many. The next command with either size completes the chan
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Tuple
+from typing import Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.errors import StateError
@@ -22,35 +22,31 @@ from .._planning.allocation import check_folders
 from .._planning.placement import Placement, Shortfall, usable_ports
 from .._planning.policy_rules import check_policy, over_quota
 from .._planning.request import Request
-from .._planning.resizing import check_subnet, growth_demand, resized, with_size
+from .._planning.resizing import check_subnet, growth_demand, resized, with_sizes
 from .quotas import by_owner, uses
 from .row import Row
 from .store import Store
 from .turns import Context, Turns
 from .usage import held_plans
 
-_FORMER = "former_size"
+_FORMER = "former_sizes"
 
 
-def former_size(row: Row) -> int:
-    """The size before a growth that has not ended; 0 if the session does not grow."""
-    return int((row.holder or {}).get(_FORMER) or 0)
+def former_sizes(row: Row) -> Tuple[int, ...]:
+    """The sizes before a growth that has not ended; none if the session does not grow."""
+    return tuple((row.holder or {}).get(_FORMER) or ())
 
 
-def held_with(holder: Json, former: int) -> Json:
-    """The holder of a session, with its size before the growth that has not ended."""
-    return {**holder, **({_FORMER: former} if former else {})}
+def held_with(holder: Json, former: Sequence[int]) -> Json:
+    """The holder of a session, with its sizes before the growth that has not ended."""
+    return {**holder, **({_FORMER: list(former)} if former else {})}
 
 
 def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
-    """The plan in the size of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
-    if request.roles:
-        message = (
-            "Session %s has roles, whose sizes do not change while it runs: end it, and launch it with other sizes."
-        )
-        raise StateError(message % row.name, row.name)
-    former, present = former_size(row) or plan.session.size, plan.session.size
-    added = _placed(store, row, plan, request, context) if request.size > present else None
+    """The plan in the sizes of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
+    present = plan.session.sizes
+    former = former_sizes(row) or present
+    added = _placed(store, row, plan, request, context) if _grows(present, request) else None
     row.plan = resized(
         plan,
         request,
@@ -59,17 +55,17 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
         rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
     )
     row.request, row.lease = request, context.now + context.lease
-    row.holder = held_with(context.holder, former if request.size > former else 0)
-    store.note(row, context.now, "the size was changed from %d to %d" % (present, request.size))
+    row.holder = held_with(context.holder, former if _grows(former, request) else ())
+    store.note(row, context.now, _described(present, request))
     store.book(row, context.now, again=True)
     return row.plan
 
 
 def go_back(store: Store, row: Row, now: float) -> None:
-    """After a growth that has failed, the session has its former size again."""
-    size = former_size(row)
-    if size and row.request and row.plan:
-        row.request = with_size(row.request, size)
+    """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
+    former = former_sizes(row)
+    if former and row.request and row.plan:
+        row.request = with_sizes(row.request, [min(pair) for pair in zip(former, row.request.sizes)])
         row.plan = resized(row.plan, row.request, launch=row.launch)
         store.book(row, now, again=True)
 
@@ -79,6 +75,23 @@ def strangers(row: Row, plan: Plan, context: Context) -> Tuple[Tuple[str, str], 
     known = {container.id for container in plan.containers}
     found = ((agent.name, one) for agent in context.agents for one in agent.containers if one.session == row.id)
     return tuple((one.hostname, agent) for agent, one in found if one.id not in known)
+
+
+def _grows(former: Sequence[int], request: Request) -> bool:
+    return any(size > before for size, before in zip(request.sizes, former))
+
+
+def _described(former: Sequence[int], request: Request) -> str:
+    """
+    >>> _described([3], Request(size=5))
+    'the size was changed from 3 to 5'
+    """
+    changes = [
+        "the size%s was changed from %d to %d" % (f" of role {part.name}" if part.name else "", before, part.size)
+        for part, before in zip(request.parts, former)
+        if part.size != before
+    ]
+    return ", ".join(changes)
 
 
 def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Placement:
@@ -103,6 +116,7 @@ def _refusal(plan: Plan, request: Request, reason: str, *, is_full: bool) -> str
     if is_full and plan.network.driver == "bridge":
         text += (
             " Its network is a bridge, which ends at %s; to use other agents, too, end the session, and launch it with "
-            "session_cluster_size %d and session_cluster_mode multi-node." % (plan.main.agent, request.size)
+            "%s and session_cluster_mode multi-node."
+            % (plan.main.agent, "these sizes" if request.roles else f"session_cluster_size {request.size}")
         )
     return text

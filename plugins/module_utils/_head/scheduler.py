@@ -27,11 +27,11 @@ from .._planning.policy import SitePolicy
 from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
 from .._planning.request import Request
 from .._planning.request_checks import check_group
-from .._planning.resizing import is_resize, with_size
+from .._planning.resizing import added_since, is_resize, with_sizes
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, check_awaited, give_up
 from .losses import note_nodes, relocated, to_clean
-from .resizing import change_size, former_size, held_with, strangers
+from .resizing import change_size, former_sizes, held_with, strangers
 from .restarts import note_restart
 from .retention import is_retired
 from .row import Row
@@ -53,9 +53,10 @@ class Decision:
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
-    ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless the size changes; ``removed`` are
-    the hostnames and agents of containers that are not in the plan any more. ``moves`` are the containers that get another agent, as
-    in Moved, and ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first.
+    ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless a size changes; ``added`` are
+    the containers that the session did not have before, ``removed`` the hostnames and agents of those that are not in the plan any
+    more. ``moves`` are the containers that get another agent, as in Moved, and ``fenced`` the agents that may have old containers;
+    ``restarts_all``: all containers are stopped first.
     """
 
     verdict: str
@@ -70,6 +71,7 @@ class Decision:
     failed_apps: Tuple[str, ...] = ()
     expected_start: float | None = None
     former_size: int = 0
+    added: Tuple[str, ...] = ()
     removed: Tuple[Tuple[str, str], ...] = ()
     moves: Tuple[Tuple[str, str, str], ...] = ()
     restarts_all: bool = False
@@ -126,9 +128,9 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
     if row.holder and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
-    size = launched.session.size
-    moved = relocated(store, row, limited, with_size(request, size), context)
-    missing, changes_size = _missing(moved.plan, up), request.size != size
+    sizes = launched.session.sizes
+    moved = relocated(store, row, limited, with_sizes(request, sizes), context)
+    missing, changes_size = _missing(moved.plan, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context))
     _check_reachable(row, moved.plan.containers if changes_size else missing, context)
@@ -158,22 +160,24 @@ def _repaired(
     context: Context,
     up: Collection[Tuple[str, str]],
 ) -> Decision:
-    """What is missing or too much, in the size of the request, under a lease of this controller."""
-    former = former_size(row)
-    if request.size != plan.session.size:
-        former = former or plan.session.size
+    """What is missing or too much, in the sizes of the request, under a lease of this controller."""
+    former = former_sizes(row)
+    if request.sizes != plan.session.sizes:
+        former = former or plan.session.sizes
         plan = change_size(store, row, plan, request, context)
     else:
         row.plan = plan = relaunched(plan, context.taken_names)
         row.holder, row.lease = held_with(context.holder, former), context.now + context.lease
         store.save(row)
     missing = list(plan.containers) if decision.restarts_all else _missing(plan, up)
+    added = added_since(plan, former)
     return replace(
         decision,
         verdict="repair",
         plan=plan,
-        missing=tuple(one.hostname for one in missing if not former or one.rank < former),
-        former_size=former,
+        missing=tuple(one.hostname for one in missing if one.hostname not in added),
+        former_size=sum(former),
+        added=added,
         removed=strangers(row, plan, context),
     )
 
@@ -208,7 +212,7 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
     plans = held_plans(store)
     booked = booked_on(context.agents, ends_on(store, context.agents), plans)
     row.plan = rebuilt_plan(row, request, context.agents, booked, plans)
-    row.request = with_size(request, row.plan.session.size)
+    row.request = with_sizes(request, row.plan.session.sizes)
     store.save(row)
     return row.plan
 
@@ -227,6 +231,8 @@ def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: Sit
 def _check_same(row: Row, request: Request) -> None:
     """A session is launched by the request that it was recorded with, and by no other."""
     names = row.request.differences(request) if row.request else []
+    if row.state == states.RUNNING and request.roles:
+        names = [name + ", of which only the size can change" if name == "roles" else name for name in names]
     if names:
         rule = "is used by a %s session with other settings (%s): end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule % (row.state, ", ".join(names)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Iterable, List, Sequence, Set, Tuple
 
 from .._core.errors import ConflictError, InputError
@@ -71,6 +71,21 @@ def subnet_layout(subnet: str, size: int) -> Subnet:
             "The subnet %s is too small for %d containers: end the session with terminate.yml." % (subnet, size)
         )
     return _layout(network, size)
+
+
+def at_slots(subnet: str, slots: Sequence[int]) -> Subnet:
+    """A subnet whose addresses are at these places, counted from 0, in place of the first ones."""
+    found = subnet_layout(subnet, max(slots) + 1)
+    return replace(found, addresses=tuple(found.addresses[slot] for slot in slots))
+
+
+def slot_of(gateway: str, address: str) -> int:
+    """The place of an address in its subnet.
+
+    >>> slot_of("10.201.0.1", at_slots("10.201.0.0/27", [0, 7]).addresses[1])
+    7
+    """
+    return int(ipaddress.IPv4Address(address)) - int(ipaddress.IPv4Address(gateway)) - 1
 
 
 def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -> int:

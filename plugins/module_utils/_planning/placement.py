@@ -29,7 +29,7 @@ class Demand:
 
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
     containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents of
-    the containers that the session has already.
+    the containers that the session or the role has already, ``beside`` those of its other roles.
     """
 
     size: int
@@ -44,6 +44,7 @@ class Demand:
     role: str = ""
     roles: Tuple[Demand, ...] = ()
     placed: Tuple[str, ...] = ()
+    beside: Tuple[str, ...] = ()
 
     @property
     def parts(self) -> Tuple[Demand, ...]:
@@ -111,7 +112,7 @@ def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
 
 def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:
     """Whether another session has the fabric of the agent: an engine makes only one macvlan network on an interface."""
-    return demand.per_container.fabric and not free.has_fabric and free.agent not in demand.placed
+    return demand.per_container.fabric and not free.has_fabric and free.agent not in (*demand.placed, *demand.beside)
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:

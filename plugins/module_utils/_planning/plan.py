@@ -14,7 +14,7 @@ import hashlib
 import json
 import uuid
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import (
@@ -30,6 +30,7 @@ from .._core.constants import (
     LABEL_LAUNCH,
     LABEL_SECRETS,
     LABEL_SESSION,
+    LABEL_SLOTS,
     LABEL_SPEC,
     MULTI_NODE,
     SCHEMA,
@@ -41,7 +42,7 @@ from .._core.names import container_names, network_name
 from .._core.reports import Agent
 from .._core.roles import of as role_of
 from .._core.topology import Member, local_ranks
-from .addresses import Subnet
+from .addresses import Subnet, slot_of
 from .environment import standard_environment
 from .placement import Placement, rdma_environment
 from .request import Request
@@ -54,7 +55,7 @@ class PlanInputs:
 
     ``fabric`` is the subnet on the fabric, and ``own_volumes`` what the policy of the site says. By agent: ``taken_names`` are the
     names that containers without a session have, ``rdma_ports`` those that the session can use. ``first`` are the digest of the
-    first request and its size, if the size is another one now.
+    first request and its sizes, if a size is another one now.
     """
 
     session_id: str
@@ -179,12 +180,19 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
         **({LABEL_FABRIC: inputs.fabric} if inputs.fabric else {}),
+        **({LABEL_SLOTS: _slots(session, inputs.subnet)} if session.roles else {}),
         LABEL_LAUNCH: session.launch,
         **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
         **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
         **({LABEL_FIRST: inputs.first[1]} if inputs.first[1] else {}),
         **({LABEL_FOLDERS: json.dumps(session.permitted_folders)} if session.permitted_folders else {}),
     }
+
+
+def _slots(session: Session, subnet: Subnet) -> str:
+    """The label with the place of each address in the subnet, role by role: they follow no order after a change of sizes."""
+    slots = iter([slot_of(subnet.gateway, address) for address in subnet.addresses])
+    return json.dumps([list(islice(slots, size)) for size in session.sizes], separators=(",", ":"))
 
 
 def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
@@ -249,6 +257,9 @@ def _spec(session: Session, network: Network, container: Container) -> str:
     with its other name is still the right one.
     """
     made_from = replace(container, name="", labels={}, environment={})
+    if session.roles:
+        # They change with the sizes of the roles before.
+        made_from = replace(made_from, rank=0, local_rank=0)
     return digest([session.id, session.request, sparse(replace(network, labels={})), sparse(made_from)])
 
 

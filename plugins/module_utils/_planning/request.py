@@ -309,6 +309,11 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return self.roles or (Role("", self.size, *amounts, self.group, self.per_agent),)
 
     @property
+    def sizes(self) -> Tuple[int, ...]:
+        """The size of each role; without roles, of the session."""
+        return tuple(part.size for part in self.parts)
+
+    @property
     def members(self) -> List[Member]:
         """The places of its containers, in rank order."""
         return members(self.size, self.roles)

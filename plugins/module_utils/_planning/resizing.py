@@ -2,23 +2,27 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Another size for a session that runs: the request, what the added containers ask for, and the plan.
+"""Other sizes for a session that runs: the request, what the added containers ask for, and the plan.
 
-The containers that stay keep agent, address, ID, name and devices. Those that are added get the next indexes, and the last go first.
+The containers that stay keep agent, address, ID, name and devices. Those that are added get the next indexes of their role, and the
+last of a role go first. Ranks follow the order of the roles again: those of later roles change.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from dataclasses import replace
-from typing import Collection, Mapping, Sequence
+from itertools import count
+from typing import Collection, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_FIRST, SINGLE_NODE
+from .._core.constants import LABEL_FIRST, LABEL_SPEC, SINGLE_NODE
 from .._core.errors import ConflictError
-from .._core.model import Plan
+from .._core.model import Container, Plan
 from .._core.reports import Agent
-from .addresses import prefix_for, subnet_layout
+from .._core.topology import members
+from .addresses import at_slots, prefix_for, slot_of
 from .placement import Demand, Placement
 from .plan import PlanInputs, build_plan
 from .request import Request
@@ -26,29 +30,71 @@ from .request import Request
 _NOTHING = Placement((), (), "")
 
 
-def with_size(request: Request, size: int) -> Request:
-    """The same request with another size, which is also the largest number of nodes of an elastic training."""
+def with_sizes(request: Request, sizes: Sequence[int]) -> Request:
+    """The same request with another size of each role; without roles, of the session.
+
+    What computes is also the largest number of nodes of an elastic training.
+    """
+    made = replace(
+        request,
+        size=sum(sizes),
+        roles=tuple(replace(role, size=size) for role, size in zip(request.roles, sizes)),
+    )
     least, colon, _most = request.torchrun_nodes.partition(":")
-    return replace(request, size=size, torchrun_nodes=least + colon + (str(size) if colon else ""))
+    most = sum(part.size for part in made.parts if part.compute)
+    return replace(made, torchrun_nodes=least + colon + (str(most) if colon else ""))
 
 
 def is_resize(former: Request, request: Request) -> bool:
     """Whether two requests ask for the same session in different sizes."""
-    return former.size != request.size and not with_size(former, request.size).differences(request)
+    sizes = request.sizes
+    is_other = former.sizes != sizes and len(former.sizes) == len(sizes)
+    return is_other and not with_sizes(former, sizes).differences(request)
+
+
+def added_since(plan: Plan, former: Sequence[int]) -> Tuple[str, ...]:
+    """The containers that a plan did not have in the former sizes; none without former sizes."""
+    roles = [replace(role, size=size) for role, size in zip(plan.session.roles, former)]
+    known = {member.hostname for member in members(sum(former), roles)}
+    return tuple(one.hostname for one in plan.containers if former and one.hostname not in known)
+
+
+def without(request: Request, hostnames: Collection[str]) -> Request:
+    """The same request without these containers, which are the last of their roles."""
+    gone = Counter(member.role for member in request.members if member.hostname in hostnames)
+    return with_sizes(
+        request, [part.size - (gone[part.name] if part.name else sum(gone.values())) for part in request.parts]
+    )
 
 
 def growth_demand(request: Request, plan: Plan, agents: Sequence[Agent]) -> Demand:
     """What the added containers ask for: a place on the network of the session, which ends at its host or its Swarm."""
-    size = request.size - len(plan.containers)
-    placed = tuple(container.agent for container in plan.containers)
-    demand = replace(request.demand(), size=size, policy="strict", placed=placed)
-    if plan.network.driver == "bridge":
-        return replace(demand, mode=SINGLE_NODE, agents=(plan.main.agent,))
-    swarm = next((agent.swarm for agent in agents if agent.name == plan.main.agent), "")
-    wanted = request.agents if request.agents_policy == "strict" else [agent.name for agent in agents]
-    return replace(
-        demand, agents=tuple(agent.name for agent in agents if agent.swarm == swarm and agent.name in wanted)
+    mode, within = SINGLE_NODE, [plan.main.agent]
+    if plan.network.driver != "bridge":
+        mode, swarm = request.mode, next((agent.swarm for agent in agents if agent.name == plan.main.agent), "")
+        wanted = request.agents if request.agents_policy == "strict" else [agent.name for agent in agents]
+        within = [agent.name for agent in agents if agent.swarm == swarm and agent.name in wanted]
+    staying = _staying(plan, request)
+    parts = tuple(
+        replace(
+            part,
+            size=size - former,
+            mode=mode,
+            agents=tuple(within),
+            policy="strict",
+            placed=tuple(one.agent for one in staying if part.role in ("", one.role)),
+            beside=tuple(one.agent for one in staying if part.role not in ("", one.role)),
+        )
+        for part, size, former in zip(request.demand().parts, request.sizes, plan.session.sizes)
+        if size > former
     )
+    return replace(parts[0], size=sum(part.size for part in parts), role="", roles=parts if request.roles else ())
+
+
+def _staying(plan: Plan, request: Request) -> Tuple[Container, ...]:
+    """The containers of a plan that it has in the sizes of the request, too."""
+    names = {member.hostname for member in request.members}
+    return tuple(one for one in plan.containers if one.hostname in names)
 
 
 def check_subnet(request: Request, plan: Plan) -> None:
@@ -70,15 +116,20 @@ def resized(
     taken_names: Mapping[str, Collection[str]] | None = None,
     rdma_ports: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
-    """The plan of a session in the size of the request. ``added`` is the place of the containers that it does not have yet."""
-    staying, session, network = plan.containers[: request.size], plan.session, plan.network
-    places = (*(container.agent for container in staying), *added.agents)
-    resources = (*(container.resources for container in staying), *added.resources)
+    """The plan of a session in the sizes of the request. ``added`` is the place of the containers that it does not have yet."""
+    session, network = plan.session, plan.network
+    staying = {one.hostname: one for one in _staying(plan, request)}
+    used = {name: slot_of(network.gateway, one.address) for name, one in staying.items()}
+    new = zip(added.agents, added.resources, (slot for slot in count() if slot not in used.values()))
+    places = [
+        (staying[name].agent, staying[name].resources, used[name]) if name in staying else next(new)
+        for name in (member.hostname for member in request.members)
+    ]
     inputs = PlanInputs(
         session_id=session.id,
         launch=launch or str(uuid.uuid4()),
-        placement=Placement(places, resources, session.mode),
-        subnet=subnet_layout(network.subnet, request.size),
+        placement=Placement(tuple(one[0] for one in places), tuple(one[1] for one in places), session.mode),
+        subnet=at_slots(network.subnet, [slot for _agent, _resources, slot in places]),
         ports=plan.main.ports,
         mtu=network.mtu,
         fabric=network.fabric,
@@ -87,8 +138,15 @@ def resized(
         taken_names=taken_names or {},
         rdma_ports=rdma_ports or {},
         permitted_folders=session.permitted_folders,
-        first=(session.request, plan.main.labels.get(LABEL_FIRST) or str(session.size)),
+        first=(session.request, plan.main.labels.get(LABEL_FIRST) or ",".join(map(str, session.sizes))),
     )
     made = build_plan(request, inputs)
-    kept = [replace(new, name=old.name) for new, old in zip(made.containers, staying)]
-    return replace(made, containers=(*kept, *made.containers[len(kept) :]))
+    return replace(made, containers=tuple(_kept(one, staying.get(one.hostname)) for one in made.containers))
+
+
+def _kept(made: Container, former: Container | None) -> Container:
+    """A container of the new plan. One that stays is still made from what its engine has made it from."""
+    if former is None:
+        return made
+    spec = {name: text for name, text in former.labels.items() if name == LABEL_SPEC}
+    return replace(made, name=former.name, labels={**made.labels, **spec})

@@ -102,6 +102,7 @@ def _shown(decision: Decision) -> Json:
         "failed_apps": list(decision.failed_apps),
         "remove": list(decision.remove),
         "former_size": decision.former_size,
+        "added": list(decision.added),
         "removed": [list(one) for one in decision.removed],
         "moves": [list(move) for move in decision.moves],
         "restarts_all": decision.restarts_all,

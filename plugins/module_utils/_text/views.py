@@ -204,8 +204,8 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
 
 
 def _added(scheduled: Json) -> List[str]:
-    plan, former = arrival.outline(scheduled["plan"], "the head"), int(scheduled.get("former_size") or 0)
-    return [container.hostname for container in plan.containers if 0 < former <= container.rank]
+    plan, added = arrival.outline(scheduled["plan"], "the head"), scheduled.get("added") or ()
+    return [container.hostname for container in plan.containers if container.hostname in added]
 
 
 def _removed(scheduled: Json) -> List[str]:

@@ -108,7 +108,7 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         code = str(getattr(error, "code", ""))
         reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
         logs, lost = _remove_launch(play, placed, plan, work, reports)
-        if 0 < placed.former_size < plan.session.size:
+        if placed.added:
             resize.undo(play, placed, plan, work)
         left = [agent for agent in lost if agent in plan.agents]
         if left:

@@ -94,15 +94,19 @@ class Placed:
 
     @property
     def former_size(self) -> int:
-        """The size before; 0 unless it changes."""
+        """The size before; 0 unless the size of the session or of a role changes."""
         found = self.decision.get("former_size")
         return found if isinstance(found, int) else 0
 
     @property
+    def added(self) -> List[str]:
+        """The hostnames of the containers that the session did not have before."""
+        return list(map(str, self.decision.get("added") or ()))
+
+    @property
     def makes_containers(self) -> bool:
         """Whether containers are created or started: a session that only gets smaller lacks none."""
-        size = self.plan.session.size if self.plan else 0
-        return self.outcome == "placed" or bool(self.decision.get("missing")) or 0 < self.former_size < size
+        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added)
 
     @property
     def removed(self) -> List[Tuple[str, str]]:

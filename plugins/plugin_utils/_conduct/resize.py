@@ -17,7 +17,7 @@ from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.request_checks import check_together
-from ...module_utils._planning.resizing import resized, with_size
+from ...module_utils._planning.resizing import resized, with_sizes, without
 from .._artifacts import Artifacts
 from .._kept_requests import KeptRequests
 from .._ssh_identity import SessionIdentity
@@ -28,13 +28,19 @@ from .session_file import readable
 
 
 def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
-    """The request of a session that runs, in another size, and the ID of the session. Raises InputError without such a session."""
+    """The request of a session that runs, in another size, and the ID of the session. Raises InputError without such a session.
+
+    A StateError for a session with roles: one number does not name the role.
+    """
     found = readable(play, "session_name", name)
     if found["state"] != states.RUNNING:
         raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
     session, request = str(found["id"]), found["request"]
     KeptRequests(play.artifacts).check(session, request, play.head)
-    wanted = with_size(request, size)
+    if request.roles:
+        message = "Session %s has roles: set the size of a role in its session file, and run cluster-compute up with it again."
+        raise StateError(message % name, name)
+    wanted = with_sizes(request, [size])
     check_together(wanted)
     return wanted, session
 
@@ -65,7 +71,7 @@ def follow(play: Play, plan: Plan, work: Deployment) -> None:
 
 def undo(play: Play, placed: Placed, plan: Plan, work: Deployment) -> None:
     """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
-    request = with_size(placed.asked.request, placed.former_size)
+    request = without(placed.asked.request, placed.added)
     former = resized(plan, request, launch=plan.session.launch)
     former = with_user_environment(former, render_environment(request, former))
     artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
@@ -81,7 +87,7 @@ def undo(play: Play, placed: Placed, plan: Plan, work: Deployment) -> None:
 def difference(placed: Placed, plan: Plan) -> Json:
     """The containers before and after, as a diff shows them."""
     after = {one.hostname: one.agent for one in plan.containers}
-    before = {one.hostname: one.agent for one in plan.containers[: placed.former_size]}
+    before = {one.hostname: one.agent for one in plan.containers if one.hostname not in placed.added}
     before.update(placed.removed)
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 

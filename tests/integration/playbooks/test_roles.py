@@ -113,6 +113,45 @@ def test_a_removed_container_comes_back_as_its_role_has_it(controller: Controlle
     assert controller.launch("parts", session_roles=ROLES).check().changed == 0
 
 
+def test_a_role_grows_and_shrinks_beside_the_others(controller: Controller, session: Session) -> None:
+    """The role in the middle: the ranks of the last role change, and its containers keep addresses and processes."""
+
+    def running() -> dict[str, tuple[str, int, str]]:
+        states = {name: one["State"] for name, one in session.containers().items()}
+        planned = {one["hostname"]: one["address"] for one in session.document["containers"]}
+        return {name: (states[name]["StartedAt"], states[name]["Pid"], planned[name]) for name in planned}
+
+    before = running()
+    wider = [{**ROLES[0], "size": 2}, ROLES[1]]
+    assert "RUNNING, worker2 would be added" in controller.launch("parts", "--check", session_roles=wider).check().text
+    assert running() == before
+    assert "RUNNING, worker2 added" in controller.launch("parts", session_roles=wider).check().text
+    grown, hosts = running(), ["main1", "worker1", "worker2", "ps1", "ps2"]
+    assert list(grown) == hosts
+    assert {name: grown[name] for name in before} == before
+    for host in hosts:
+        assert session.say(host, "; ".join(f"ssh {other} hostname" for other in hosts)).split() == hosts
+        assert value(session, host, "BACKENDAI_CLUSTER_REPLICAS") == "main:1,worker:2,ps:2"
+        assert session.say(host, "cat /etc/mpi/hostfile").split()[::2] == hosts[:3]
+    # Its command has asked both servers, and a new login has the new rank.
+    assert session.say("worker2", "cat /etc/cluster-compute/run/*/exit_code") == "0"
+    assert value(session, "worker2", "SHARD") == "worker-2"
+    assert value(session, "ps2", "BACKENDAI_CLUSTER_LOCAL_RANK") == "4"
+    assert "BACKENDAI_CLUSTER_LOCAL_RANK=3" in session.containers()["ps2"]["Config"]["Env"]
+    assert json.loads(value(session, "ps2", "TF_CONFIG"))["cluster"]["worker"] == ["worker1:12345", "worker2:12345"]
+    assert controller.launch("parts", session_roles=wider).check().changed == 0
+
+    other = controller.launch("parts", session_roles=[{**ROLES[0], "cpus": 0.2}, ROLES[1]])
+    assert "other settings (size, roles, of which only the size can change)" in other.message
+    scaled = controller.play("cluster_session", session_name="parts", session_cluster_size=6, session_scale=True)
+    assert "Session parts has roles: set the size of a role in its session file" in scaled.message
+
+    assert "RUNNING, worker2 removed" in controller.launch("parts", session_roles=ROLES).check().text
+    assert running() == before
+    assert value(session, "ps2", "BACKENDAI_CLUSTER_HOSTS") == "main1,worker1,ps1,ps2"
+    assert controller.launch("parts", session_roles=ROLES).check().changed == 0
+
+
 def test_a_role_without_room_waits_and_one_that_never_has_room_is_refused(
     controller: Controller, session: Session
 ) -> None:

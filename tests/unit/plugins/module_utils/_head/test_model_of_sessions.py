@@ -40,6 +40,14 @@ BARE = {name: agent(name, cpus=CPUS, node=f"node-{name}") for name in HOSTS}
 ENDS = st.sampled_from(["done", "done", "fails", "killed"])
 
 
+def shape_of(name: str, size: int) -> dict[str, object]:
+    """One of the sessions has roles, which grow and shrink in turns."""
+    if name == "alpha":
+        return {"cluster_size": size}
+    ps = max(1, (size - 1) // 2)
+    return {"roles": [{"name": "ps", "size": ps}, {"name": "worker", "size": max(1, size - 1 - ps)}]}
+
+
 class Sessions(RuleBasedStateMachine):
     """``engines`` has what runs on each host, by the ID of the session and of the container."""
 
@@ -130,9 +138,8 @@ class Sessions(RuleBasedStateMachine):
     # What a controller does
 
     def decided(self, name: str, size: int, on_lost: str, end: str, *, relocates: bool = False) -> None:
-        wanted = request(
-            name=name, cluster_size=size, cluster_mode="multi-node", cpus=1, on_lost=on_lost, lost_after=PATIENCE
-        )
+        shape = shape_of(name, size)
+        wanted = request(name=name, cluster_mode="multi-node", cpus=1, on_lost=on_lost, lost_after=PATIENCE, **shape)
         self.now += 1
         before = self.booked()
         given = context(*self.reports(), now=self.now, lease=LEASE, relocates=relocates, site=self.site)

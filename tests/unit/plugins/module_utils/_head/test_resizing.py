@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 A = agent("a", cpus=8)
 THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))
@@ -186,3 +187,99 @@ def test_a_lost_store_knows_the_size_by_the_labels(store: Store, lost_store: Sto
     for old, new in zip(grown.containers, plan_of(decision).containers, strict=False):
         assert (new.address, new.labels["cluster.compute.container.spec"]) == (
             old.address, old.labels["cluster.compute.container.spec"])  # fmt: skip
+
+
+def of_roles(ps: int, worker: int, **variables: object) -> Request:
+    worker_rules = {"name": "worker", "size": worker, "after": ["ps"], **variables}
+    return request(cluster_mode="multi-node", roles=[{"name": "ps", "size": ps}, worker_rules])
+
+
+def places(plan: Plan) -> dict[str, tuple[str, str]]:
+    return {one.hostname: (one.address, one.labels["cluster.compute.container.spec"]) for one in plan.containers}
+
+
+def test_a_role_before_others_grows_and_fails_and_shrinks(store: Store) -> None:
+    """Nothing of the containers that stay moves, and what fails to grow has its former sizes."""
+    before = running(store, of_roles(1, 2), A)
+    wider = of_roles(2, 2)
+    grown = launch(store, wider, context(*up(before), now=1010.0))
+    assert (grown.verdict, grown.former_size, grown.added, grown.removed) == ("repair", 4, ("ps2",), ())
+    assert grown.missing == ()
+    after = places(plan_of(grown))
+    assert list(after) == ["main1", "ps1", "ps2", "worker1", "worker2"]
+    assert {name: after[name] for name in places(before)} == places(before)
+    assert store.history(grown.session.id)[-1]["reason"] == "the size of role ps was changed from 1 to 2"
+    ends(store, plan_of(grown), "failed", "ps2 does not start")
+    assert (row_of(store).request, places(row_of(store).plan or before)) == (of_roles(1, 2), places(before))
+    again = plan_of(launch(store, wider, context(*up(before), now=1200.0)))
+    ends(store, again, "running")
+    assert booked(store) == [5]
+    assert launch(store, wider, context(*up(again), now=1300.0)).verdict == "running"
+    shrunk = launch(store, of_roles(2, 1), context(*up(again), now=1400.0))
+    assert (shrunk.verdict, shrunk.added, shrunk.removed) == ("repair", (), (("worker2", "a"),))
+
+
+def test_one_role_grows_while_another_shrinks(store: Store) -> None:
+    """The sum is the same. If the growth fails, what has left stays away."""
+    before = running(store, of_roles(1, 2), A)
+    changed = launch(store, of_roles(2, 1), context(*up(before), now=1010.0))
+    assert (changed.verdict, changed.added, changed.removed) == ("repair", ("ps2",), (("worker2", "a"),))
+    assert not set(places(before).values()) & {places(plan_of(changed))["ps2"]}
+    ends(store, plan_of(changed), "failed", "ps2 does not start")
+    assert row_of(store).request == of_roles(1, 1)
+
+
+def test_a_role_without_room_or_quota_leaves_the_session_as_it_is(store: Store) -> None:
+    before = running(store, of_roles(1, 2), A)
+    with pytest.raises(
+        StateError, match=r"keeps its 4 containers: role worker: a: needs 5 CPUs, 4 free.* with these sizes and"
+    ):
+        launch(store, of_roles(1, 7), context(*up(before), now=1010.0))
+    site = parse_policy({"default": {"containers": 5}})
+    with pytest.raises(InputError, match="the policy of this site permits alice 5 at a time"):
+        launch(store, of_roles(2, 3), context(*up(before), site=site, now=1010.0))
+    with pytest.raises(InputError, match=r"settings \(size, roles, of which only the size can change\)"):
+        launch(store, of_roles(1, 3, cpus=2), context(*up(before), now=1010.0))
+    assert (row_of(store).plan, row_of(store).holder) == (before, None)
+
+
+@pytest.mark.parametrize("wanted", [of_roles(1, 2), of_roles(2, 2), of_roles(2, 1)])
+def test_a_lost_store_knows_sizes_and_addresses_of_roles(store: Store, lost_store: Store, wanted: Request) -> None:
+    before = running(store, of_roles(1, 2), A)
+    grown = plan_of(launch(store, of_roles(2, 2), context(*up(before), now=1010.0)))
+    [there] = up(grown)
+    labels = {one.id: dict(one.labels) for one in before.containers}
+    mixed = [
+        observed(
+            replace(one, labels=labels.get(one.id, one.labels)),
+            before.session.id,
+            created=500.0 + (one.id not in labels),
+        )
+        for one in grown.containers
+    ]
+    decision = launch(lost_store, wanted, context(replace(there, containers=tuple(mixed)), now=1200.0))
+    assert decision.verdict == ("running" if wanted == of_roles(2, 2) else "repair")
+    assert (decision.missing, decision.added) == ((), ())
+    found = places(plan_of(decision))
+    assert found == {name: place for name, place in places(grown).items() if name in found}
+    assert len(found) == wanted.size
+
+
+@pytest.mark.parametrize("label", ["first", "slots"])
+def test_labels_whose_sizes_do_not_fit_are_of_another_request(store: Store, lost_store: Store, label: str) -> None:
+    before = running(store, of_roles(1, 2), A)
+    text = {"first": "1,1", "slots": "[[0],[1],[2]]"}[label]
+    labelled = [
+        replace(one, labels={**one.labels, f"cluster.compute.session.{label}": text}) for one in before.containers
+    ]
+    there = up(replace(before, containers=tuple(labelled)))
+    with pytest.raises(InputError, match="is used by a running session with other settings"):
+        launch(lost_store, of_roles(1, 2), context(*there, now=1200.0))
+
+
+def test_a_session_with_roles_of_an_earlier_release_is_adopted(store: Store, lost_store: Store) -> None:
+    before = running(store, of_roles(1, 2), A)
+    labels = [{name: text for name, text in one.labels.items() if "slots" not in name} for one in before.containers]
+    old = tuple(replace(one, labels=found) for one, found in zip(before.containers, labels, strict=True))
+    there = up(replace(before, containers=old))
+    assert launch(lost_store, of_roles(1, 2), context(*there, now=1200.0)).plan == before

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,15 +17,20 @@ from samples import agent, exactly, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import (
+    added_since,
     check_subnet,
     growth_demand,
     is_resize,
     resized,
-    with_size,
+    with_sizes,
+    without,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
 
 AGENTS = [agent(name, cpus=8) for name in "abc"]
 SPEC = "cluster.compute.container.spec"
@@ -50,7 +57,7 @@ def test_what_stays_is_unchanged_and_names_are_contiguous(
 ) -> None:
     rules = {"strategy": strategy, "per_agent": per_agent, "cpus": 1}
     before = plan(request(cluster_size=len(names), cluster_mode="multi-node", **rules), names)
-    smaller = with_size(request(cluster_size=len(names), cluster_mode="multi-node", **rules), min(size, len(names)))
+    smaller = with_sizes(request(cluster_size=len(names), cluster_mode="multi-node", **rules), [min(size, len(names))])
     after = grown(before, size, **rules) if size > len(names) else resized(before, smaller)
     if isinstance(after, Shortfall):
         held = Counter(names)
@@ -110,7 +117,7 @@ def test_only_the_size_may_differ() -> None:
     assert not is_resize(two, two)
     assert not is_resize(two, request(cluster_size=3, memory="2g"))
     elastic = request(cluster_size=4, torchrun="elastic", torchrun_nodes="2:4")
-    assert with_size(elastic, 6).torchrun_nodes == "2:6"
+    assert with_sizes(elastic, [6]).torchrun_nodes == "2:6"
     assert is_resize(elastic, request(cluster_size=6, torchrun="elastic", torchrun_nodes="2:6"))
     assert not is_resize(elastic, request(cluster_size=6, torchrun="elastic", torchrun_nodes="3:6"))
 
@@ -124,3 +131,92 @@ def test_a_size_beyond_the_subnet_is_refused() -> None:
     )
     with pytest.raises(ConflictError, match=exactly(message)):
         check_subnet(request(cluster_size=15), before)
+
+
+ROLE_SIZES = st.lists(st.integers(1, 4), min_size=3, max_size=3)
+
+
+def with_roles(sizes: Sequence[int], **variables: object) -> Request:
+    names = zip(("ps", "worker", "x-y"), sizes, (0, 2, 3), strict=True)
+    roles = [{"name": name, "size": size, "per_agent": most} for name, size, most in names]
+    return request(cluster_mode="multi-node", roles=roles, **variables)
+
+
+@given(st.lists(ROLE_SIZES, min_size=2, max_size=4), st.data())
+def test_in_sessions_with_roles_what_stays_keeps_name_and_address(steps: list[list[int]], data: st.DataObject) -> None:
+    """Sizes change one after another, larger and smaller at once. Each plan is the plan of its request."""
+    asked = with_roles(steps[0])
+    last = plan(asked, data.draw(st.text("abc", min_size=asked.size, max_size=asked.size)))
+    for sizes in steps[1:]:
+        before, asked = last, with_roles(sizes)
+        free = frees(*AGENTS)
+        for one in before.containers:
+            free[one.agent].book(one.resources)
+        added: Placement | Shortfall = Placement((), (), "")
+        if any(size > old for size, old in zip(asked.sizes, before.session.sizes, strict=True)):
+            added = place(growth_demand(asked, before, AGENTS), AGENTS, free)
+        if isinstance(added, Shortfall):
+            continue
+        last = resized(before, asked, added)
+        check_agreement(last, asked, "abc", "head")
+        assert [one.hostname for one in last.containers] == [member.hostname for member in asked.members]
+        assert len({one.address for one in last.containers}) == len(last.containers)
+        former = {one.hostname: one for one in before.containers}
+        kept = [(one, former.pop(one.hostname)) for one in last.containers if one.hostname in former]
+        for new, old in kept:
+            same = ("id", "name", "hostname", "index", "agent", "address", "resources", "ports")
+            assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
+            assert new.labels[SPEC] == old.labels[SPEC]
+        # The last ones of their role leave, and all that is added has a place.
+        assert set(former) == {
+            f"{role.name}{index}"
+            for role, size in zip(before.session.roles, asked.sizes, strict=True)
+            for index in range(size + 1, role.size + 1)
+        }
+        names = added_since(last, before.session.sizes)
+        assert len(names) == len(added.agents) == len(last.containers) - len(kept)
+        assert without(asked, names).sizes == tuple(map(min, asked.sizes, before.session.sizes))
+
+
+def test_the_limit_for_each_agent_counts_the_role_alone() -> None:
+    """Two of three agents have a ps, and the role has at most two containers on each."""
+    asked = request(
+        cluster_mode="multi-node", roles=[{"name": "ps", "size": 2}, {"name": "w", "size": 3, "per_agent": 2}]
+    )
+    before = plan(asked, "aabaab")
+    wanted = with_sizes(asked, [1, 2, 6])
+    found = place(growth_demand(wanted, before, AGENTS), AGENTS, frees(*AGENTS))
+    assert isinstance(found, Placement)
+    assert Counter(found.agents) == {"b": 1, "c": 2}
+    assert isinstance(
+        place(growth_demand(with_sizes(asked, [1, 2, 7]), before, AGENTS), AGENTS, frees(*AGENTS)), Shortfall
+    )
+
+
+def test_a_role_grows_on_the_fabric_that_another_role_has() -> None:
+    asked = request(cluster_mode="multi-node", roles=[{"name": "w"}], fabric=True)
+    before = plan(asked, "ab")
+    agents = [agent(name, cpus=cpus, fabric=Fabric("eth1", "")) for name, cpus in (("a", 2), ("b", 0))]
+    free = {name: replace(one, has_fabric=False) for name, one in frees(*agents).items()}
+    found = place(growth_demand(with_sizes(asked, [1, 2]), before, agents), agents, free)
+    assert isinstance(found, Placement)
+    assert found.agents == ("a",)
+
+
+def test_only_the_sizes_of_roles_may_differ() -> None:
+    roles = [{"name": "ps", "size": 2}, {"name": "worker", "size": 3}]
+    first = request(roles=roles, torchrun="elastic", torchrun_nodes="2:4")
+    wider = request(roles=[roles[0], {"name": "worker", "size": 4}], torchrun="elastic", torchrun_nodes="2:5")
+    assert is_resize(first, wider)
+    assert with_sizes(first, wider.sizes) == wider
+    # The sum is the same.
+    assert is_resize(request(roles=roles), request(roles=[{"name": "ps", "size": 3}, {"name": "worker", "size": 2}]))
+    for other in (
+        roles[:1],
+        [*roles, {"name": "x"}],
+        roles[::-1],
+        [{"name": "ps", "size": 2}, {"name": "w", "size": 4}],
+        [{"name": "ps", "size": 2}, {"name": "worker", "size": 4, "cpus": 2}],
+    ):
+        assert not is_resize(request(roles=roles), request(roles=other))
+    assert not is_resize(request(roles=roles), request(cluster_size=7))

@@ -14,7 +14,7 @@ from conducted import conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, SessionError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, SessionError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import PRIVATE
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -61,7 +61,7 @@ def steps(play: Any) -> list[tuple[str, str]]:
 
 
 def test_a_growth_updates_what_runs_after_the_new_containers_have_started(tmp_path: Path) -> None:
-    play = playing(tmp_path, {"former_size": 2})
+    play = playing(tmp_path, {"former_size": 2, "added": ["sub2"]})
     assert launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS)).changed
     each = [(host, "containers." + verb) for verb in ("created", "started", "followed") for host in "ab"]
     assert steps(play) == [("a", "session.place"), *each, ("a", "session.record")]
@@ -89,7 +89,7 @@ def test_a_growth_that_fails_is_undone(tmp_path: Path) -> None:
         failure = {"failed": True, "msg": "sub2: on b it does not start."}
         return failure if (host, args["verb"]) == ("b", "started") else {"changed": True}
 
-    play = playing(tmp_path, {"former_size": 2}, containers=containers)
+    play = playing(tmp_path, {"former_size": 2, "added": ["sub2"]}, containers=containers)
     with pytest.raises(SessionError, match=r"^Session train was not changed: why$"):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
     undone = steps(play)[-6:]
@@ -108,7 +108,7 @@ def test_a_growth_that_fails_is_undone(tmp_path: Path) -> None:
 
 
 def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
-    play = playing(tmp_path, {"former_size": 2})
+    play = playing(tmp_path, {"former_size": 2, "added": ["sub2"]})
     Artifacts(str(tmp_path), "train").remove(PLAN.session.id)
     with pytest.raises(SessionError, match=r"^Session train was not changed: "):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
@@ -121,6 +121,28 @@ def test_scale_takes_all_settings_but_the_size_from_the_head(tmp_path: Path) -> 
     known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": ASKED.to_json()}
     found, session = asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
     assert (found.size, found.image, session) == (7, ASKED.image, PLAN.session.id)
+
+
+def test_scale_does_not_know_which_role(tmp_path: Path) -> None:
+    asked = request(roles=[{"name": "worker"}])
+    known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": asked.to_json()}
+    with pytest.raises(StateError, match="train has roles: set the size of a role in its session file"):
+        asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
+
+
+def test_a_growth_of_a_role_that_fails_is_undone(tmp_path: Path) -> None:
+    """The role in the middle: its last container goes, and the others have their own ranks again."""
+    asked = request(cluster_mode="multi-node", roles=[{"name": "ps", "size": 2}, {"name": "worker", "size": 2}])
+    made = plan(asked, "aabab")
+    failed = {"containers": lambda _host, args: {"failed": args["verb"] == "started", "msg": "no", "changed": True}}
+    decision = {"former_size": 4, "added": ["ps2"], "plan": made.to_json()}
+    play = playing(tmp_path, decision, **failed)
+    with pytest.raises(SessionError, match="was not changed"):
+        launch(play, Asked(asked, SETTINGS), Reports(AGENTS))
+    ids = [one.id for one in made.containers if one.hostname != "ps2"]
+    assert options_of(play, "containers.absent")[-1] == {"sessions": [PLAN.session.id], "keep": ids}
+    former = Plan.from_json(options_of(play, "containers.followed")[0]["plan"])
+    assert former.peers == tuple((one.hostname, one.address) for one in made.containers if one.hostname != "ps2")
 
 
 @pytest.mark.parametrize(
