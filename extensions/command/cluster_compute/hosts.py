@@ -17,7 +17,7 @@ from typing import Dict, Sequence
 
 from . import places
 from .lines import lines_of
-from .run import play, play_all, show, shown, tell, write
+from .run import play, play_all, report, show, shown, write
 from .words import MisuseError, check_name
 
 HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
@@ -105,7 +105,7 @@ def init(asked: argparse.Namespace) -> int:
     _write(HOSTS, with_hosts(EMPTY, entries), os.O_EXCL)
     _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)
     steps = ("  cluster-compute hosts provision", f"  cluster-compute up {SESSION}")
-    tell(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
+    report(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
     return 0
 
 

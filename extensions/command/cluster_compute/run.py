@@ -88,7 +88,7 @@ def play_all(asked: argparse.Namespace, view: View | None = None) -> int:
         if code not in (0, PENDING):
             break
     document = {"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0]
-    tell(asked, *(view(document) if view and not worst else (document, [])))
+    report(asked, *(view(document) if view and not worst else (document, [])))
     return worst
 
 
@@ -97,7 +97,7 @@ def write(document: Json) -> None:
     print(json.dumps(document, indent=2, sort_keys=True))
 
 
-def tell(asked: argparse.Namespace, document: Json, texts: Sequence[str]) -> None:
+def report(asked: argparse.Namespace, document: Json, texts: Sequence[str]) -> None:
     """Print a document, or lines for people if there are any."""
     if asked.json:
         write(document)

@@ -14,7 +14,7 @@ import webbrowser
 from typing import Dict, List, Tuple
 
 from . import places
-from .run import FAILED, Json, play_all, shown, tell, wait, write
+from .run import FAILED, Json, play_all, report, shown, wait, write
 from .words import MisuseError, apps_of, check_hosts, lines_of_app, script_of
 
 
@@ -94,7 +94,7 @@ def open_app(asked: argparse.Namespace) -> int:
 def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:
     """Print the apps, and open the only one in a browser if that is asked."""
     texts = lines or [line for app in apps for line in lines_of_app(app)]
-    tell(asked, {"apps": apps}, texts or ["The session has no app."])
+    report(asked, {"apps": apps}, texts or ["The session has no app."])
     if asked.browser and asked.words and not asked.show and apps[0]["url"]:
         webbrowser.open(apps[0]["url"])
 
