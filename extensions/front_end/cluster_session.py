@@ -45,42 +45,26 @@ VARIABLES = frozenset(
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
-PLAYBOOKS = {
-    "launch": "cluster_session",
-    "scale": "cluster_session",
-    "list": "sessions",
-    "logs": "session_logs",
-    "end": "terminate",
-}
-_NAME, _ON = argument("name"), argument("--on", default="main1")
-_WORDS, _COPY = argument("words", nargs=argparse.REMAINDER), (_NAME, _ON, argument("path"))
-_CONNECT = (_NAME, argument("on", nargs="?", default="main1", metavar="host"))
+_NAME, _SIZE = argument("name", type=check_name), argument("size", type=int)
+_WORDS, _ON = argument("words", nargs=argparse.REMAINDER), argument("--on", type=check_hosts)
+_COPY, _ALL = (_NAME, _ON, argument("path")), argument("--all", action="store_true")
+_CONNECT = (_NAME, argument("on", nargs="?", type=check_hosts, metavar="host"))
 VERBS = {
-    "launch": Verb("launch a session, or repair it: launch NAME [VARIABLE=VALUE …]", (_NAME, _WORDS)),
-    "scale": Verb("give a running session another size: scale NAME SIZE", (_NAME, argument("size", type=int))),
-    "list": Verb("list the sessions of the caller"),
-    "logs": Verb("show the logs of a session", (_NAME,)),
-    "end": Verb("end a session", (_NAME,)),
-    "enter": Verb("log in to main1 of a session, or run a command there: enter NAME [COMMAND …]", (_NAME, _WORDS)),
-    "exec": Verb(
-        "run a command in containers: exec NAME [--on main1,sub1 | --all] -- COMMAND …",
-        (_NAME, argument("--on"), argument("--all", action="store_true")),
-        has_command=True,
-    ),
-    "copy-to": Verb(
-        "unpack the tar archive on standard input in a container: copy-to NAME [--on sub1] DIRECTORY", _COPY
-    ),
-    "copy-from": Verb(
-        "write a file or directory of a container as a tar archive: copy-from NAME [--on sub1] PATH", _COPY
-    ),
-    "apps": Verb("show the apps of a session, and how to open them", (_NAME,)),
-    "connect": Verb("connect to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]", _CONNECT),
-    "ssh-config": Verb("print a configuration with which ssh logs in with a key of the caller", (_NAME,)),
-    "known-hosts": Verb("print the line that proves the host keys of a session to ssh", (_NAME,)),
+    "launch": Verb("launch or repair a session: launch NAME [VARIABLE=VALUE …]", _NAME, _WORDS, runs="cluster_session"),
+    "scale": Verb("give a session that runs another size: scale NAME SIZE", _NAME, _SIZE, runs="cluster_session"),
+    "list": Verb("list the sessions of the caller", runs="sessions"),
+    "logs": Verb("show the logs of a session", _NAME, runs="session_logs"),
+    "end": Verb("end a session", _NAME, runs="terminate"),
+    "enter": Verb("log in to main1 of a session, or run a command there: enter NAME [COMMAND …]", _NAME, _WORDS),
+    "exec": Verb("run a command: exec NAME [--on main1,sub1 | --all] -- COMMAND …", _NAME, _ON, _ALL, has_command=True),
+    "copy-to": Verb("unpack the tar archive on standard input: copy-to NAME [--on sub1] DIRECTORY", *_COPY),
+    "copy-from": Verb("write a file or directory as a tar archive: copy-from NAME [--on sub1] PATH", *_COPY),
+    "apps": Verb("show the apps of a session, and how to open them", _NAME),
+    "connect": Verb("connect to the SSH server of a container, for a ProxyCommand: connect NAME [HOST]", *_CONNECT),
+    "ssh-config": Verb("print a configuration with which ssh logs in with a key of the caller", _NAME),
+    "known-hosts": Verb("print the line that proves the host keys of a session to ssh", _NAME),
 }
-AFTER_LAUNCH = (
-    "The paths belong to the service account. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
-)
+AFTER_LAUNCH = "The service account owns the paths. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
 OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
 RUNTIME = "/opt/cluster-compute/bin/"
@@ -96,17 +80,16 @@ def main(arguments: list[str]) -> int:
     asked = parsed(words)
     config = json.loads(CONFIG.read_text(encoding="utf-8"))
     artifacts = Path(config["artifacts"]) / owner
-    if asked.verb not in PLAYBOOKS:
+    if not VERBS[asked.verb].playbook:
         return reach(artifacts / asked.name, asked, config)
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
     if asked.verb == "launch":
-        fixed.update(chosen(asked.words))
-        fixed["session_user"] = numbers(owner)
+        fixed.update(chosen(asked.words), session_user=numbers(owner))
     if asked.verb == "scale":
         fixed.update(session_cluster_size=asked.size, session_scale=True)
     if asked.name:
         fixed["session_name"] = asked.name
-    code = play(config, PLAYBOOKS[asked.verb], fixed)
+    code = play(config, VERBS[asked.verb].playbook, fixed)
     if asked.verb == "launch" and not code:
         print(AFTER_LAUNCH.format(asked.name))
     return code
@@ -131,17 +114,15 @@ def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str])
 
 def parsed(words: list[str]) -> argparse.Namespace:
     defaults: dict[str, Any] = {"name": "", "words": [], "on": None, "all": False}
-    asked = argparse.Namespace(**{**defaults, **vars(parsed_words("cluster-session", VERBS, words))})
-    if asked.verb != "exec":
-        asked.words = [word for place, word in enumerate(asked.words) if place or word != "--"]
-    elif not asked.command or (asked.all and asked.on is not None):
-        refuse("exec needs a command after --, and either --on or --all")
     try:
-        asked.name = asked.name and check_name(asked.name)
-        asked.hosts = check_hosts("main1" if asked.on is None else asked.on)
+        asked = argparse.Namespace(**{**defaults, **vars(parsed_words("cluster-session", VERBS, words))})
     except MisuseError as error:
         refuse(str(error))
-    if len(asked.hosts) > 1 and asked.verb != "exec":
+    asked.hosts = asked.on or ["main1"]
+    asked.words = asked.words[1:] if asked.words[:1] == ["--"] else asked.words
+    if asked.verb == "exec" and (not asked.command or (asked.all and asked.on)):
+        refuse("exec needs a command after --, and either --on or --all")
+    if asked.verb != "exec" and len(asked.hosts) > 1:
         refuse("%s needs a single container" % asked.verb)
     return asked
 
@@ -153,16 +134,16 @@ def chosen(words: list[str]) -> dict[str, object]:
         name, equals, text = word.partition("=")
         if not equals or name not in VARIABLES:
             refuse("%r must be VARIABLE=VALUE, with one of: %s" % (word, ", ".join(sorted(VARIABLES))))
-        if TEMPLATE.search(text):
-            refuse("%s: the value must not contain {{, {%%, {# or #jinja2:" % name)
+        is_json = text[:1] in ("[", "{") and not TEMPLATE.search(text)
         try:
-            values["session_" + name] = json.loads(text) if text[:1] in ("[", "{") else text
-            json.dumps(values, ensure_ascii=False).encode()
+            values["session_" + name] = json.loads(text) if is_json else text
+            written = json.dumps(values, ensure_ascii=False)
+            written.encode()
         except ValueError as error:
             refuse("%s: the value cannot be read: %s" % (name, error))
-    # Escapes of JSON can write the characters of a template, too.
-    if TEMPLATE.search(json.dumps(values, ensure_ascii=False)):
-        refuse("the values must not contain {{, {%, {# or #jinja2:")
+        # Escapes of JSON can write the characters of a template, too.
+        if TEMPLATE.search(written):
+            refuse("%s: the value must not contain {{, {%%, {# or #jinja2:" % name)
     return values
 
 
@@ -290,19 +271,12 @@ def shown_apps(folder: Path, document: dict[str, Any]) -> str:
 def client_config(name: str, hosts: list[str], user: str, way: str) -> str:
     """For the caller's ~/.ssh: ssh reaches the containers as NAME.HOST through this program, with a key of the caller."""
     each = "".join("Host %s.%s\n    HostName %s\n" % (name, host, host) for host in hosts)
-    return """%sHost %s
-    User %s
+    return f"""{each}Host {" ".join(f"{name}.{host}" for host in hosts)}
+    User {user}
     StrictHostKeyChecking yes
-    UserKnownHostsFile ~/.ssh/%s.known_hosts
+    UserKnownHostsFile ~/.ssh/{name}.known_hosts
     GlobalKnownHostsFile /dev/null
-    ProxyCommand %s connect %s %%h""" % (
-        each,
-        " ".join("%s.%s" % (name, host) for host in hosts),
-        user,
-        name,
-        way,
-        name,
-    )
+    ProxyCommand {way} connect {name} %h"""
 
 
 def way_here(config: dict[str, str]) -> str:

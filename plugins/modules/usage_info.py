@@ -11,6 +11,7 @@ short_description: Show what owners have used, by month
 description:
   - Reads the ledger of the session store on the head. A session counts with the resources of all of its containers, from its
     placement to its end, whether it uses them or not.
+  - If the variable C(usage_month) names a month, such as V(2026-11), the result has this month only.
   - It runs once for all hosts of the play, on the controller.
 options:
   owner:

@@ -109,7 +109,10 @@ def _look(user: User) -> None:
     logs = {log["hostname"]: log["text"] for log in user.reads("logs")["logs"]}
     assert "begun" in logs["main1"]
     assert "web: begun" in user.types("logs", "main1")
-    assert user.reads("usage")["usage"]
+    used = user.reads("usage")["usage"]
+    assert user.reads("usage", "--month", used[-1]["month"])["usage"][-1]["name"] == used[-1]["name"]
+    assert user.reads("usage", "--month", "1999-12")["usage"] == []
+    assert user.reads("usage", "--month", "1999", code=1, definition="failure")["failed"] is True
     assert user.reads("env")["environments"]
     assert user.reads("doctor")["fit"] is True
 

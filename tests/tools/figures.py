@@ -63,6 +63,11 @@ def tests(root: Path) -> list[Path]:
     return sorted(path for path in (root / "tests").rglob("*.py"))
 
 
+def users_programs(root: Path) -> list[Path]:
+    """The Python files of the command and of the front end: nothing in them decides what a playbook decides."""
+    return sorted(path for name in ("command", "front_end") for path in (root / "extensions" / name).rglob("*.py"))
+
+
 def length(path: Path) -> int:
     """The lines of a file, with its documentation."""
     return len(path.read_text(encoding="utf-8").splitlines())
@@ -158,6 +163,7 @@ def goals(root: Path) -> list[Goal]:
         Goal("filters", filters, 4),
         Goal("lines of plugins", sum(map(length, code)), 26000),
         Goal("lines of code of plugins", sum(map(code_lines, code)), 15500),
+        Goal("lines of code of the command and the front end", sum(map(code_lines, users_programs(root))), 900),
         # 200, and eight for each of the entry points that came later: commit and restart.
         Goal("lines of the tasks of role session", role.count("\n"), 216),
         Goal("run_once in roles and playbooks", yaml.count("run_once: true"), 30),
@@ -175,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=ROOT, help="the top directory of a checkout (default: this one)")
     for goal in goals(parser.parse_args().root.resolve()):
-        print(f"{goal.name:<38} {goal.value:>6}  {'reached' if goal.is_reached else 'goal'}: {goal.limit}")
+        print(f"{goal.name:<46} {goal.value:>6}  {'reached' if goal.is_reached else 'goal'}: {goal.limit}")
     return 0
 
 

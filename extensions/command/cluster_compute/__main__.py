@@ -15,25 +15,22 @@ if not __package__:  # a checkout starts the directory
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from cluster_compute import completion, hosts, views
-from cluster_compute.lines import lines_of
 from cluster_compute.run import FAILED, INTERRUPTED, play_all
 from cluster_compute.verbs import PROGRAM, read
 from cluster_compute.words import MisuseError
 
 # The verbs that are more than their lines.
-OTHERS: Dict[str, Callable[[argparse.Namespace], int]]
-OTHERS = {"ssh": views.ssh, "open": views.open_app, "why": views.why, "queue": views.queue}
-OTHERS["show"] = views.show_session
-OTHERS.update(hosts=hosts.hosts, init=hosts.init, completion=completion.completion)
+OTHERS: Dict[str, Callable[[argparse.Namespace], int]] = {
+    **{"ssh": views.ssh, "open": views.open_app, "why": views.why, "show": views.show, "queue": views.queue},
+    **{"hosts": hosts.hosts, "init": hosts.init, "completion": completion.completion},
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 failed, 2 wrong use, 3 the session is PENDING, 4 hosts unreachable, 130 interrupted."""
-    asked = read(sys.argv[1:] if words is None else words)
     try:
-        if asked.verb in OTHERS:
-            return OTHERS[asked.verb](asked)
-        return play_all(lines_of(asked), asked)
+        asked = read(sys.argv[1:] if words is None else words)
+        return OTHERS.get(asked.verb, play_all)(asked)
     except (MisuseError, OSError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2 if isinstance(error, MisuseError) else FAILED

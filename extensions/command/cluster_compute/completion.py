@@ -10,7 +10,7 @@ import argparse
 from typing import List, Sequence
 
 from . import places
-from .run import write
+from .run import report
 from .verbs import SHELLS, VERBS, options
 from .words import apps_of
 
@@ -40,10 +40,7 @@ complete -c cluster-compute -f -a '(__cluster_compute)'
 def completion(asked: argparse.Namespace) -> int:
     """Print the script of a shell, or the words that can follow an unfinished command line."""
     text = SCRIPTS.get(asked.shell) or "".join(f"{word}\n" for word in fitting(asked, asked.command))
-    if asked.json:
-        write({"text": text})
-    else:
-        print(text, end="")
+    report(asked, {"text": text}, text.splitlines())
     return 0
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Dict, Sequence
 
 from . import places
-from .lines import Line
-from .run import play, play_all, show, shown, write
+from .lines import lines_of
+from .run import play, play_all, report, show, shown, write
 from .words import MisuseError, check_name
 
 HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
@@ -28,14 +28,12 @@ GROUP = re.compile(r"^agents:\n(?: *#.*\n)* +hosts:\n", re.MULTILINE)
 
 def hosts(asked: argparse.Namespace) -> int:
     """Show the hosts of the inventory, make them agents, or add some first."""
-    if asked.action == "provision":
-        return play_all([Line("provision_agents", "")], asked)
-    return _list(asked) if asked.action == "ls" else _add(asked)
+    return {"provision": play_all, "ls": _list, "add": _add}[asked.action](asked)
 
 
 def _list(asked: argparse.Namespace) -> int:
-    form = ["--list"] if asked.json else ["--graph"]
-    words = [places.program("ansible-inventory"), *places.inventory(asked, os.environ), *form]
+    form = "--list" if asked.json else "--graph"
+    words = [places.program("ansible-inventory"), *places.inventory(asked, os.environ), form]
     own = places.configuration(os.environ)
     if asked.show:
         print(shown(words, own))
@@ -45,16 +43,16 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _add(asked: argparse.Namespace) -> int:
     file = Path(asked.inventory[-1]) if asked.inventory else HOSTS
-    if not asked.addresses or (asked.name and len(asked.addresses) > 1):
+    if not asked.addresses or (asked.host and len(asked.addresses) > 1):
         raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
-    entries = entries_of(asked.addresses, asked.name)
-    text = with_hosts(file.read_text(encoding="utf-8") if file.exists() else EMPTY, entries, head=asked.head)
+    entries = entries_of(asked.addresses, asked.host or "")
+    text = with_hosts(file.read_text(encoding="utf-8") if file.exists() else EMPTY, entries, head=bool(asked.head))
     asked.inventory = [str(file)]
-    line = Line("provision_agents", "")
+    lines = lines_of(asked)
     if asked.show:
-        return show([line], asked)
-    _replace(file, text)
-    code = 0 if asked.no_provision else play(line, asked, quiet=asked.json)[0]
+        return show(lines, asked)
+    _write(file, text, os.O_TRUNC)
+    code = 0 if asked.no_provision else play(lines[0], asked, quiet=asked.json)[0]
     if asked.json:
         write({"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)})
     return code
@@ -104,14 +102,10 @@ def init(asked: argparse.Namespace) -> int:
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
-    _write_new(HOSTS, with_hosts(EMPTY, entries))
-    _write_new(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines))
-    if asked.json:
-        write({"files": [str(HOSTS), str(SESSION)]})
-    else:
-        print(
-            f"{HOSTS} and {SESSION} are written. Next:\n  cluster-compute hosts provision\n  cluster-compute up {SESSION}"
-        )
+    _write(HOSTS, with_hosts(EMPTY, entries), os.O_EXCL)
+    _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)
+    steps = ("  cluster-compute hosts provision", f"  cluster-compute up {SESSION}")
+    report(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
     return 0
 
 
@@ -125,13 +119,8 @@ def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
         raise MisuseError("init asks on a terminal; init --yes HOST … asks nothing") from None
 
 
-def _replace(file: Path, text: str) -> None:
-    """Write a file. Root follows no link, whose owner could lead root anywhere."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | (0 if os.geteuid() else os.O_NOFOLLOW)
+def _write(file: Path, text: str, how: int) -> None:
+    """Replace a file, or write a new one. Root follows no link, whose owner could lead root anywhere."""
+    flags = os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
     with open(os.open(file, flags, 0o644), "w", encoding="utf-8") as written:
         written.write(text)
-
-
-def _write_new(file: Path, text: str) -> None:
-    with file.open("x", encoding="utf-8") as new:
-        new.write(text)

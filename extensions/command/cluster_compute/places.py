@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .words import HOST, MisuseError
+from .words import HOST, MisuseError, check_name
 
 # Inventories that are found in the working directory.
 FOUND = ("cluster-compute.yml", "hosts.yml")
@@ -83,11 +83,16 @@ def named(asked: argparse.Namespace, words: Sequence[str]) -> Tuple[str, List[st
     """The session and the other words: the first word is its name, unless there is only one session."""
     known = sessions(asked)
     if words and (words[0] in known or len(known) != 1 or not _belongs(asked, known[0], words[0])):
-        return words[0], list(words[1:])
+        return check_name(words[0]), list(words[1:])
     if len(known) == 1:
-        return known[0], list(words)
+        return check_name(known[0]), list(words)
     which = f"one of {', '.join(known)}" if known else "no session has files on this machine"
     raise MisuseError(f"{asked.verb} needs the name of a session: {which}")
+
+
+def session_of(asked: argparse.Namespace) -> str:
+    """The session of a verb that has no other words."""
+    return named(asked, [asked.name] if asked.name else [])[0]
 
 
 def _belongs(asked: argparse.Namespace, name: str, word: str) -> bool:

@@ -14,16 +14,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from . import places
-from .lines import Line, command
+from .lines import Line, command, lines_of
 
 # Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook, of an interruption.
 FAILED, PENDING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 130
 # The variable of the environment that names the directory for results: plugins/plugin_utils/_result_file.py.
 RESULTS = "CLUSTER_COMPUTE_RESULTS"
 Json = Dict[str, Any]
+# From the result of a module, a document and lines for people.
+View = Callable[[Json], Tuple[Json, List[str]]]
 
 
 def shown(words: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -31,7 +33,7 @@ def shown(words: Sequence[str], environment: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(words)])
 
 
-def show(lines: Sequence[Line], asked: argparse.Namespace) -> int:
+def show(lines: List[Line], asked: argparse.Namespace) -> int:
     """Print the lines instead of running them."""
     for line in lines:
         print(shown(command(line, asked, os.environ), places.configuration(os.environ)))
@@ -49,7 +51,8 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
         environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder, "PWD": os.getcwd()}
         output: Any = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
         code = wait(subprocess.Popen(words, env=environment, stdout=output))
-        result = _read(Path(folder) / f"{line.result}.json")
+        file = Path(folder) / f"{line.result}.json"
+        result: Json = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if code == 0:
         sessions = result.get("sessions", []) if line.playbook == "cluster_session" else []
         return (PENDING if any(one["state"] == "PENDING" for one in sessions) else 0), result
@@ -61,29 +64,31 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
 def wait(process: subprocess.Popen[Any]) -> int:
     """The exit code of a program. Ctrl-C reaches the program, too, which then undoes what it has begun."""
     is_interrupted = False
-    while True:
+    while process.returncode is None:
         try:
-            code = process.wait()
-            return INTERRUPTED if is_interrupted else code
+            process.wait()
         except KeyboardInterrupt:
             is_interrupted = True
+    return INTERRUPTED if is_interrupted else process.returncode
 
 
-def play_all(lines: Sequence[Line], asked: argparse.Namespace) -> int:
-    """Show the lines, or run one after the other until one fails. Returns the code of the failure, or else whether a session waits."""
+def play_all(asked: argparse.Namespace, view: View | None = None) -> int:
+    """Show the lines of a verb, or run one after the other until one fails. Returns the code of the failure, or else whether a
+    session waits. A view takes the place of the output of Ansible.
+    """
+    lines = lines_of(asked)
     if asked.show:
         return show(lines, asked)
     results: List[Json] = []
     worst = 0
     for line in lines:
-        code, result = play(line, asked, quiet=asked.json)
+        code, result = play(line, asked, quiet=bool(asked.json or view))
         results.append(result)
+        worst = code or worst
         if code not in (0, PENDING):
-            worst = code
             break
-        worst = worst or code
-    if asked.json:
-        write({"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0])
+    document = {"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0]
+    report(asked, *(view(document) if view and not worst else (document, [])))
     return worst
 
 
@@ -92,6 +97,9 @@ def write(document: Json) -> None:
     print(json.dumps(document, indent=2, sort_keys=True))
 
 
-def _read(file: Path) -> Json:
-    result: Json = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return result
+def report(asked: argparse.Namespace, document: Json, texts: Sequence[str]) -> None:
+    """Print a document, or lines for people if there are any."""
+    if asked.json:
+        write(document)
+    elif texts:
+        print("\n".join(texts), flush=True)

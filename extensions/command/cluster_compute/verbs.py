@@ -9,115 +9,123 @@ from __future__ import annotations
 import argparse
 from typing import Dict, Sequence
 
-from .words import Verb, argument, parsed
+from .words import Argument, Verb, argument, check_hosts, check_name, option, parsed
 
 PROGRAM = "cluster-compute"
 SHELLS = ("bash", "zsh", "fish")
 _NAME = argument("name", nargs="?", default="", metavar="NAME", help="session; may be left out if there is only one")
-_ON = argument("--on", default="", metavar="CONTAINER,…", help="containers, such as main1,sub1; all if left out")
+_WORDS = argument("words", nargs="*", metavar="NAME")
+_CHECK = option("--check", "check", "show what would change, and change nothing")
 
 
+def _on(verb: str) -> Argument:
+    text = "containers, such as main1,sub1; all if left out"
+    return option("--on CONTAINER,…", f"session_{verb}_containers", text, type=check_hosts)
+
+
+# What an argument or option of a verb gives the name of a variable is a variable of its playbook.
 VERBS: Dict[str, Verb] = {
     "up": Verb(
         "launch the sessions of these files, or repair them",
-        (
-            argument("files", nargs="*", metavar="FILE", help="session file: variables as YAML"),
-            argument(
-                "--like",
-                default="",
-                metavar="NAME",
-                help="launch this session again, or one like it with the variables of -e",
-            ),
-            argument("--check", action="store_true", help="show the plan, and change nothing"),
-            argument("--wait", default="", metavar="SECONDS", help="how long to wait while a session is PENDING"),
+        argument("files", nargs="*", metavar="FILE", help="session file: variables as YAML"),
+        option(
+            "--like NAME", "session_like", "launch it again, or one like it with the variables of -e", type=check_name
         ),
+        _CHECK,
+        option("--wait SECONDS", "session_wait", "how long to wait while a session is PENDING"),
+        runs="cluster_session session",
     ),
     "scale": Verb(
         "give a running session another number of containers",
-        (
-            argument("name", metavar="NAME"),
-            argument("size", metavar="SIZE", type=int, help="number of containers, main1 included"),
-            argument("--check", action="store_true", help="show what would change, and change nothing"),
-        ),
+        argument("name", metavar="NAME"),
+        argument("session_cluster_size", metavar="SIZE", type=int, help="number of containers, main1 included"),
+        _CHECK,
+        runs="cluster_session session",
     ),
     "down": Verb(
         "end sessions",
-        (
-            argument("names", nargs="*", metavar="NAME", help="session or session file; with --many a pattern"),
-            argument("--many", action="store_true", help="end all sessions whose names match the pattern"),
-        ),
+        argument("names", nargs="*", metavar="NAME", help="session or session file; with --many a pattern"),
+        option("--many", "session_many", "end all sessions whose names match the pattern"),
+        runs="terminate session",
     ),
     "ls": Verb(
         "list sessions, owners and agents",
-        (
-            argument("--all", action="store_true", help="sessions of all owners"),
-            argument("--ended", action="store_true", help="sessions that have ended, too"),
-        ),
+        option("--all", "session_owner", "sessions of all owners", const="all"),
+        option("--ended", "session_ended_too", "sessions that have ended, too"),
+        runs="sessions session_info",
     ),
     "logs": Verb(
         "show the output of containers: logs NAME [CONTAINER …]",
-        (
-            argument("words", nargs="*", metavar="NAME"),
-            argument("-f", "--follow", action="store_true", help="show new lines until the session ends"),
-        ),
+        _WORDS,
+        option("-f/--follow", "session_logs_follow", "show new lines until the session ends"),
+        runs="session_logs session_logs_info",
     ),
-    "exec": Verb("run a command in containers: exec NAME -- COMMAND", (_NAME, _ON), has_command=True),
+    "exec": Verb(
+        "run a command in containers: exec NAME -- COMMAND", _NAME, _on("exec"), has_command=True, runs="session_exec"
+    ),
     "cp": Verb(
         "copy files to containers: cp SOURCE … NAME:DIRECTORY; or from them: cp NAME:PATH … DIRECTORY",
-        (argument("words", nargs="+", metavar="PATH"), _ON),
+        argument("words", nargs="+", metavar="PATH"),
+        _on("copy"),
+        runs="session_copy",
     ),
     "commit": Verb(
         "make an image of what a container has: commit NAME IMAGE [CONTAINER]",
-        (
-            argument("words", nargs="+", metavar="NAME"),
-            argument("--squash", action="store_true", help="an image of one layer"),
-        ),
+        argument("session_name", metavar="NAME", type=check_name),
+        argument("session_commit_image", metavar="IMAGE"),
+        argument("session_commit_container", nargs="?", metavar="CONTAINER"),
+        option("--squash", "session_commit_squash", "an image of one layer"),
+        runs="session_commit agent_step",
     ),
-    "ssh": Verb(
-        "log in to a container, or run a command there: ssh NAME [CONTAINER] [-- COMMAND]",
-        (argument("words", nargs="*", metavar="NAME"),),
-        has_command=True,
-    ),
+    "ssh": Verb("log in, or run a command: ssh NAME [CONTAINER] [-- COMMAND]", _WORDS, has_command=True),
     "open": Verb(
         "connect to an app and print its URL, until Ctrl-C: open NAME APP; without APP, list the apps",
-        (
-            argument("words", nargs="*", metavar="NAME"),
-            argument("--browser", action="store_true", help="open the URL in a browser"),
-            argument("--no-wait", action="store_true", help="print the URL, and do not connect"),
-        ),
+        _WORDS,
+        option("--browser", "browser", "open the URL in a browser"),
+        option("--no-wait", "no_wait", "print the URL, and do not connect"),
     ),
-    "why": Verb("show the state of a session and its reason", (_NAME,)),
+    "why": Verb("show the state of a session and its reason", _NAME, runs="sessions session_info"),
     "show": Verb(
         "show all that is known of a session that runs or has ended",
-        (_NAME, argument("--file", action="store_true", help="print the session file that asks for it")),
+        _NAME,
+        option("--file", "sessions_format", "print the session file that asks for it", const="file"),
+        runs="sessions session_info",
     ),
     "restart": Verb(
         "restart the containers of a session in place",
-        (_NAME, _ON, argument("--app", default="", metavar="APP", help="an app of main1, in place of containers")),
+        _NAME,
+        _on("restart"),
+        option("--app APP", "session_restart_app", "an app of main1, in place of containers"),
+        runs="session_restart session",
     ),
-    "queue": Verb("list the waiting sessions in the order of the queue"),
-    "doctor": Verb("check that the agents are fit for sessions"),
-    "usage": Verb("show what owners have used, by month"),
+    "queue": Verb("list the waiting sessions in the order of the queue", runs="sessions session_info"),
+    "doctor": Verb("check that the agents are fit for sessions", runs="check_agents agent_check_info"),
+    "usage": Verb(
+        "show what owners have used, by month",
+        option("--month YYYY-MM", "usage_month", "this month only"),
+        runs="usage usage_info",
+    ),
     "env": Verb(
-        "list environments; env build NAME … builds their images", (argument("words", nargs="*", metavar="build"),)
+        "list environments; env build NAME … builds their images",
+        argument("words", nargs="*", metavar="build"),
+        runs="environments environments_info",
     ),
     "hosts": Verb(
         "add [USER@]ADDRESS … writes hosts to hosts.yml and makes them agents; ls shows the hosts; provision makes all agents",
-        (
-            argument("action", choices=("add", "ls", "provision")),
-            argument("addresses", nargs="*", metavar="[USER@]ADDRESS"),
-            argument("--name", default="", help="name of the host in the inventory; its address if left out"),
-            argument("--head", action="store_true", help="the first of these hosts keeps the session store"),
-            argument("--no-provision", action="store_true", help="write the file only"),
-        ),
+        argument("action", choices=("add", "ls", "provision")),
+        argument("addresses", nargs="*", metavar="[USER@]ADDRESS"),
+        option("--name NAME", "host", "name of the host in the inventory; its address if left out"),
+        option("--head", "head", "the first of these hosts keeps the session store"),
+        option("--no-provision", "no_provision", "write the file only"),
+        runs="provision_agents",
     ),
     "init": Verb(
         "ask for hosts and a first session, and write hosts.yml and session.yml",
-        (argument("--yes", nargs="+", default=[], metavar="[USER@]ADDRESS", help="these hosts; ask nothing"),),
+        option("--yes [USER@]ADDRESS", "yes", "these hosts; ask nothing", nargs="+"),
     ),
     "completion": Verb(
         "print a completion script",
-        (argument("shell", choices=(*SHELLS, "words"), metavar="|".join(SHELLS)),),
+        argument("shell", choices=(*SHELLS, "words"), metavar="|".join(SHELLS)),
         has_command=True,
     ),
 }
@@ -142,5 +150,5 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     cut = words.index("--") if "--" in words else len(words)
     common = options()
     own, rest = common.parse_known_args(words[:cut])
-    asked = parsed(PROGRAM, VERBS, [*rest, *words[cut:]], [common])
+    asked = parsed(PROGRAM, VERBS, [*rest, *words[cut:]], common)
     return argparse.Namespace(**{**vars(asked), **vars(own)})

@@ -11,17 +11,16 @@ import os
 import re
 import subprocess
 import webbrowser
-from typing import Callable, Dict, List, Tuple
+from typing import Dict, List, Tuple
 
 from . import places
-from .lines import lines_of
-from .run import FAILED, Json, play, play_all, show, shown, wait, write
-from .words import MisuseError, apps_of, check_hosts, check_name, lines_of_app, script_of
+from .run import FAILED, Json, play_all, report, shown, wait, write
+from .words import MisuseError, apps_of, check_hosts, lines_of_app, script_of
 
 
 def why(asked: argparse.Namespace) -> int:
     """The state of a session, its turn, and the reason."""
-    name = check_name(places.named(asked, [asked.name] if asked.name else [])[0])
+    name = places.session_of(asked)
 
     def view(listed: Json) -> Tuple[Json, List[str]]:
         found = [session for session in listed["sessions"] if session["name"] == name]
@@ -31,43 +30,27 @@ def why(asked: argparse.Namespace) -> int:
         facts = filter(None, (found[-1]["state"], turn, found[-1]["explanation"]))
         return found[-1], [f"Session {name}: {'; '.join(facts)}"]
 
-    return _view(asked, view)
+    return play_all(asked, view)
 
 
-def show_session(asked: argparse.Namespace) -> int:
+def show(asked: argparse.Namespace) -> int:
     """All columns of a session, or its session file."""
-    if not asked.file:
-        lines = lines_of(asked)
-        return show(lines, asked) if asked.show else play_all(lines, asked)
+    return play_all(asked, _file if asked.sessions_format else None)
 
-    def view(found: Json) -> Tuple[Json, List[str]]:
-        return {"file": found["file"]}, [found["file"].rstrip("\n")]
 
-    return _view(asked, view)
+def _file(found: Json) -> Tuple[Json, List[str]]:
+    return {"file": found["file"]}, found["file"].splitlines()
 
 
 def queue(asked: argparse.Namespace) -> int:
     """The sessions that wait, in the order of the queue."""
-
-    def view(listed: Json) -> Tuple[Json, List[str]]:
-        waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
-        lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
-        return {"sessions": waiting}, lines or ["No session waits."]
-
-    return _view(asked, view)
+    return play_all(asked, _waiting)
 
 
-def _view(asked: argparse.Namespace, view: Callable[[Json], Tuple[Json, List[str]]]) -> int:
-    lines = lines_of(asked)
-    if asked.show:
-        return show(lines, asked)
-    code, listed = play(lines[0], asked, quiet=True)
-    document, texts = (listed, []) if code else view(listed)
-    if asked.json:
-        write(document)
-    elif texts:
-        print("\n".join(texts))
-    return code
+def _waiting(listed: Json) -> Tuple[Json, List[str]]:
+    waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
+    lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
+    return {"sessions": waiting}, lines or ["No session waits."]
 
 
 def ssh(asked: argparse.Namespace) -> int:
@@ -92,7 +75,7 @@ def ssh(asked: argparse.Namespace) -> int:
 def open_app(asked: argparse.Namespace) -> int:
     """The apps of a session, or one app: its URL, and a tunnel to it that stands until Ctrl-C."""
     name, words = places.named(asked, asked.words)
-    apps = apps_of(places.artifacts(asked) / check_name(name), places.document(asked, name))
+    apps = apps_of(places.artifacts(asked) / name, places.document(asked, name))
     chosen = [app for app in apps if app["name"] in words] if words else apps
     if words and (len(words) > 1 or not chosen):
         known = ", ".join(app["name"] for app in apps)
@@ -110,26 +93,22 @@ def open_app(asked: argparse.Namespace) -> int:
 
 def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:
     """Print the apps, and open the only one in a browser if that is asked."""
-    texts = lines or [line for app in apps for line in lines_of_app(app)] or ["The session has no app."]
-    if asked.json:
-        write({"apps": apps})
-    else:
-        print("\n".join(texts), flush=True)
+    texts = lines or [line for app in apps for line in lines_of_app(app)]
+    report(asked, {"apps": apps}, texts or ["The session has no app."])
     if asked.browser and asked.words and not asked.show and apps[0]["url"]:
         webbrowser.open(apps[0]["url"])
 
 
 def _config(asked: argparse.Namespace, name: str) -> str:
     """The ssh_config of a session that has files on this machine."""
-    places.document(asked, check_name(name))
+    places.document(asked, name)
     return str(places.artifacts(asked) / name / "ssh_config")
 
 
 def _tunnel(config: str, forward: str) -> List[str]:
     """The line of ssh that connects a port of this machine to an app; none if it is public, or its agent is this machine."""
-    settings = subprocess.run(
-        ["ssh", "-G", "-F", config, "main1"], stdout=subprocess.PIPE, text=True, check=False
-    ).stdout
+    words = ["ssh", "-G", "-F", config, "main1"]
+    settings = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout
     is_proxied = re.search(r"^proxy(command|jump) (?!none$)", settings, re.MULTILINE)
     is_here = re.search(r"^hostname (127\.|localhost$)", settings, re.MULTILINE) and not is_proxied
     if not forward or is_here:

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
-from dataclasses import dataclass
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -22,13 +21,15 @@ class MisuseError(Exception):
     """The words cannot be carried out: the message says what to write instead."""
 
 
-@dataclass(frozen=True)
 class Verb:
-    """What a verb does, its arguments, and whether a command follows after ``--``."""
+    """What a verb does, its arguments, whether a command follows after ``--``, and what it runs: a playbook, and after a space the
+    module whose result is the document of ``--json`` if it has another name.
+    """
 
-    help: str
-    arguments: Tuple[Argument, ...] = ()
-    has_command: bool = False
+    def __init__(self, text: str, *arguments: Argument, has_command: bool = False, runs: str = "") -> None:
+        self.text, self.arguments, self.has_command = text, arguments, has_command
+        self.playbook, _space, result = runs.partition(" ")
+        self.result = result or self.playbook
 
 
 def argument(*flags: str, **options: Any) -> Argument:
@@ -36,18 +37,23 @@ def argument(*flags: str, **options: Any) -> Argument:
     return flags, options
 
 
-def parsed(
-    program: str, verbs: Mapping[str, Verb], words: Sequence[str], common: Sequence[argparse.ArgumentParser] = ()
-) -> argparse.Namespace:
+def option(usage: str, name: str, text: str, **more: Any) -> Argument:
+    """An option that gives a value a name: ``--wait SECONDS`` the word after it, ``-f/--follow`` the text true."""
+    flags, space, metavar = usage.partition(" ")
+    how = {"metavar": metavar} if space else {"action": "store_const", "const": "true"}
+    return argument(*flags.split("/"), dest=name, help=text, **{**how, **more})
+
+
+def parsed(program: str, verbs: Mapping[str, Verb], words: Sequence[str], *common: ArgumentParser) -> Namespace:
     """The verb, its arguments, and the words after ``--`` as ``command``. Ends the program with exit code 2 if they do not fit."""
     words, command = list(words), []
     if words and words[0] in verbs and verbs[words[0]].has_command and "--" in words:
         cut = words.index("--")
         words, command = words[:cut], words[cut + 1 :]
-    parser = argparse.ArgumentParser(prog=program, allow_abbrev=False, parents=list(common))
+    parser = ArgumentParser(prog=program, allow_abbrev=False, parents=list(common))
     choices = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, verb in verbs.items():
-        one = choices.add_parser(name, help=verb.help, description=verb.help, allow_abbrev=False)
+        one = choices.add_parser(name, help=verb.text, description=verb.text, allow_abbrev=False)
         for flags, options in verb.arguments:
             one.add_argument(*flags, **options)
     asked = parser.parse_args(words)

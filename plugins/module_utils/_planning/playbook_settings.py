@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Tuple
 
 from .._core import value_rules
@@ -47,6 +48,12 @@ def _check_state(variable: str, value: Any) -> str:
         rule = "must be running, finished or other; leave it empty for all that have not ended"
         raise InputError(variable, value, rule)
     return str(value)
+
+
+def _check_month(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", value):
+        raise InputError(variable, value, "must be a month of UTC, as in 2026-11")
+    return value
 
 
 PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
@@ -129,6 +136,15 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
     choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),
+    Variable(
+        "month",
+        "str",
+        "",
+        "Show this month of UTC only, as in V(2026-11). If empty, all months.",
+        _check_month,
+        prefix="usage_",
+        read_by=(USAGE,),
+    ),
     Variable(
         "file",
         "str",

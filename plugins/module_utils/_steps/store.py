@@ -84,14 +84,16 @@ def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
     return {}
 
 
-def usage(head: Head, owner: str | None = None) -> Json:
-    """What owners have used by month, as C(usage), C(lines) and C(csv)."""
+def usage(head: Head, owner: str | None = None, month: str | None = None) -> Json:
+    """What owners have used by month, or in one, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
     with Store.opened(head.directory, read_only=True) as store:
         found = fair_share.usage(store.holdings(), groups, time.time())
     if owner:
         found = [entry for entry in found if (entry["kind"], entry["name"]) == ("owner", owner)]
-    return {"usage": found, "lines": usage_lines(found), "csv": usage_csv(found)}
+    if month:
+        found = [entry for entry in found if entry["month"] == month]
+    return {"usage": found, "lines": usage_lines(found, month), "csv": usage_csv(found)}
 
 
 STEPS = {

@@ -65,14 +65,14 @@ def environments_table(environments: Sequence[Json]) -> List[str]:
     return table(("environment", "version", "apps", "size", "agents", "description"), rows)
 
 
-def usage_lines(usage: Sequence[Json]) -> List[str]:
-    """What owners have used, by month.
+def usage_lines(usage: Sequence[Json], month: str | None = None) -> List[str]:
+    """What owners have used, by month, or in this one.
 
     >>> usage_lines([])
     ['No session has held anything.']
     """
     if not usage:
-        return ["No session has held anything."]
+        return [f"No session has held anything{f' in {month}' if month else ''}."]
     rows = [[_rounded(entry[column]) for column in _OF_USAGE] for entry in usage]
     return table([column.replace("_", " ") for column in _OF_USAGE], rows)
 

@@ -93,10 +93,11 @@ def policy(play: Play, given: Json) -> Json:
 
 
 def usage(play: Play, given: Json) -> Json:
-    """What owners have used, as lines in the format of C(usage_format), or in the file of C(usage_file)."""
+    """What owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
         settings = checked(play.action, play.task_vars, USAGE)["variables"]
-    result = play.on_head("store.usage", {"owner": given.get("owner") or play.owner or None})
+    asked = {"owner": given.get("owner") or play.owner or None, "month": settings["usage_month"] or None}
+    result = play.on_head("store.usage", asked)
     csv = str(result["csv"])
     texts = {"table": "\n".join(result["lines"]), "csv": csv, "json": nice(result["usage"])}
     text = texts[settings["usage_format"]]

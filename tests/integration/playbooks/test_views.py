@@ -55,6 +55,7 @@ def test_the_table(controller: Controller, shown: Session) -> None:
         ("sessions", "sessions_columns", "must be all, or a list of " + ", ".join(COLUMNS)),
         ("policy", "policy_format", "must be one of: table, json"),
         ("usage", "usage_format", "must be one of: table, csv, json"),
+        ("usage", "usage_month", "must be a month of UTC, as in 2026-11"),
         ("check_agents", "check_format", "must be one of: table, json"),
     ],
 )

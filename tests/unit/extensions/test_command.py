@@ -55,7 +55,7 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
             "session_logs.yml",
             {"session_name": "train", "session_logs_containers": ["main1", "sub2"], "session_logs_follow": "true"},
         ),
-        (["why", "train"], "sessions.yml", {}),
+        (["why", "train"], "sessions.yml", {"session_name": "train"}),
         (
             ["show", "train"],
             "sessions.yml",
@@ -77,6 +77,7 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
         (["queue"], "sessions.yml", {}),
         (["doctor"], "check_agents.yml", {}),
         (["usage"], "usage.yml", {}),
+        (["usage", "--month", "2026-11"], "usage.yml", {"usage_month": "2026-11"}),
         (["env"], "environments.yml", {}),
         (["env", "build", "lab", "pytorch"], "build_environments.yml", {"environments": ["lab", "pytorch"]}),
         (
@@ -190,7 +191,7 @@ def test_a_copy_of_several_sources_is_a_line_for_each(
         (["ssh", "train", "sub1", "sub2"], "ssh reaches one container"),
         (["logs", "train", "-f", "--json"], "logs -f has no end"),
         (["env", "build"], "env lists the environments"),
-        (["commit", "train"], "commit needs a session and the name of an image"),
+        (["commit", "train"], None),
         (["commit", "../x", "image"], "'../x' is no name of a session"),
         (["ls", "--", "x"], None),
         (["ls", "x"], None),

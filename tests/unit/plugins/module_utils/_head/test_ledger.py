@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import agent, context, request
-from store_sessions import running
+from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
@@ -21,6 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
 
 A = agent("a", cpus=8, memory=64 << 30)
 STEPS = st.lists(
@@ -92,3 +95,21 @@ def test_the_ledger_stays_when_the_history_of_a_session_goes(store: Store) -> No
     store.forget(row)
     [held] = store.holdings()
     assert (held.owner, held.seconds(9e9)) == ("alice", 3600.0)
+
+
+@pytest.mark.parametrize(
+    ("month", "months"),
+    [(None, ["1970-01", "1970-02"]), ("1970-02", ["1970-02"]), ("1970-03", [])],
+)
+def test_the_use_of_a_month_is_the_same_in_all_formats(tmp_path: Path, month: str | None, months: list[str]) -> None:
+    """The session holds its CPUs over the end of a month."""
+    with closing(Store(str(tmp_path / "state"))) as store:
+        running(store, request(), A)
+        row = row_of(store)
+        store.change(row, states.TERMINATING, 40 * 86400.0, "")
+        store.change(row, states.TERMINATED, 40 * 86400.0, "")
+    found = usage(Head(str(tmp_path / "state")), "alice", month)
+    table = [line.split()[0] for line in found["lines"][1:]]
+    assert [one["month"] for one in found["usage"]] == table == [line[:7] for line in found["csv"].splitlines()[1:]]
+    assert table == months
+    assert months or found["lines"] == [f"No session has held anything in {month}."]

@@ -105,6 +105,23 @@ def test_a_file_with_the_use_of_resources_takes_the_place_of_the_output(tmp_path
     assert listing.usage(play, {})["changed"] is False
 
 
+@pytest.mark.parametrize(("variables", "month"), [({}, None), ({"usage_month": "2026-11"}, "2026-11")])
+def test_the_head_is_asked_for_a_month(variables: Json, month: str | None) -> None:
+    play = conducted({"store.usage": USED}, "a", **variables)
+    listing.usage(play, {})
+    [asked] = options_of(play, "store.usage")
+    assert asked["month"] == month
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026-1", "november", "2026-11-01", 202611, "٢٠٢٦-11", "2026-11\n"])
+def test_a_month_of_another_form_is_refused_before_any_host_is_asked(month: Any) -> None:
+    play = conducted({}, "a", usage_month=month)
+    with pytest.raises(InputError) as refused:
+        listing.usage(play, {})
+    assert refused.value.message == f"usage_month: {month!r}: must be a month of UTC, as in 2026-11."
+    assert play.asked == []
+
+
 SHOWN: Json = {
     "name": "train",
     "state": "RUNNING",
