@@ -11,6 +11,7 @@ Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--agents 10,
                 [--loops 4,16,32] [--json FILE] [--plot FILE] [--compare FILE]
 
 The second run of a launch, which changes nothing, its proof by SSH, and three agents with an overlay network have rows of their own;
+so has the growth of a session from three to five containers beside a launch of two, whose time it should take at most 1.2 times;
 so have many agents with ten containers each, whose engines are stubs (many_agents.py), after 20 launches at once and a pass over
 100 of them (boundary.py). An empty list leaves a part out:
 --three-agents '', --agents '' or --loops ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
@@ -69,16 +70,13 @@ def main() -> int:
     _play("playbooks/terminate.yml", "-e", f"session_name=bench-{'[0-9a-f]' * 6}", "-e", "session_many=true")
     print(f"\nmedian of {options.runs} runs, seconds; budget = 1.2 x floor + 4")
     print(f"{'N':>8}  {'':8}{'floor':>8}{'ours':>8}{'budget':>8}{'ours/budget':>13}{'loops':>8}{'loops/ours':>12}")
-    rows: Rows = {}
-    for size in options.sizes:
-        ours = functools.partial(_ours, size, options.memory)
-        loops = functools.partial(_loops, size) if size in options.loops else None
-        rows.update(_measure(str(size), options.runs, functools.partial(_floor, size), ours, loops))
+    rows = _one_agent(options)
     if options.three_agents:
         with ThreeAgents(IMAGE) as agents:
             for size in options.three_agents:
                 floor, ours = functools.partial(agents.floor, size), functools.partial(agents.ours, size)
                 rows.update(_measure(f"{size} on 3", options.runs, floor, ours, None))
+            rows.update(_growth("3", options.runs, agents.grown))
     for agents in options.agents:
         rows.update(_many(agents))
     if options.plot:
@@ -89,6 +87,17 @@ def main() -> int:
     if before is not None:
         print(compared(before, rows))
     return 0
+
+
+def _one_agent(options: argparse.Namespace) -> Rows:
+    rows: Rows = {}
+    for size in options.sizes:
+        ours = functools.partial(_ours, size, options.memory)
+        loops = functools.partial(_loops, size) if size in options.loops else None
+        rows.update(_measure(str(size), options.runs, functools.partial(_floor, size), ours, loops))
+    if options.sizes:
+        rows.update(_growth("1", options.runs, functools.partial(_grown, options.memory)))
+    return rows
 
 
 def _options() -> argparse.Namespace:
@@ -136,6 +145,14 @@ def _print_row(size: str, what: str, row: dict[str, float]) -> None:
     budget = 1.2 * floor + 4
     other = f"{loops:8.1f}{loops / ours:11.1f}x" if loops else f"{'-':>8}{'-':>12}"
     print(f"{size:>8}  {what:8}{floor:8.2f}{ours:8.2f}{budget:8.2f}{ours / budget:13.2f}{other}", flush=True)
+
+
+def _growth(agents: str, runs: int, grown: Times) -> Rows:
+    """The row of a growth by two containers beside the launch of two, in turn."""
+    growth, launch = _median(grown, runs)
+    shown = f"{growth:.2f} s, a launch of 2 {launch:.2f} s, ratio {growth / launch:.2f}"
+    print(f"growth from 3 to 5 on {agents}: {shown}; load {os.getloadavg()[0]:.1f}", flush=True)
+    return {f"growth by 2 on {agents}": {"ours": growth, "launch of 2": launch}}
 
 
 def _many(agents: int) -> Rows:
@@ -244,13 +261,28 @@ def _remove_network(client: docker.APIClient, network: str) -> None:
 
 def _ours(size: int, memory: str) -> tuple[float, float, float, float]:
     """The commands that a user types: the launch, the same again, and the end; and the proof, which is a part of the launch."""
-    launch = ("playbooks/cluster_session.yml", "-e", f"session_name={NAME}", "-e", f"session_cluster_size={size}")
-    amounts = {"session_cpus": 1, "agent_cpus": max(64, size), "session_memory": memory, "session_shm": "16m"}
-    each = [word for name, amount in amounts.items() for word in ("-e", f"{name}={amount}")]
-    begun = _timed(lambda: _play(*launch, *each))
+    launch = _launch_words(NAME, size, memory)
+    begun = _timed(lambda: _play(*launch))
     proof = proof_seconds(ARTIFACTS / NAME)
-    second = _timed(lambda: _play(*launch, *each))
+    second = _timed(lambda: _play(*launch))
     return begun, second, _timed(lambda: _play("playbooks/terminate.yml", "-e", f"session_name={NAME}")), proof
+
+
+def _launch_words(session: str, size: int, memory: str) -> list[str]:
+    launch = {"session_name": session, "session_cluster_size": size, "session_cpus": 1, "agent_cpus": max(64, size)}
+    amounts = {**launch, "session_memory": memory, "session_shm": "16m"}
+    return ["playbooks/cluster_session.yml", *(word for name in amounts for word in ("-e", f"{name}={amounts[name]}"))]
+
+
+def _grown(memory: str) -> tuple[float, float]:
+    """The command that grows a session from three containers to five, and the launch of another session with two."""
+    names = (f"{NAME}-grows", f"{NAME}-two")
+    _play(*_launch_words(names[0], 3, memory))
+    growth = _timed(lambda: _play(*_launch_words(names[0], 5, memory)))
+    launch = _timed(lambda: _play(*_launch_words(names[1], 2, memory)))
+    for name in names:
+        _play("playbooks/terminate.yml", "-e", f"session_name={name}")
+    return growth, launch
 
 
 def _loops(size: int) -> tuple[float, float]:

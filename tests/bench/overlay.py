@@ -116,6 +116,18 @@ class ThreeAgents:
         second = self._timed(lambda: self._agents.launch(name, **more, **amounts).check())
         return launch, second, self._timed(lambda: self._agents.terminate(name).check()), proof
 
+    def grown(self) -> tuple[float, float]:
+        """Seconds of the growth of a session from three containers to five, and of the launch of another one with two on two agents."""
+        amounts = {"agent_cpus": 4, "session_cpus": 1, "session_memory": "64m", "session_shm": "16m"}
+        grows = {**amounts, "session_cluster_mode": "multi-node", "session_per_agent": 2}
+        self._agents.launch("bench-grows", session_cluster_size=3, **grows).check()
+        growth = self._timed(lambda: self._agents.launch("bench-grows", session_cluster_size=5, **grows).check())
+        two = {**grows, "session_per_agent": 1, "session_cluster_size": 2}
+        launch = self._timed(lambda: self._agents.launch("bench-two", **two).check())
+        for name in ("bench-grows", "bench-two"):
+            self._agents.terminate(name).check()
+        return growth, launch
+
     def _everywhere(self, size: int, network: str, state: str) -> float:
         script = SCRIPT % {"network": network, "image": self._image, "label": LABEL}
         shares = [size // len(NAMES) + (index < size % len(NAMES)) for index in range(len(NAMES))]

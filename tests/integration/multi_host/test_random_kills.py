@@ -11,44 +11,17 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
 from agents_lab import NAMES, Agents
-from controller import ENDED, PATIENCE, ROOT
-from playbook_runs import Ended, Interruption, run_watched
+from broken_off import broken_off
+from controller import ENDED
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
 SEED = int(os.environ.get("SEED", "1"))
 PARALLEL = 3
-SIGNALS = ("KILL", "TERM", "INT")
 # Two containers that only two agents can hold: three such sessions fill the three agents.
 SHAPE = {"session_cluster_size": 2, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_memory": "64m"}
-# Lines of output, each the beginning of a task or the result of a host on it: a random one of them is the moment.
-MOMENTS = {"cluster_session": 90, "terminate": 45}
-
-
-class Countdown:
-    """Matches the line with a given number."""
-
-    def __init__(self, number: int) -> None:
-        self.left = number
-
-    def __call__(self, line: str) -> bool:
-        self.left -= bool(line.strip())
-        return self.left == 0
-
-
-def broken_off(agents: Agents, rng: random.Random, playbook: str, name: str) -> tuple[str, Ended]:
-    """A playbook that gets a random signal at a random line, as its user sees it."""
-    what = rng.choice(SIGNALS)
-    alone = rng.random() < 0.5
-    moment = Countdown(rng.randint(1, MOMENTS[playbook]))
-    interruption = Interruption(moment, getattr(signal, "SIG" + what), alone)
-    size = SHAPE if playbook == "cluster_session" else {}
-    command = agents.command(playbook, "-v", session_name=name, **size)
-    environment = {**agents.environment, "ANSIBLE_STDOUT_CALLBACK": "default"}
-    return what, run_watched(command, PATIENCE, interruption, cwd=ROOT, env=environment)
 
 
 def killed(agents: Agents, number: int) -> int:
@@ -58,11 +31,12 @@ def killed(agents: Agents, number: int) -> int:
     """
     rng = random.Random(f"{SEED}-{number}")
     name = f"random-{number}"
-    first, launch = broken_off(agents, rng, "cluster_session", name)
+    first, launch = broken_off(agents, rng, "cluster_session", session_name=name, **SHAPE)
     goes_on = rng.random() < 0.5
     if not goes_on and rng.random() < 0.7:
         agents.launched(name, **SHAPE)
-    second, ended = broken_off(agents, rng, "cluster_session" if goes_on else "terminate", name)
+    playbook, shape = ("cluster_session", SHAPE) if goes_on else ("terminate", {})
+    second, ended = broken_off(agents, rng, playbook, session_name=name, **shape)
     agents.terminate(name).check()
     where = f"SEED={SEED} number {number}, {first}, then {second} after: {ended.text[-2000:]}"
     left = {agent: [line for line in lines if name in line] for agent, lines in agents.held().items()}
