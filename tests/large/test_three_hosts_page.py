@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A bare Debian 13 as controller and three Docker hosts: the commands of README.md and of docs/start_three_hosts.md, typed into a terminal.
 
-PICTURES=DIRECTORY keeps what the terminal has shown: from the clone to ``ssh sub1`` as a recording, and the launch as a picture.
+PICTURES=DIRECTORY keeps what the terminal has shown: recordings of a login, a notebook and trainings, and the launch as a picture.
 """
 
 from __future__ import annotations
@@ -55,7 +55,12 @@ class Place:
         return re.findall(r"^```yaml\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
     def write(self, name: str, text: str) -> None:
-        self.controller.type(f"printf %s {shlex.quote(text)} > {HOME}/cluster.compute/{name}").check()
+        self.terminal.paste(f"cat > {name} << 'EOF'\n{text}EOF")
+
+    def record(self, name: str, title: str) -> None:
+        folder = os.environ.get("PICTURES")
+        if folder:
+            self.terminal.save(Path(folder, name), title)
 
     def line(self, page: str, beginning: str) -> str:
         """The one line that begins like this."""
@@ -118,11 +123,10 @@ def test_five_commands_from_the_clone_to_a_login_over_two_hosts(place: Place) ->
     shown = [place.terminal.type(line) for line in typed]
     assert "Session work: RUNNING (cluster session, multi-node)" in shown[3]
     assert shown[4].splitlines()[1] == "sub1"
-    folder = os.environ.get("PICTURES")
-    if folder:
-        place.terminal.save(Path(folder, "three_hosts.cast"), "From git clone to a login over two hosts")
+    place.record("three_hosts.cast", "From git clone to a login over two hosts")
     table = place.terminal.type(listed)
     assert re.search(r"work +root +RUNNING", table)
+    folder = os.environ.get("PICTURES")
     if folder:
         Path(folder, "terminal.svg").write_text(svg(f"$ {shown[3]}{shown[4]}{table}", place.terminal.columns))
     assert set(re.findall(r"^(main1|sub1|sub2): (?=\1)", place.terminal.type(everywhere), re.MULTILINE)) == {
@@ -155,6 +159,7 @@ def test_the_tutorial_from_the_hosts_to_a_notebook_and_trainings(place: Place) -
         return next(line for line in typed if line.startswith(f"cluster-compute {beginning}"))
 
     terminal.type(f"mkdir {HOME} && cd {HOME}")
+    terminal.begin()
     for line in place.lines("docs/start_one_machine.md")[:4]:
         terminal.type(line)
     terminal.type(next_line("hosts add"))
@@ -165,7 +170,9 @@ def test_the_tutorial_from_the_hosts_to_a_notebook_and_trainings(place: Place) -
     url = terminal.press(next_line("open train jupyterlab") + "\r", r"http://127\.0\.0\.1:\d+/lab\?token=\w+")
     page = f"import urllib.request; print(urllib.request.urlopen({url!r}).read())"
     assert "JupyterLab" in place.controller.type(f"python3 -c {shlex.quote(page)}").check().text
+    place.record("notebook.cast", "From git clone to a notebook on three hosts")
     terminal.interrupt()
+    terminal.begin()
     terminal.type(next_line("cp --on main1"))
     assert ranks(terminal.type(next_line("exec train"))) == RANKS
     place.lab.shell(NAMES[2], f"test -s {FOLDER}/model.pt && rm {FOLDER}/model.pt").check()
@@ -181,4 +188,5 @@ def test_the_tutorial_from_the_hosts_to_a_notebook_and_trainings(place: Place) -
     why = next_line("why train-batch")
     assert wait_until(lambda: "the command ended with exit code 0" in terminal.type(why), deadline_in(120))
     place.lab.shell(NAMES[2], f"test -s {FOLDER}/model.pt").check()
+    place.record("torchrun.cast", "A training by torchrun over three hosts, then as a batch job")
     terminal.type("cluster-compute down train-batch", code=0)

@@ -47,6 +47,10 @@ class Terminal:
         assert found[1] == str(code), shown
         return NOT_SHOWN.sub("", shown)
 
+    def paste(self, lines: str) -> str:
+        """Paste lines, which the shell runs as one command, and return what it shows until the next prompt."""
+        return self.type(f"\x1b[200~{lines}\x1b[201~")
+
     def press(self, keys: str, pattern: str, timeout: float = 300) -> str:
         """Press keys, such as Return, Tab or Ctrl-C, and return what the pattern finds in the output."""
         os.write(self._master, keys.encode())
@@ -62,6 +66,10 @@ class Terminal:
         self._process.kill()  # interactive shells ignore TERM
         self._process.wait(timeout=30)
         os.close(self._master)
+
+    def begin(self) -> None:
+        """Forget what was shown before this prompt."""
+        self.events, self._begun = [(0.0, "$ ")], time.monotonic()
 
     def save(self, file: Path, title: str) -> None:
         """Write what the terminal has shown as a recording that asciinema plays: asciicast, version 2."""
