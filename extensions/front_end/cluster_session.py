@@ -2,13 +2,14 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A front end for accounts that may not use Docker: it runs the playbooks as a service account, for the caller as owner.
+"""A front end for accounts that may not use Docker: it runs the playbooks as a service account, for the caller.
 
-sudo or a forced command of SSH starts it as the service account (docs/policy.md). The caller chooses a command, a name and the
-values of some variables. The owner, the inventory and all other variables are fixed. Nothing that the caller writes is a template.
+sudo or a forced command of SSH starts it as the service account (docs/policy.md). The caller chooses a command, a name
+and the values of some variables. The owner, the inventory and all other variables are fixed. Nothing that the caller
+writes is a template.
 
-What reaches into a session is ssh with the keys of that session, which the caller owns. No path of the caller is opened here: files
-are archives on standard input and output, packed and unpacked by the caller and in the container.
+What reaches into a session is ssh with the keys of that session, which the caller owns. No path of the caller is opened
+here: files are archives on standard input and output, packed and unpacked by the caller and in the container.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 # The variables of a launch that a caller may set, without their prefix. The policy of the site limits their values.
 VARIABLES = frozenset(
     (
-        "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout cpu_pinning cpus "
-        "environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges on_failure pids preset "
-        "priority read_only_root resource_group shm strategy terminate_when_done torchrun torchrun_nodes torchrun_restarts wait"
+        "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
+        "cpu_pinning cpus environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges "
+        "on_failure pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
+        "torchrun_nodes torchrun_restarts wait"
     ).split()
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
@@ -65,8 +67,11 @@ VERBS = {
     "known-hosts": Verb("print the line that proves the host keys of a session to ssh", _NAME),
 }
 AFTER_LAUNCH = "The service account owns the paths. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
-# ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that `connect` names.
-OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
+# ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that
+# `connect` names.
+OPTIONS = (
+    "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no"
+).split()
 RUNTIME = "/opt/cluster-compute/bin/"
 
 
@@ -96,7 +101,7 @@ def main(arguments: list[str]) -> int:
 
 
 def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str]) -> tuple[str, list[str]]:
-    """The owner and the words of the caller: from sudo, or from a forced command, whose own arguments name the owner."""
+    """The owner and the words of the caller: from sudo, or from a forced command, whose arguments name the owner."""
     if environment.get("SUDO_USER"):
         owner, words = environment["SUDO_USER"], arguments
     elif arguments[:1] == ["--owner"] and len(arguments) == 2:
@@ -157,7 +162,7 @@ def numbers(owner: str) -> dict[str, int]:
 
 
 def play(config: dict[str, str], playbook: str, variables: dict[str, object]) -> int:
-    """Run a playbook with these variables, and with no other input of the caller: neither environment nor standard input."""
+    """Run a playbook with these variables, and no other input of the caller: neither environment nor standard input."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="cluster-session-", suffix=".json") as file:
         json.dump(variables, file)
         file.flush()
@@ -259,7 +264,7 @@ def ssh(folder: Path, words: list[str]) -> NoReturn:
 
 
 def shown_apps(folder: Path, document: dict[str, Any]) -> str:
-    """A line for each app with its URL, and the command that connects its port to the same port of the caller's machine."""
+    """A line for each app with its URL, and the command that connects its port to that port of the caller's machine."""
     lines = []
     for app in apps_of(folder, document):
         lines += lines_of_app(app)
@@ -269,7 +274,7 @@ def shown_apps(folder: Path, document: dict[str, Any]) -> str:
 
 
 def client_config(name: str, hosts: list[str], user: str, way: str) -> str:
-    """For the caller's ~/.ssh: ssh reaches the containers as NAME.HOST through this program, with a key of the caller."""
+    """For the caller's ~/.ssh: ssh reaches the containers as NAME.HOST through this program, with the caller's key."""
     each = "".join("Host %s.%s\n    HostName %s\n" % (name, host, host) for host in hosts)
     return f"""{each}Host {" ".join(f"{name}.{host}" for host in hosts)}
     User {user}

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Completion for shells: the script asks ``completion words`` what fits, so that all shells know the same, or else completes files."""
+"""Completion for shells: a script asks ``completion words`` what fits, so that all shells know the same.
+
+If nothing fits, the shell completes files.
+"""
 
 from __future__ import annotations
 

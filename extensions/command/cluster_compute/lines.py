@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, List, Mapping, NamedTuple, Tuple
 
 from . import places
 from .verbs import VERBS
@@ -164,5 +164,4 @@ def _env(asked: argparse.Namespace) -> List[Line]:
 
 
 # The verbs that need more than the variables that their words name.
-MORE: Dict[str, Callable[[argparse.Namespace], List[Line]]]
 MORE = {make.__name__[1:]: make for make in (_up, _scale, _down, _logs, _show, _restart, _exec, _cp, _env)}

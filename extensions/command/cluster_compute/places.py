@@ -19,8 +19,8 @@ from .words import HOST, MisuseError, check_name
 # Inventories that are found in the working directory.
 FOUND = ("cluster-compute.yml", "hosts.yml")
 NO_INVENTORY = (
-    "no inventory: name one with -i FILE or ANSIBLE_INVENTORY, write hosts.yml into this directory (cluster-compute init asks for "
-    "the hosts), or use this machine with --local"
+    "no inventory: name one with -i FILE or ANSIBLE_INVENTORY, write hosts.yml into this directory (cluster-compute "
+    "init asks for the hosts), or use this machine with --local"
 )
 
 
@@ -55,7 +55,7 @@ def configuration(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def inventory(asked: argparse.Namespace, environment: Mapping[str, str]) -> List[str]:
-    """The options of Ansible for the inventory; none if the environment names it. Raises MisuseError if there is none."""
+    """The options of Ansible for the inventory; none if the environment names it. MisuseError if there is none."""
     if asked.inventory:
         return [word for name in asked.inventory for word in ("-i", name)]
     if asked.local:
@@ -108,7 +108,7 @@ def document(asked: argparse.Namespace, name: str) -> Dict[str, Any]:
         loaded: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise MisuseError(
-            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys; if the inventory "
-            "or the session file sets session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
+            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys; "
+            "if the inventory or the session file sets session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
         ) from None
     return loaded

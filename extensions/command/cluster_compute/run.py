@@ -73,8 +73,9 @@ def wait(process: subprocess.Popen[Any]) -> int:
 
 
 def play_all(asked: argparse.Namespace, view: View | None = None) -> int:
-    """Show the lines of a verb, or run one after the other until one fails. Returns the code of the failure, or else whether a
-    session waits. A view takes the place of the output of Ansible.
+    """Show the lines of a verb, or run one after the other until one fails.
+
+    Returns the code of the failure, or else whether a session waits. A view takes the place of the output of Ansible.
     """
     lines = lines_of(asked)
     if asked.show:

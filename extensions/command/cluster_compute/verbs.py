@@ -111,7 +111,7 @@ VERBS: Dict[str, Verb] = {
         runs="environments environments_info",
     ),
     "hosts": Verb(
-        "add [USER@]ADDRESS … writes hosts to hosts.yml and makes them agents; ls shows the hosts; provision makes all agents",
+        "add [USER@]ADDRESS … adds hosts to hosts.yml and makes them agents; ls shows them; provision makes all agents",
         argument("action", choices=("add", "ls", "provision")),
         argument("addresses", nargs="*", metavar="[USER@]ADDRESS"),
         option("--name NAME", "host", "name of the host in the inventory; its address if left out"),
@@ -148,7 +148,5 @@ def options() -> argparse.ArgumentParser:
 def read(words: Sequence[str]) -> argparse.Namespace:
     """All that the words ask for. Ends the program with exit code 2 if they do not fit."""
     cut = words.index("--") if "--" in words else len(words)
-    common = options()
-    own, rest = common.parse_known_args(words[:cut])
-    asked = parsed(PROGRAM, VERBS, [*rest, *words[cut:]], common)
-    return argparse.Namespace(**{**vars(asked), **vars(own)})
+    own, rest = options().parse_known_args(words[:cut])
+    return argparse.Namespace(**{**vars(parsed(PROGRAM, VERBS, [*rest, *words[cut:]], options())), **vars(own)})

@@ -106,7 +106,7 @@ def _config(asked: argparse.Namespace, name: str) -> str:
 
 
 def _tunnel(config: str, forward: str) -> List[str]:
-    """The line of ssh that connects a port of this machine to an app; none if it is public, or its agent is this machine."""
+    """The line of ssh that connects a port of this machine to an app; none for a public app, or one of this machine."""
     words = ["ssh", "-G", "-F", config, "main1"]
     settings = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout
     is_proxied = re.search(r"^proxy(command|jump) (?!none$)", settings, re.MULTILINE)

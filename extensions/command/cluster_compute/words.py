@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the command and the front end for accounts without Docker share: verbs, names, commands after ``--``, and apps."""
+"""What the command and the front end for accounts without Docker share: verbs, names, commands, and apps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class MisuseError(Exception):
 
 
 class Verb:
-    """What a verb does, its arguments, whether a command follows after ``--``, and what it runs: a playbook, and after a space the
-    module whose result is the document of ``--json`` if it has another name.
+    """What a verb does, its arguments, whether a command follows after ``--``, and what it runs: a playbook, and after
+    a space the module whose result is the document of ``--json`` if it has another name.
     """
 
     def __init__(self, text: str, *arguments: Argument, has_command: bool = False, runs: str = "") -> None:
@@ -45,7 +45,10 @@ def option(usage: str, name: str, text: str, **more: Any) -> Argument:
 
 
 def parsed(program: str, verbs: Mapping[str, Verb], words: Sequence[str], *common: ArgumentParser) -> Namespace:
-    """The verb, its arguments, and the words after ``--`` as ``command``. Ends the program with exit code 2 if they do not fit."""
+    """The verb, its arguments, and the words after ``--`` as ``command``.
+
+    Ends the program with exit code 2 if they do not fit.
+    """
     words, command = list(words), []
     if words and words[0] in verbs and verbs[words[0]].has_command and "--" in words:
         cut = words.index("--")
@@ -83,8 +86,8 @@ def script_of(command: Sequence[str]) -> str:
 
 
 def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
-    """The apps of a session: the URL, the token as ``password`` if the URL lacks it, and the ends of a tunnel as ``forward`` if
-    the port is private.
+    """The apps of a session: the URL, the token as ``password`` if the URL lacks it, and the ends of a tunnel as
+    ``forward`` if the port is private.
     """
     file = folder / "apps"
     urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
