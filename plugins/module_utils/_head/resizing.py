@@ -82,10 +82,7 @@ def _grows(former: Sequence[int], request: Request) -> bool:
 
 
 def _described(former: Sequence[int], request: Request) -> str:
-    """
-    >>> _described([3], Request(size=5))
-    'the size was changed from 3 to 5'
-    """
+    """What changes, as a note in the history of the session."""
     changes = [
         "the size%s was changed from %d to %d" % (f" of role {part.name}" if part.name else "", before, part.size)
         for part, before in zip(request.parts, former)

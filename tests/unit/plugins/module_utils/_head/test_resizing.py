@@ -47,6 +47,7 @@ def test_a_growth_is_booked_before_it_is_made(store: Store) -> None:
     assert (grown.verdict, grown.former_size, grown.missing, grown.removed) == ("repair", 3, (), ())
     assert [one.agent for one in plan_of(grown).containers] == ["a"] * 5
     assert plan_of(grown).session.launch != before.session.launch
+    assert store.history(grown.session.id)[-1]["reason"] == "the size was changed from 3 to 5"
     # Neither another session nor the same command of another controller gets the room.
     late = launch(store, request(name="late", cluster_size=4), context(*up(before), now=1011.0))
     assert late.verdict == "pending"
