@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from agents_lab import NAMES, Agents, Lab
 from broken_off import broken_off
-from controller import ENDED, SMALL, Done
+from controller import ENDED, SMALL, Done, run_playbook
 from lost_hosts import PATIENCE, bring_back
 from own_objects import LABEL
 
@@ -109,12 +109,12 @@ class World:
         return self.commanded(name, f"{name} {size}", done)
 
     def scale(self, rng: random.Random) -> str:
-        name, size = rng.choice(list(SESSIONS)), rng.randint(*SIZES)
+        name, size = rng.choice(sorted(self.rows) or list(SESSIONS)), rng.randint(*SIZES)
         done = self.agents.play("cluster_session", session_name=name, session_cluster_size=size, session_scale=True)
         return self.commanded(name, f"{name} {size}", done)
 
     def end(self, rng: random.Random) -> str:
-        name = rng.choice(list(SESSIONS))
+        name = rng.choice(sorted(self.rows) or list(SESSIONS))
         return self.commanded(name, name, self.agents.terminate(name))
 
     def commanded(self, name: str, shown: str, done: Done) -> str:
@@ -168,7 +168,8 @@ class World:
     def policy(self) -> str:
         self.bounded = not self.bounded
         limits = {"owners": {self.agents.owner: {"containers": BOUND}}} if self.bounded else {}
-        self.agents.play("provision_agents", "--limit", f"localhost,{NAMES[0]}", agent_policy=limits).check()
+        command = self.agents.command("provision_agents", "--limit", f"localhost,{NAMES[0]}", agent_policy=limits)
+        run_playbook(command, self.agents.environment, 600).check()
         return f"{BOUND if self.bounded else 'no'} bound"
 
     def move(self, rng: random.Random) -> None:
@@ -228,7 +229,8 @@ class World:
         """All is ended, and nothing is left."""
         self.back()
         self.schedule()
-        self.agents.play("provision_agents", agent_policy={}).check()
+        if self.bounded:
+            self.policy()
         for name, state in self.agents.states():
             if state not in ENDED:
                 self.agents.terminate(name).check()
