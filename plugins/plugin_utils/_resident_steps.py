@@ -15,8 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansible.vars.clean import remove_internal_keys
-
 from ..module_utils._core.documents import Json
 from ..module_utils._steps import agent, head
 
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
 _OFTEN = {"agent_step": agent.OFTEN, "head_step": head.OFTEN}
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
+# Of a result that only Ansible may write: hosts of the inventory, variables of the host.
+_OF_ANSIBLE = ("add_host", "add_group", "ansible_facts")
 # Exit codes: the client finds no process (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
 _ABSENT = (75, 126, 127)
 # It runs on the host, in any Python 3. The process must belong to the same user: others may own the directories above its socket.
@@ -104,7 +104,8 @@ def _parsed(done: Json) -> Json:
     except ValueError:
         found = None
     if isinstance(found, dict):
-        remove_internal_keys(found)
-        return found
+        return {
+            name: value for name, value in found.items() if not name.startswith("_ansible_") and name not in _OF_ANSIBLE
+        }
     said = {"module_stdout": done["stdout"], "module_stderr": done["stderr"]}
     return {"failed": True, "_ansible_parsed": False, "rc": done["rc"] or None, **said}
