@@ -21,7 +21,8 @@ _AGAIN = "run the same command again"
 
 def explained(result: Json, step: str, host: str) -> Json:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
-    if result.get("_ansible_parsed") is not False or not result.get("failed"):
+    # Ansible adds what the module wrote instead of a result. No step has a key of this name.
+    if "module_stdout" not in result or not result.get("failed"):
         return result
     message = f"{host}: {_cause(step, result.get('rc'), _last_line(result))}."
     # Ansible shows the text of an exception instead of the message.

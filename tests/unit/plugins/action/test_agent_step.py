@@ -55,8 +55,10 @@ def made(call: str, answer: Any = None, **options: Any) -> Any:
         environment=(),
     )
     shell = SimpleNamespace(tmpdir="/tmp/none", join_path=lambda *parts: "/".join(parts))
+    # Until ansible-core 2.18, an action asks for the option itself.
+    pipelining = {"is_pipelining_enabled": lambda _is_async: False, "always_pipeline_modules": False}
     connection = SimpleNamespace(
-        _shell=shell, transport="ssh", become=None, is_pipelining_enabled=lambda _is_async: False
+        _shell=shell, transport="ssh", become=None, has_pipelining=False, get_option=lambda _name: False, **pipelining
     )
     action = Played(task, connection, None, None, SimpleNamespace(template=lambda value: value), None)
     action.answer = answer

@@ -38,7 +38,13 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
     action.is_here = lambda _task_vars: False
     parse = action._parse_returned_data
     profile = ["legacy"] * (len(signature(parse).parameters) - 1)
-    action._execute_module = lambda _name, **_options: parse({"stdout": "", **answer}, *profile)
+
+    def execute(_name: str, **_options: Any) -> Any:
+        parsed = parse({"stdout": "", "stderr": "", "rc": None, **answer}, *profile)
+        # From ansible-core 2.21 on, an object.
+        return parsed if isinstance(parsed, dict) else parsed.as_result_dict(for_round_trip=True)
+
+    action._execute_module = execute
     return action.step("swarm.join", {}, {"inventory_hostname": "node1"})
 
 
