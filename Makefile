@@ -57,7 +57,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
 		images hosts-1:images hosts-2:images playbooks-1:images playbooks-2:images playbooks-3:images modules:images examples:images systemd:images \
-		molecule-default:images molecule-own:images sanity unit $(LINTS) importer artifact
+		molecule-default:images molecule-own:images sanity $(LINTS) importer artifact unit
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
 	@$(HAVE_PYTHON)
