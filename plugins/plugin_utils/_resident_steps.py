@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OFTEN = {"agent_step": agent.OFTEN, "head_step": head.OFTEN}
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
-# Of a result that only Ansible may write: hosts of the inventory, variables of the host.
+# Keys that a host must not set in a result: they add hosts to the inventory, or variables to the host.
 _OF_ANSIBLE = ("add_host", "add_group", "ansible_facts")
 # Exit codes: the client finds no process (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
 _ABSENT = (75, 126, 127)
@@ -108,4 +108,4 @@ def _parsed(done: Json) -> Json:
             name: value for name, value in found.items() if not name.startswith("_ansible_") and name not in _OF_ANSIBLE
         }
     said = {"module_stdout": done["stdout"], "module_stderr": done["stderr"]}
-    return {"failed": True, "_ansible_parsed": False, "rc": done["rc"] or None, **said}
+    return {"failed": True, "rc": done["rc"] or None, **said}

@@ -251,7 +251,7 @@ def _folders(report: Json, _required: Requirements) -> Verdict:
     """The folders of this host that its sessions mount."""
     silent = report["silent_folders"]
     if not silent:
-        return OK, "those of its sessions answer", ""
+        return OK, "all data directories in use respond", ""
     return (
         WARN,
         f"no answer from {', '.join(silent)}",

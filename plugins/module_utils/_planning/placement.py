@@ -28,8 +28,8 @@ class Demand:
     """What a session asks for.
 
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
-    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents of
-    the containers that the session or the role has already, ``beside`` those of its other roles.
+    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents
+    that already run containers of the session or role. ``beside`` are the agents that run containers of its other roles.
     """
 
     size: int

@@ -4,8 +4,8 @@
 
 """Other sizes for a session that runs: the request, what the added containers ask for, and the plan.
 
-The containers that stay keep agent, address, ID, name and devices. Those that are added get the next indexes of their role, and the
-last of a role go first. Ranks follow the order of the roles again: those of later roles change.
+Containers that stay keep their agent, address, ID, name and devices. New containers get the next indexes of their role. A role that
+shrinks loses its last containers. Ranks follow the order of the roles, so a change of one role changes the ranks of later roles.
 """
 # PRIVATE to the collection: may change in any release.
 
