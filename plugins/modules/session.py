@@ -30,7 +30,7 @@ attributes:
     support: full
   diff_mode:
     support: full
-    details: The variables of a launch with where each comes from, and the whole plan, are the difference.
+    details: The variables of a launch with where each comes from, and the plan, without its defaults and labels, are the difference.
   idempotent:
     support: partial
     details: With O(state=restarted), something restarts each time.

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from .._core import arrival
 from .._core.constants import SCHEMA
-from .._core.documents import Json
+from .._core.documents import Json, sparse
 from .._core.model import Container, Plan, Port, Resources, tunnel
 from .._core.roles import Role
 from .._core.text import visible
@@ -64,6 +65,24 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
+    }
+
+
+def plan_to_read(plan: Plan) -> Json:
+    """The plan as a diff shows it: without defaults and without labels, which repeat the rest.
+
+    Variables that all containers share appear once.
+    """
+    common = dict(set.intersection(*(set(one.environment.items()) for one in plan.containers)))
+    containers = {}
+    for one in plan.containers:
+        own = {name: value for name, value in one.environment.items() if name not in common}
+        containers[one.hostname] = sparse(replace(one, environment=own, labels={}))
+    return {
+        "session": sparse(plan.session),
+        "network": sparse(replace(plan.network, labels={})),
+        "environment": common,
+        "containers": containers,
     }
 
 

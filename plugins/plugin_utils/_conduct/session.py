@@ -20,6 +20,7 @@ from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, TERMINATE
 from ...module_utils._planning.written_request import variables_of
+from ...module_utils._text.views import plan_to_read
 from .._artifacts import Artifacts
 from .devcontainer import of_devcontainer
 from .launch import Launched, launch
@@ -142,7 +143,7 @@ def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[
         if name in origins
     ]
     variables = {"before": "", "after": "".join(lines), "after_header": "variables, and where each comes from"}
-    return [variables, {"before": {}, "after": plan.to_json(), "after_header": "plan"}]
+    return [variables, {"before": {}, "after": plan_to_read(plan), "after_header": "plan"}]
 
 
 def absent(play: Play) -> Json:

@@ -128,7 +128,9 @@ def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyP
 
 def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither values of secrets nor variables with their default are shown, and no value or origin starts a line."""
-    asked = request(cpus=0.5, memory="2g", command="one\ntwo", secrets=[{"name": "key", "value": "s3cret"}])
+    asked = request(
+        cluster_size=2, cpus=0.5, memory="2g", command="one\ntwo", secrets=[{"name": "key", "value": "s3cret"}]
+    )
     planned = plan(asked)
     placed = SimpleNamespace(
         plan=planned, session={}, deploys=True, former_size=0, asked=SimpleNamespace(request=asked)
@@ -149,3 +151,7 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
         'session_secrets: [{"name": "key"}]    # command line',
     ]
     assert (shown["after_header"], "s3cret" in str(variables)) == ("plan", False)
+    read = shown["after"]
+    assert (read["containers"]["sub1"]["environment"]["RANK"], read["environment"]["MASTER_ADDR"]) == ("1", "main1")
+    assert "MASTER_ADDR" not in read["containers"]["sub1"]["environment"], "what all containers share is there once"
+    assert "labels" not in str(read)
