@@ -4,7 +4,7 @@
 
 """The options of the actions for sessions: the variables of the role without their prefix.
 
-The declaration of a variable is also the declaration of its option. tests/tools/variables.py writes the documentation from it.
+The declaration of a variable is also the declaration of its option, and plugins/doc_fragments/options.py its documentation.
 """
 # PRIVATE to the collection: may change in any release.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from variables import FRAGMENT, TARGET, fragments, specification
+from variables import TARGET, specification
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
@@ -54,7 +54,6 @@ NAMES = {
 def test_the_argument_specification_is_the_generated_one() -> None:
     """``make variables`` writes it."""
     assert TARGET.read_text() == specification()
-    assert FRAGMENT.read_text() == fragments()
 
 
 def test_defaults_of_the_role_are_the_declared_ones() -> None:
