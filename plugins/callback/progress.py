@@ -38,8 +38,7 @@ from typing import Any, Dict, List, Tuple
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
-from ..module_utils._core.errors import SessionError
-from ..module_utils._core.text import visible
+from ..module_utils._core.errors import SessionError, visible
 from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress
 from ..plugin_utils._task_results import document_of, host_of, message_of, task_facts, task_of
 

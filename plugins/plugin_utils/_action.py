@@ -21,9 +21,8 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.errors import ComputeError, visible
 from ..module_utils._core.names import owner_from_login
-from ..module_utils._core.text import visible
 from ..module_utils._module import CALLS
 from ..module_utils._steps.head import NOUNS as HEAD
 from . import _dead_module as dead_module

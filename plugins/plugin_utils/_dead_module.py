@@ -11,7 +11,7 @@ import signal
 from typing import Any
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.text import visible
+from ..module_utils._core.errors import visible
 
 _LONGEST = 300
 # A shell reports a program that signal N has ended as exit code 128 + N.

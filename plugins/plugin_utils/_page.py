@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.text import visible
+from ..module_utils._core.errors import visible
 from ..module_utils._core.units import show_time
 from ..module_utils._text.page import page_of
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Iterator, List, Sequence
 
 from ..module_utils._core.constants import RUNTIME_PATH
-from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.errors import ComputeError, InputError, visible_lines
 from ..module_utils._core.parallel import map_bounded
-from ..module_utils._core.text import visible_lines
 from ..module_utils._core.units import show_bytes
 from ..module_utils._planning.answers import LATE, Answer
 from ._session_shell import OPTIONS, Shell, kill, pipe, started, stop

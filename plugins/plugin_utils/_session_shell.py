@@ -19,8 +19,7 @@ from typing import IO, Any, List, Sequence
 from ..module_utils._core import arrival
 from ..module_utils._core.constants import RUNTIME_PATH
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError, InputError
-from ..module_utils._core.text import visible_lines
+from ..module_utils._core.errors import ComputeError, InputError, visible_lines
 from ..module_utils._planning.answers import LATE, UNREACHABLE, Answer, most_bytes
 from ._artifacts import Artifacts
 

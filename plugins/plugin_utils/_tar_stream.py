@@ -16,8 +16,7 @@ import tarfile
 from contextlib import contextmanager, suppress
 from typing import IO, Iterator, List, Tuple
 
-from ..module_utils._core.errors import ComputeError
-from ..module_utils._core.text import visible
+from ..module_utils._core.errors import ComputeError, visible
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

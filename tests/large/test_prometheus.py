@@ -17,7 +17,7 @@ import pytest
 from openmetrics import parsed
 from prometheus_lab import Prometheus, prometheus, unpack
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
 from ansible_collections.cluster.compute.plugins.module_utils._text.metrics import metrics_text
 from ansible_collections.cluster.compute.plugins.plugin_utils._report_file import write
 

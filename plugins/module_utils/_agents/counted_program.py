@@ -12,10 +12,9 @@ import signal
 import subprocess
 from contextlib import suppress
 
-from .._core.counting import run_counted
+from .._core.counting import Output, run_counted
 from .._core.documents import Json
 from .._core.errors import StateError
-from .._core.text import Output
 from .._core.waiting import deadline_in, wait_until
 
 CHUNK = 1 << 16

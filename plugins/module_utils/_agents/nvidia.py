@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import List, Tuple
 from xml.etree import ElementTree
 
-from .._core.text import visible
+from .._core.errors import visible
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
 PATIENCE = 30

@@ -19,7 +19,7 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from .declaration import BatchSettings, ContainerSettings
 from .documents import DECLARATION, Json, outline_of
-from .errors import ComputeError
+from .errors import ComputeError, visible
 from .forms import (
     AGENT,
     AMOUNT,
@@ -51,7 +51,6 @@ from .forms import (
 from .model import Plan
 from .names import check_owner, check_session_name
 from .report_rules import EXAMINATION, IMAGE, LOGS, PROBE, REPORT, STATUS, UNREACHED
-from .text import visible
 from .topology import members
 from .value_rules import check_image, check_public_key
 

@@ -13,9 +13,8 @@ from typing import Dict, List, Sequence
 
 from .._core.constants import LABEL_CONTAINER
 from .._core.documents import Document, Json
-from .._core.errors import EngineError, NotFoundError
+from .._core.errors import EngineError, NotFoundError, visible_lines
 from .._core.names import run_folder
-from .._core.text import visible_lines
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 

@@ -18,8 +18,7 @@ from typing import Callable, Deque, Iterable, Iterator, List, Sequence, Tuple
 
 from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import EngineError
-from .._core.text import visible
+from .._core.errors import EngineError, visible
 from .._core.waiting import deadline_in
 from .connection import Connection, label_filter
 from .reports import is_ours

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Mapping
 
-from .._core.counting import run_counted
+from .._core.counting import Output, run_counted
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
-from .._core.text import Output
 from .._core.waiting import deadline_in
 from .client import Engine
 from .error_text import clean

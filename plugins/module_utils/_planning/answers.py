@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.errors import InputError
-from .._core.text import visible_lines
+from .._core.errors import InputError, visible_lines
 
 GROUPED = "grouped"
 # What ssh and timeout(1) use, too.

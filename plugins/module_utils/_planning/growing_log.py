@@ -12,7 +12,7 @@ import time
 from typing import Dict, List, Sequence, Set
 
 from .._core.documents import Json
-from .._core.text import visible
+from .._core.errors import visible
 
 # Lines of one answer, and characters of one line.
 MOST = 500

@@ -10,8 +10,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import AbstractSet, Iterable, List, Mapping
 
-from .._core.errors import ComputeError
-from .._core.text import visible
+from .._core.errors import ComputeError, visible
 from .variable import Documentation
 
 # No other software has variables that begin like these.

@@ -12,9 +12,9 @@ from operator import itemgetter
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.errors import visible
 from .._core.forms import a_number
 from .._core.states import LIVE, PENDING, RUNNING, SCHEDULED
-from .._core.text import visible
 
 PREFIX = "cluster_compute_"
 Value = Callable[[Any], Any]

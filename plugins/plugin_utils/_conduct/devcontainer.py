@@ -11,8 +11,7 @@ import os
 import stat
 from typing import Any, Dict
 
-from ...module_utils._core.errors import InputError
-from ...module_utils._core.text import visible
+from ...module_utils._core.errors import InputError, visible
 from ...module_utils._planning.devcontainer import LONGEST, VARIABLE, devcontainer
 from .play import Play
 from .session_file import LIKE

@@ -12,9 +12,8 @@ from typing import List, Mapping
 
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.errors import ComputeError, visible
 from ...module_utils._core.model import Plan
-from ...module_utils._core.text import visible
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.request import Request

@@ -14,9 +14,8 @@ from hostile import Choices, assert_one_message, assert_visible, changed_bytes, 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import parse_gpu_use, parse_list
 from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import parse_stats, use
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, visible_lines
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Resources, User
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible_lines
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_status, parse_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import last, unframed

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
 from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 
 FILES = Path(__file__).parents[4] / "roles/session/files"

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import sys
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, LibraryError
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    EngineError,
+    InputError,
+    LibraryError,
+    visible,
+    visible_lines,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import describe_container_exit, limit_reached
 
 
@@ -33,3 +41,33 @@ def test_a_container_without_its_secrets_says_so() -> None:
     text = "sub1 on node1 ended: no secrets came after its start; run cluster_session.yml again to repair the session"
     assert describe_container_exit(container) == text
     assert limit_reached([{**container, "hostname": "main1"}]) == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("gr\xf6\xdfe \u5bb9\u5668", "gr\xf6\xdfe \u5bb9\u5668"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[1;1H", r"\x1b[2J\x1b[1;1H"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x9b2J", r"\x9b2J"),
+        ("50 %\r100 %\r\n", "50 %\n100 %\n"),
+        ("a\x00b\x08c", r"a\x00b\x08c"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("lone \ud800", r"lone \ud800"),
+    ],
+)
+def test_control_characters_are_visible(written: str, shown: str) -> None:
+    assert visible(written) == shown
+
+
+def test_an_error_shows_them() -> None:
+    assert EngineError("sub1: its last lines: \x1b]52;c;x\x07.").message == r"sub1: its last lines: \x1b]52;c;x\x07."
+    assert str(InputError("a", ["\x9b"], "must be b")) == r"a: ['\x9b']: must be b."
+
+
+def test_lines_of_a_program_and_bytes_that_are_no_text() -> None:
+    assert visible_lines(b"one\r\ntwo\n10 %\r20 %\n\xff\nend") == ["one", "two", "10 %", "20 %", r"\xff", "end"]
+    assert visible_lines(b"") == []
+    assert visible_lines(b"\n") == [""]

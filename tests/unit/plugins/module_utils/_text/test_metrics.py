@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from openmetrics import parsed
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.text import visible
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
 from ansible_collections.cluster.compute.plugins.module_utils._text.metrics import METRICS, PREFIX, metrics_text
 
 ROOT = Path(__file__).resolve().parents[5]
