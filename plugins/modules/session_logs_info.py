@@ -52,7 +52,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 lines:
-  description: The logs for people, each line after the name of its container, in rank order; empty with O(follow=true).
+  description: The logs for people, each line after the name of its container, C(main1) first; empty with O(follow=true).
   type: list
   elements: str
   returned: success

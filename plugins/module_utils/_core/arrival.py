@@ -50,7 +50,7 @@ from .forms import (
 )
 from .model import Plan
 from .names import check_owner, check_session_name
-from .report_rules import EXAMINATION, IMAGE, LOGS, PROBE, REPORT, STATUS, UNREACHED
+from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, REPORT, STATUS, UNREACHED
 from .topology import members
 from .value_rules import check_image, check_public_key
 
@@ -132,6 +132,19 @@ def plan(document: object, sender: str) -> Plan:
     """The plan of a session. Raises ComputeError if it has no value that a plan has there."""
     _check(_PLAN, document, "plan", sender)
     return _read_plan(document, sender)
+
+
+def decision(document: Json, sender: str) -> Json:
+    """What the head has decided about a session. Raises ComputeError if it is no decision."""
+    _check(DECIDED, document, "decision", sender)
+    _check(DECISION, document, "decision", sender)
+    return document
+
+
+def losses(document: Json, sender: str) -> Json:
+    """The sessions that have lost agents, and the agents that are back. Raises ComputeError if the answer does not say so."""
+    _check(LOSSES, document, "answer", sender)
+    return document
 
 
 def outline(document: object, sender: str) -> Plan:

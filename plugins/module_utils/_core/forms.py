@@ -107,6 +107,23 @@ def or_none(rule: Rule) -> Callable[[object], bool]:
     return lambda value: value is None or fault(rule, value) is None
 
 
+def in_order(*rules: Rule) -> Callable[[object], bool]:
+    """A rule for a list with one value for each of these rules."""
+
+    def holds(value: object) -> bool:
+        is_whole = isinstance(value, (list, tuple)) and len(value) == len(rules)
+        return is_whole and all(fault(rule, part) is None for rule, part in zip(rules, value))  # type: ignore[call-overload]
+
+    return holds
+
+
+def by_name(name: Callable[[object], bool], rule: Rule) -> Callable[[object], bool]:
+    """A rule for a mapping whose names and values each have a form."""
+    return lambda value: (
+        isinstance(value, Mapping) and all(name(key) and fault(rule, part) is None for key, part in value.items())
+    )
+
+
 def texts(value: object) -> bool:
     """Texts by name. The texts may be of any kind, such as the value of an environment variable."""
     if not isinstance(value, Mapping) or len(value) > _MOST_ENTRIES:

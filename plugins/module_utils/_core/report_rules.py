@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of an agent's report: of every part that the head or the controller reads.
+"""The rules of an agent's report and of a decision of the head: of every part that the head or the controller reads.
 
 A report that one agent has made up must not stop decisions about all others, so each part has its type, and a size that can exist.
 """
@@ -15,6 +15,8 @@ from .forms import (
     AGENT,
     AMOUNT,
     GPUS,
+    HOSTNAME,
+    MOST,
     PORT,
     RESOURCES,
     UUID,
@@ -25,6 +27,8 @@ from .forms import (
     a_subnet,
     a_text,
     an_address,
+    by_name,
+    in_order,
     matching,
     or_none,
     texts,
@@ -173,4 +177,36 @@ PROBE = {
     "received": [[a_line]],
     "connected": _connections,
     "overlay": Whole(names=texts, heard=[[a_line]], latency=_measurements, mbits=_measurements, measured=a_flag),
+}
+
+# What a decision of the head always has, and what else.
+DECIDED = Whole(outcome=matching("placed|pending|failed|running|repair|held"), session=Whole(id=UUID, name=a_line))
+_FENCED = by_name(AGENT, Whole(sessions=[UUID], rejoins=a_flag))
+DECISION = {
+    "session": {"launch": a_line, "holder": or_none({"machine": a_line, "pid": whole(1 << 31)})},
+    "reason": a_text,
+    "missing": [HOSTNAME],
+    "added": [HOSTNAME],
+    "removed": [in_order(a_line, AGENT)],
+    "moves": [in_order(HOSTNAME, AGENT, AGENT)],
+    "failed_apps": [_NAME],
+    "new_limits": [_NAME],
+    "remove": [UUID],
+    "former_size": whole(MOST),
+    "expected_start": or_none(a_number),
+    "fenced": _FENCED,
+}
+LOSSES = {
+    "fenced": _FENCED,
+    "lost": [
+        Whole(
+            id=UUID,
+            name=a_line,
+            owner=a_line,
+            action=matching("end|relocate|stay"),
+            reason=a_text,
+            nodes=by_name(AGENT, a_line),
+            shared=a_flag,
+        )
+    ],
 }

@@ -18,6 +18,7 @@ from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.model import Container
 from .._core.parallel import default_parallelism, run_all
+from .._core.topology import order_of
 from .._core.waiting import deadline_in
 from .client import Engine
 from .container_requests import LONGEST_LOG
@@ -52,13 +53,14 @@ class LogRequest:
 
 
 def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
-    """The log of each container in rank order. The text of a log that cannot be read says why."""
+    """The log of each container, main1 first. The text of a log that cannot be read says why."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
     chosen = [entry for entry in entries if _is_asked(entry, request)]
-    ranked = sorted(chosen, key=lambda entry: entry["rank"])
+    # Not by the rank in the labels, which is the one at the creation: roles change their sizes.
+    ordered = sorted(chosen, key=lambda entry: order_of(entry["hostname"]))
 
-    share = min(LONGEST_LOG, max(LEAST_LOG, request.total // max(1, len(ranked))))
+    share = min(LONGEST_LOG, max(LEAST_LOG, request.total // max(1, len(ordered))))
     deadline = deadline_in(request.seconds)
 
     def read(entry: Json) -> str:
@@ -70,8 +72,8 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
         except EngineError as error:
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
-    texts = run_all(read, ranked, default_parallelism())
-    return [_shown(entry, text) for entry, text in zip(ranked, texts)]
+    texts = run_all(read, ordered, default_parallelism())
+    return [_shown(entry, text) for entry, text in zip(ordered, texts)]
 
 
 def _is_asked(entry: Json, request: LogRequest) -> bool:
@@ -80,7 +82,7 @@ def _is_asked(entry: Json, request: LogRequest) -> bool:
 
 
 def _shown(entry: Json, text: str) -> Json:
-    shown = {key: entry[key] for key in ("hostname", "rank", "state")}
+    shown = {key: entry[key] for key in ("hostname", "state")}
     return {**shown, "name": entry["engine_name"], "text": text}
 
 

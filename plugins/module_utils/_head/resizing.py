@@ -15,9 +15,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Sequence, Tuple
 
+from .._core.constants import LABEL_SPEC
 from .._core.documents import Json
 from .._core.errors import StateError
 from .._core.model import Plan
+from .._core.reports import Agent, ObservedContainer
 from .._planning.allocation import check_folders
 from .._planning.placement import Placement, Shortfall, usable_ports
 from .._planning.policy_rules import check_policy, over_quota
@@ -46,7 +48,8 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
     """The plan in the sizes of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
     present = plan.session.sizes
     former = former_sizes(row) or present
-    added = _placed(store, row, plan, request, context) if _grows(present, request) else None
+    room = _without_strangers(row, plan, context)
+    added = _placed(store, row, plan, request, room) if _grows(present, request) else None
     row.plan = resized(
         plan,
         request,
@@ -70,11 +73,33 @@ def go_back(store: Store, row: Row, now: float) -> None:
         store.book(row, now, again=True)
 
 
-def strangers(row: Row, plan: Plan, context: Context) -> Tuple[Tuple[str, str], ...]:
-    """The hostname and the agent of each container of the session that its plan does not have."""
-    known = {container.id for container in plan.containers}
-    found = ((agent.name, one) for agent in context.agents for one in agent.containers if one.session == row.id)
-    return tuple((one.hostname, agent) for agent, one in found if one.id not in known)
+def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str] = ()) -> Tuple[Tuple[str, str], ...]:
+    """The hostname and the agent of each container of the session that its plan does not have.
+
+    A change that was interrupted may have left a container with the name of one that is added, in another place or form.
+    """
+    known = {one.id: (one.agent, one.labels.get(LABEL_SPEC)) for one in plan.containers}
+    new = {one.id for one in plan.containers if one.hostname in added}
+
+    def is_strange(one: ObservedContainer, agent: str) -> bool:
+        return one.id not in known or (one.id in new and known[one.id] != (agent, one.data.get("spec")))
+
+    found = ((agent.name, one) for agent in agents for one in agent.containers if one.session == row.id)
+    return tuple((one.hostname, agent) for agent, one in found if is_strange(one, agent))
+
+
+def _without_strangers(row: Row, plan: Plan, context: Context) -> Context:
+    """The agents without the containers of the session that are removed before others are added."""
+    gone = strangers(row, plan, context.agents)
+
+    def stays(one: ObservedContainer, agent: str) -> bool:
+        return one.session != row.id or (one.hostname, agent) not in gone
+
+    agents = (
+        replace(agent, containers=tuple(one for one in agent.containers if stays(one, agent.name)))
+        for agent in context.agents
+    )
+    return replace(context, agents=tuple(agents))
 
 
 def _grows(former: Sequence[int], request: Request) -> bool:

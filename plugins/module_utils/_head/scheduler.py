@@ -132,7 +132,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     moved = relocated(store, row, limited, with_sizes(request, sizes), context)
     missing, changes_size = _missing(moved.plan, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
-    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context))
+    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context.agents))
     _check_reachable(row, moved.plan.containers if changes_size else missing, context)
     restarts = bool(missing) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved.plan, request, context)
@@ -178,7 +178,7 @@ def _repaired(
         missing=tuple(one.hostname for one in missing if one.hostname not in added),
         former_size=sum(former),
         added=added,
-        removed=strangers(row, plan, context),
+        removed=strangers(row, plan, context.agents, added),
     )
 
 

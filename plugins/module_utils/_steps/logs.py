@@ -26,7 +26,7 @@ def read(
     total: int = 64 << 20,
     deadline: int = 60,
 ) -> Json:
-    """The logs of a session's containers: C(logs) has C(hostname), C(rank), C(name), C(state) and C(text) of each."""
+    """The logs of a session's containers: C(logs) has C(hostname), C(name), C(state) and C(text) of each."""
     request = LogRequest(
         session=session,
         containers=containers,

@@ -228,7 +228,8 @@ def _added(scheduled: Json) -> List[str]:
 
 
 def _removed(scheduled: Json) -> List[str]:
-    names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or ()]
+    added = scheduled.get("added") or ()
+    names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or () if hostname not in added]
     return sorted(names, key=lambda name: (len(name), name))
 
 
@@ -286,7 +287,7 @@ def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> 
 
 
 def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
-    """The last lines of each container's log, each line after its container's name, in rank order."""
+    """The last lines of each container's log, each line after its container's name, main1 first."""
     lines: List[str] = []
     wanted = [log for log in logs if not hostnames or log["hostname"] in hostnames]
     for log in sorted(wanted, key=lambda log: order_of(log["hostname"])):

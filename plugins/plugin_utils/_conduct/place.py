@@ -95,13 +95,12 @@ class Placed:
     @property
     def former_size(self) -> int:
         """The size before; 0 unless the size of the session or of a role changes."""
-        found = self.decision.get("former_size")
-        return found if isinstance(found, int) else 0
+        return int(self.decision.get("former_size") or 0)
 
     @property
     def added(self) -> List[str]:
         """The hostnames of the containers that the session did not have before."""
-        return list(map(str, self.decision.get("added") or ()))
+        return list(self.decision.get("added") or ())
 
     @property
     def makes_containers(self) -> bool:
@@ -111,7 +110,7 @@ class Placed:
     @property
     def removed(self) -> List[Tuple[str, str]]:
         """The hostname and the agent of each container that the plan does not have any more."""
-        return [(str(hostname), str(agent)) for hostname, agent in self.decision.get("removed") or ()]
+        return [(hostname, agent) for hostname, agent in self.decision.get("removed") or ()]
 
     @property
     def restarts_all(self) -> bool:
@@ -255,7 +254,7 @@ def _attempt(play: Play, options: Json) -> Json:
 def _decided(play: Play, options: Json) -> Json:
     decision = play.tried_on_head("session.place", options)
     # A session of the queue that cannot be launched is a decision, too.
-    return decision if decision.get("outcome") == "failed" else checked(decision)
+    return arrival.decision(decision if decision.get("outcome") == "failed" else checked(decision), play.head)
 
 
 def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator, List
 
+from ...module_utils._core import arrival
 from ...module_utils._core.constants import RELOCATE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError
@@ -104,7 +105,8 @@ class _Pass:
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])
                 why = LOST + session["reason"] if "action" in session else ""
-                play.show([terminate(play, session["name"], session["owner"], lease, why).summary])
+                self._recent.note_use_by(session)
+                play.show([terminate(play, session["name"], session["owner"], lease, why, self._recent).summary])
                 self.has_changed = True
         # Before the queue, which gets what they do not need.
         own = [session for session in listed if session["requested_here"]]
@@ -113,7 +115,7 @@ class _Pass:
         play.warn(*refused)
         for session in healing:
             self._launch(session)
-        self._launch_what_fits(collect_reports(play) if healing or finished else reports)
+        self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
 
     def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
         """The sessions that move now: their lost agents are fenced."""
@@ -151,7 +153,7 @@ class _Pass:
         kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
         own = {"owner": play.owner or login(), "agents": reports.agents}
         with play.phase("upkeep"):
-            result = play.on_head("queue.keep_up", {**kept, **own, **folders.option()})
+            result = arrival.losses(play.on_head("queue.keep_up", {**kept, **own, **folders.option()}), play.head)
         folders.remove(result)
         play.warn(*result.get("warnings") or ())
         play.notify(notification.DEGRADED, *result.get("degraded") or ())

@@ -120,7 +120,7 @@ def collect_reports(
 
 
 class RecentReports:
-    """Reports for launches one after the other: each asks only the agents again that those before it have used.
+    """Reports for launches and ends one after the other: each asks only the agents again that those before it have used.
 
     The head decides by the session store, too, which has what other commands launch and end meanwhile.
     """
@@ -142,10 +142,14 @@ class RecentReports:
         return reports
 
     def note_use(self, agents: Iterable[str]) -> None:
-        """A launch has changed something on these agents."""
+        """A launch or an end has changed something on these agents."""
         names = list(agents)
         for _end, _reports, used in self._known.values():
             used.update(names)
+
+    def note_use_by(self, session: Json) -> None:
+        """The state of this session counts: the agents of its containers are asked again."""
+        self.note_use(container["agent"] for container in session.get("containers") or ())
 
     def forget(self) -> None:
         """Anything may have changed on any agent."""

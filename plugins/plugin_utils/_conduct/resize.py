@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Collection, Tuple
 
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
@@ -58,7 +58,7 @@ def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
     agents = {agent for _hostname, agent in placed.removed}
     found = [agent for agent in play.names if agent in agents]
     with play.phase("remove"):
-        play.on_each(found, "containers.absent", lambda _agent: _all_but(plan))
+        play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.removed, agent))
 
 
 def follow(play: Play, plan: Plan, work: Deployment) -> None:
@@ -92,8 +92,10 @@ def difference(placed: Placed, plan: Plan) -> Json:
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 
 
-def _all_but(plan: Plan) -> Json:
-    return {"sessions": [plan.session.id], "keep": [container.id for container in plan.containers]}
+def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Json:
+    """What removes all containers of the session on an agent but those of the plan that are not among those to go there."""
+    keep = [one.id for one in plan.containers if (one.hostname, agent) not in gone]
+    return {"sessions": [plan.session.id], "keep": keep}
 
 
 def _part(plan: Plan, own: SessionIdentity, agent: str) -> Json:

@@ -19,7 +19,7 @@ from .._action import login
 from .._joint_result import joint_result
 from .play import Play, StepError
 from .record import record
-from .reports import Reports, collect_reports
+from .reports import RecentReports, Reports, collect_reports
 
 # What the head keeps of the logs of each container.
 _LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
@@ -46,9 +46,14 @@ class Removed:
         return [{"logs": answer["logs"]} for answer in self.answers.values() if answer.get("logs")]
 
 
-def terminate(play: Play, name: str, owner: str = "", lease: int = 600, reason: str = "") -> Ended:
-    """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part."""
-    reports = collect_reports(play)
+def terminate(
+    play: Play, name: str, owner: str = "", lease: int = 600, reason: str = "", recent: RecentReports | None = None
+) -> Ended:
+    """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part.
+
+    ``recent`` are the reports of ends one after the other.
+    """
+    reports = recent.of("", ()) if recent else collect_reports(play)
     change = {
         "name": name,
         "lease": lease,
@@ -64,6 +69,8 @@ def terminate(play: Play, name: str, owner: str = "", lease: int = 600, reason: 
     if play.check:
         return Ended(session, termination_summary(session, name, True), bool(begun["changed"]))
     removed = remove(play, reports, begun["remove"], session["id"] if is_ending else "")
+    if recent:
+        recent.note_use(name for name, one in removed.answers.items() if one.get("changed") or one.get("failed"))
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
@@ -77,7 +84,8 @@ def terminate(play: Play, name: str, owner: str = "", lease: int = 600, reason: 
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
-    names = names_matching(play.on_head("sessions.list", owned)["sessions"], pattern)
+    sessions, recent = play.on_head("sessions.list", owned)["sessions"], RecentReports(play)
+    names, by_name = names_matching(sessions, pattern), {session["name"]: session for session in sessions}
     play.show([match_summary(names, pattern)])
     if names and not many:
         raise StateError(match_summary(names, pattern, refused=True))
@@ -85,7 +93,8 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     # Without a match, this still removes what sessions have left that have ended by themselves.
     for name in names or [pattern]:
         try:
-            ended.append(terminate(play, name, play.owner, lease))
+            recent.note_use_by(by_name.get(name, {}))
+            ended.append(terminate(play, name, play.owner, lease, recent=recent))
             play.show([ended[-1].summary])
         except StepError as error:
             failures[name] = error.result

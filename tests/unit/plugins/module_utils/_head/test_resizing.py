@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import with_sizes
 
 A = agent("a", cpus=8)
 THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))
@@ -110,6 +111,45 @@ def test_the_last_containers_leave_and_stay_booked_until_they_are_gone(store: St
     ends(store, plan_of(again), "running")
     assert launch(store, TWO, context(*up(plan_of(again)), now=1300.0)).verdict == "running"
     assert booked(store) == [2]
+
+
+def spread() -> tuple[Agent, ...]:
+    """Agents of a Swarm with room for one container each."""
+    return tuple(agent(name, cpus=1) for name in "abcd")
+
+
+def test_what_an_interrupted_change_has_left_elsewhere_is_removed_before_its_container_is_made(store: Store) -> None:
+    asked = replace(THREE, mode="multi-node")
+    before = running(store, asked, *spread())
+    ends(
+        store,
+        plan_of(launch(store, with_sizes(asked, [2]), context(*carried_out(spread(), before), now=1010.0))),
+        "failed",
+    )
+    found = [replace(one, schedulable=one.name != "c") for one in carried_out(spread(), before)]
+    again = launch(store, asked, context(*found, now=1200.0))
+    assert [one.agent for one in plan_of(again).containers] == ["a", "b", "d"]
+    assert (again.verdict, again.added, again.removed) == ("repair", ("sub2",), (("sub2", "c"),))
+
+
+def test_what_an_interrupted_change_has_left_in_another_form_is_removed(store: Store) -> None:
+    """On its agent, the added container gets an address that the former one did not have."""
+    before = running(store, FIVE, A)
+    ends(store, plan_of(launch(store, THREE, context(*up(before), now=1010.0))), "failed")
+    [observing] = up(before)
+    moved = {**observing.containers[3].data, "spec": "another"}
+    containers = (*observing.containers[:3], replace(observing.containers[3], data=moved), observing.containers[4])
+    again = launch(store, FIVE, context(replace(observing, containers=containers), now=1200.0))
+    assert (again.added, again.removed) == (("sub3", "sub4"), (("sub3", "a"),))
+
+
+def test_what_an_interrupted_change_has_left_takes_no_room_from_the_same_session(store: Store) -> None:
+    asked = request(cluster_size=8)
+    before = running(store, asked, A)
+    ends(store, plan_of(launch(store, with_sizes(asked, [7]), context(*up(before), now=1010.0))), "failed")
+    again = launch(store, asked, context(*up(before), now=1200.0))
+    # It is the same container as before, so it stays.
+    assert (again.verdict, again.added, again.removed) == ("repair", ("sub7",), ())
 
 
 def test_a_session_of_the_queue_that_comes_first_keeps_its_room(store: Store) -> None:

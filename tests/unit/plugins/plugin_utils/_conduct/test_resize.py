@@ -14,7 +14,12 @@ from conducted import conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, SessionError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ComputeError,
+    InputError,
+    SessionError,
+    StateError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import PRIVATE
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
@@ -82,6 +87,38 @@ def test_containers_that_leave_go_first_and_on_their_own_agents(tmp_path: Path) 
     assert b"sub2" in (Artifacts(str(tmp_path), "train").read("ssh_config") or b"")
     assert options_of(play, "containers.absent")[0] == {"sessions": [PLAN.session.id], "keep": IDS}
     assert play.lines[0].startswith("Session train: RUNNING, sub3, sub4, sub5 removed")
+
+
+def test_a_former_container_of_an_added_one_goes_although_it_has_the_same_id(tmp_path: Path) -> None:
+    play = playing(tmp_path, {"former_size": 2, "added": ["sub2"], "removed": [["sub2", "c"], ["sub2", "b"]]})
+    launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert steps(play)[1:3] == [("b", "containers.absent"), ("c", "containers.absent")]
+    assert [one["keep"] for one in options_of(play, "containers.absent")] == [IDS[:2], IDS[:2]]
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        ({"added": 1}, r"it has 1 in added"),
+        ({"added": ["../sub2"]}, r"it has '\.\./sub2' in added\.0"),
+        ({"removed": ["sub2"]}, r"it has 'sub2' in removed\.0"),
+        ({"removed": [["sub2", "c", "d"]]}, r"in removed\.0"),
+        ({"removed": [["sub2", None]]}, r"in removed\.0"),
+        ({"moves": [["sub2", "c"]]}, r"in moves\.0"),
+        ({"missing": None}, r"it has None in missing"),
+        ({"former_size": "2"}, r"it has '2' in former_size"),
+        ({"fenced": {"c": ["sub2"]}}, r"in fenced"),
+        ({"session": {"name": "train"}}, r"it has None in session\.id"),
+        ({"outcome": "grown"}, r"it has 'grown' in outcome"),
+    ],
+)
+def test_a_decision_without_its_form_is_refused_before_anything_is_done(
+    tmp_path: Path, decision: Json, message: str
+) -> None:
+    play = playing(tmp_path, decision)
+    with pytest.raises(ComputeError, match=r"^The decision of a is refused: .*" + message):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    assert steps(play) == [("a", "session.place")]
 
 
 def test_a_growth_that_fails_is_undone(tmp_path: Path) -> None:

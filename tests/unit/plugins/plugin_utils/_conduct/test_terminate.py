@@ -256,7 +256,9 @@ def test_a_repair_that_fails_is_shown_and_fails_no_pass(monkeypatch: pytest.Monk
 def losing(monkeypatch: pytest.MonkeyPatch, node: Json) -> Any:
     """A pass that finds that a session is to move; ``node`` is what the Swarm says about the lost agent."""
     sick = {**waiting("sick", "RUNNING"), **{name: [] for name in ("containers", "degraded")}, "requested_here": True}
-    loss = {"id": sick["id"], "name": "sick", "action": "relocate", "nodes": {"b": "node-b"}, "shared": True}
+    loss = {"id": ROW["id"], "name": "sick", "action": "relocate", "nodes": {"b": "node-b"}, "shared": True}
+    loss.update(owner="alice", reason="x")
+    sick["id"] = ROW["id"]
     manager = {"engine": {"swarm": {"manager": True, "state": "active"}}}
     return passing(
         monkeypatch,
@@ -273,7 +275,7 @@ def test_a_session_moves_after_its_lost_agent_is_fenced(monkeypatch: pytest.Monk
     play = losing(monkeypatch, {})
     make_pass(play)
     assert [(asked.queued, asked.relocates) for asked in play.launches] == [
-        ("sick", True),
+        (ROW["id"], True),
         ("late", False),
         ("later", False),
     ]
@@ -285,3 +287,46 @@ def test_a_session_whose_agent_is_not_lost_to_the_swarm_stays(monkeypatch: pytes
     make_pass(play)
     assert "Session sick was not relocated: b does not answer, but its node is ready." in play.lines
     assert [asked.queued for asked in play.launches] == ["late", "later"]
+
+
+def test_losses_without_their_form_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = passing(monkeypatch, **{"queue.keep_up": {"lost": [{"name": "sick", "action": "end"}]}})
+    with pytest.raises(SessionError, match=r"^The answer of a is refused: it has None in lost\.0\.id"):
+        make_pass(play)
+
+
+def reported(play: Any) -> str:
+    return "".join(host for host, name, _args in play.asked if name == "report.collect")
+
+
+def ends(host: str, args: Json) -> Json:
+    """Each session of a name has its container on the agent of that name."""
+    return {"changed": args["sessions"][0].endswith(host)}
+
+
+def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def record(_host: str, args: Json) -> Json:
+        row = {**ROW, "id": "id-" + args.get("name", ""), "state": args["state"].upper()}
+        return {"changed": True, "session": row, "remove": [], "waiting": 0}
+
+    over = [
+        {"name": name, "owner": "alice", "containers": [{"agent": name}], "requested_here": False} for name in "bcd"
+    ]
+    monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
+    monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [])
+    script = {"sessions.list": {"sessions": over}, "session.record": record, "containers": ends}
+    play = passing(monkeypatch, names="abcd", **script)
+    make_pass(play)
+    ended = [args["sessions"] for _host, name, args in play.asked if name == "containers.absent"]
+    assert ended[::4] == [["id-b"], ["id-c"], ["id-d"]]
+    # For the list, for the first end, the agents of each further one and of the one before it, and what the last has freed.
+    assert reported(play).startswith("abcd" + "abcd" + "bc" + "cd" + "d")
+
+
+def test_the_end_of_many_sessions_asks_the_agents_once_and_then_those_that_hold_them() -> None:
+    names = [{"name": f"sweep-{name}", "containers": [{"agent": name}]} for name in "abc"]
+    play = ending(**{"sessions.list": {"sessions": names}, "containers": {"changed": False}})
+    assert len(terminate_matching(play, "sweep-*", many=True)) == 3
+    assert reported(play) == "abc" + "b" + "c"

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The logs of the containers of a session on one engine."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
+
+
+def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() -> None:
+    """The workers were made beside one ps, and ps2 and ps3 after them."""
+    asked = request(roles=[{"name": "ps", "size": 3}, {"name": "worker", "size": 2}])
+    stale = {"worker1": "2", "worker2": "3", "ps2": "2", "ps3": "3"}
+
+    def listed(container: Any) -> dict[str, Any]:
+        rank = {LABEL_CONTAINER + ".rank": stale.get(container.hostname, str(container.rank))}
+        labels, names = {**container.labels, **rank}, ["/" + container.name]
+        return {"Id": container.hostname, "Names": names, "State": "running", "Labels": labels}
+
+    everyone = [listed(one) for one in reversed(plan(asked).containers)]
+    engine: Any = SimpleNamespace(containers=lambda session: everyone, logs=lambda *_arguments: "x\n")
+    found = [one["hostname"] for one in read_logs(engine, LogRequest("session"))]
+    assert found == ["main1", "ps1", "ps2", "ps3", "worker1", "worker2"]
