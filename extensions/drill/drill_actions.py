@@ -22,6 +22,9 @@ from drill_steps import LABEL_SESSION, Steps
 # The file with the secret of a session, which cannot be written again.
 IDENTITY = "identity"
 CUT_SECONDS = 25
+# How long a host is lost, and how long it must not have answered before a pass moves what it holds.
+LOST_SECONDS, LOST_AFTER = 180, 10
+REJECT = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
 KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
 
 
@@ -104,12 +107,19 @@ class Drill(Steps):
 
     def kill_growth(self, name: str, detail: str) -> str:
         """The controller is killed while a session gets another container: the same command continues."""
+        return self._killed_change(name, detail, 1)
+
+    def kill_shrink(self, name: str, detail: str) -> str:
+        """The controller is killed while a session loses a container: the same command continues."""
+        return self._killed_change(name, detail, -1)
+
+    def _killed_change(self, name: str, detail: str, by: int) -> str:
         self._launch(name)
-        more = {"session_cluster_size": len(self._containers(name)) + 1}
-        self._interrupt("cluster_session", name, detail, more)
-        message = self._launch(name, "repair", more)
-        if len(self._containers(name)) != more["session_cluster_size"]:
-            raise DrillError(f"Session {name} has not grown: {message}")
+        wanted = {"session_cluster_size": len(self._containers(name)) + by}
+        self._interrupt("cluster_session", name, detail, wanted)
+        message = self._launch(name, "repair", wanted)
+        if len(self._containers(name)) != wanted["session_cluster_size"]:
+            raise DrillError(f"Session {name} has not another size: {message}")
         self._must_answer(name)
         self._end(name)
         return message
@@ -259,11 +269,32 @@ class Drill(Steps):
         """A host rejects SSH for a while during a launch; the rule removes itself."""
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
-        rule = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
         wait = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done"
-        cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, rule, CUT_SECONDS, rule)
+        cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, REJECT, CUT_SECONDS, REJECT)
         self.runs.root(agent, f"nohup sh -c {quote(cut)} >/dev/null 2>&1 </dev/null &")
         message = self._refusal(name, only)
         time.sleep(CUT_SECONDS)  # the rule is in force for exactly this long
+        self._end(name)
+        return message
+
+    def host_lost(self, name: str, _detail: str) -> str:
+        """A host and its engine answer nothing for a while: passes make its containers elsewhere, and clean it when it is back."""
+        agent = [one for one in self.settings.agents if one != self.settings.head][-1]
+        moves = {"session_on_lost": "relocate", "session_lost_after": LOST_AFTER}
+        self._launch(name, "launch", {"session_agents": [agent], **moves})
+        freeze = f"kill -STOP $(cat /var/run/docker.pid); sleep {LOST_SECONDS}; kill -CONT $(cat /var/run/docker.pid)"
+        lost = f"iptables -I INPUT {REJECT}; {freeze}; iptables -D INPUT {REJECT}"
+        begun, message = time.monotonic(), ""
+        self.runs.root(agent, f"nohup sh -c {quote(lost)} >/dev/null 2>&1 </dev/null &")
+        self._pass()
+        time.sleep(LOST_AFTER)
+        # A manager of the Swarm may notice it later.
+        while not message and time.monotonic() < begun + LOST_SECONDS:
+            message = next((line for line in self._pass().text.splitlines() if f"in place of {agent}" in line), "")
+        time.sleep(max(0.0, begun + LOST_SECONDS - time.monotonic()))
+        self._pass()
+        if not message or agent in self._containers(name).values():
+            raise DrillError(f"No pass has moved {name} off {agent} within {LOST_SECONDS} s.")
+        self._must_answer(name)
         self._end(name)
         return message

@@ -48,6 +48,7 @@ LAUNCHING = {
     "after the verification": "Verifying",
 }
 GROWING = {moment: LAUNCHING[moment] for moment in ("after the placement", "after the containers", "after the start")}
+SHRINKING = {"after the placement": "Placing the session", "after the removal": "Removing"}
 ENDING = {
     "after the reports": "Collecting agent reports",
     "after its record": "Ending the session",
@@ -64,6 +65,7 @@ FAULTS: tuple[Fault, ...] = (
     *_kills("stop_launch", "launch interrupted", {"after the placement": "Placing the session"}, "INT"),
     *_kills("stop_launch", "launch terminated", {"after the containers": "Creating"}, "TERM"),
     *_kills("kill_growth", "growth killed", GROWING),
+    *_kills("kill_shrink", "shrink killed", SHRINKING),
     *_kills("kill_end", "end killed", ENDING),
     *_kills("kill_end", "end interrupted", {"after the reports": "Collecting agent reports"}, "INT"),
     Fault("image gone", "refused", "image"),
@@ -78,6 +80,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("engine killed during the launch", "engine_killed_in_launch", needs=(DISRUPTIVE,)),
     Fault("engine killed under a session", "engine_killed", needs=(DISRUPTIVE,)),
     Fault("host cut off during the launch", "host_cut_off", needs=(DISRUPTIVE, SEVERAL)),
+    Fault("host lost", "host_lost", needs=(DISRUPTIVE, SEVERAL)),
 )
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import drill as program
@@ -73,11 +74,13 @@ class World:
         return Ended(0, f"Session {name}: RUNNING (cluster session)", 2.0)
 
     def schedule(self, _name: str, _variables: Mapping[str, Any]) -> Ended:
-        restarted = (
-            []
-            if self.broken == "no restart"
-            else [f"Session {name}: RUNNING, all containers restarted" for name in self.sessions]
-        )
+        did = "all containers restarted"
+        if any("-STOP" in call for call in self.calls):
+            did = f"main1, sub1 made again on agent1 in place of {self.agent}"
+            for name in () if self.broken == "not moved" else self.sessions:
+                path = self.folder / name / "session.json"
+                path.write_text(path.read_text().replace(self.agent, "agent1"))
+        restarted = [] if self.broken == "no restart" else [f"Session {name}: RUNNING, {did}" for name in self.sessions]
         return Ended(0, "\n".join(restarted), 1.0)
 
     def session_exec(self, name: str, _variables: Mapping[str, Any]) -> Ended:
@@ -144,7 +147,8 @@ def test_all_harmless_faults_pass_where_everything_works(world: World) -> None:
         ("left on the controller", "sub removed", "is left: "),
         ("no phase", "launch killed after the start", "ended before its phase 'Starting'"),
         ("silent", "launch terminated after the containers", "does not say how to end the session"),
-        ("no growth", "growth killed after the start", "has not grown"),
+        ("no growth", "growth killed after the start", "has not another size"),
+        ("no growth", "shrink killed after the removal", "has not another size"),
         ("no restart", "sub killed, all restart", "A pass did not restart drill-sub-killed--all-restart"),
         ("never refused", "image gone", "succeeded, although it should fail"),
     ],
@@ -189,6 +193,25 @@ def test_faults_that_need_more_run_only_with_it(fault: str, more: dict[str, Any]
     assert (outcome["verdict"] != "not run") == is_run
 
 
+@pytest.mark.parametrize("broken", ["", "no restart", "not moved"])
+def test_a_host_that_is_lost_comes_back_and_its_session_has_moved(
+    broken: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 100000, 10))
+    waited: list[float] = []
+    monkeypatch.setattr(drill_actions, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=waited.append))
+    world.agent, world.broken = "agent2", broken
+    hosts = {"agents": ["agent1", "agent2"], "head": "agent1", "remote": True, "disruptive": True}
+    (outcome,) = made(world, "host lost", **hosts).run()["outcomes"]
+    assert (outcome["verdict"], "in place of agent2" in outcome["message"]) == (
+        ("failed", False) if broken else ("ok", True)
+    )
+    [lost] = [call for call in world.calls if "-STOP" in call]
+    assert lost.startswith("root agent2: nohup sh -c ")
+    assert lost.index("-STOP") < lost.index("sleep 180") < lost.index("-CONT") < lost.index("iptables -D")
+    assert waited[0] == drill_actions.LOST_AFTER
+
+
 def test_the_sessions_of_a_drill_have_an_owner_of_their_own(world: World) -> None:
     seen = []
     play = world.play
@@ -221,7 +244,7 @@ def test_every_fault_has_an_action_and_a_name_of_its_own() -> None:
         faults.chosen(["earthquake"])
 
 
-@pytest.mark.parametrize("phases", [faults.LAUNCHING, faults.ENDING])
+@pytest.mark.parametrize("phases", [faults.LAUNCHING, faults.SHRINKING, faults.ENDING])
 def test_a_fault_strikes_after_a_phase_that_the_conductor_shows(phases: dict[str, str]) -> None:
     """A phase that is never shown is never at its end."""
     shown = [phase.message for key, phase in PHASES.items() if key not in SILENT]

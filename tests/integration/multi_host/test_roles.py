@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles over three agents, each in its own resource group: names, TensorFlow's cluster, another size in the middle, a repair, an end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+from agents_lab import NAMES, Agents, Lab
+from controller import Done, Session
+from lost_hosts import places
+
+GROUPS = {
+    "agent_resource_group": "{{ {'agent1': 'cpu', 'agent2': ['cpu', 'gpu'], 'agent3': 'gpu'}[inventory_hostname] }}"
+}
+ASK = 'import socket; socket.create_connection(("ps1", 12345), 10)'
+PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
+BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
+
+
+def roles(ps: int) -> list[dict[str, Any]]:
+    """A head and parameter servers on agents without GPUs, and a worker for each agent with GPUs."""
+    server = {"command": "exec python3 -m http.server 12345", "ready": 12345}
+    return [
+        {"name": "main", "resource_group": "cpu"},
+        {"name": "ps", "size": ps, "resource_group": "cpu", "cpus": 0.1, "per_agent": 1, **server},
+        {
+            "name": "worker",
+            "size": 2,
+            "resource_group": "gpu",
+            "cpus": 0.3,
+            "per_agent": 1,
+            "after": ["ps"],
+            "command": f"python3 -c '{ASK}'",
+            "ready": "test -e /etc/cluster-compute/run/*/exit_code",
+        },
+    ]
+
+
+def launch(agents: Agents, ps: int) -> Done:
+    wanted = {"session_cluster_mode": "multi-node", "session_resource_group": "cpu", "session_cpus": 0.2}
+    return agents.launch("spread", session_roles=roles(ps), **wanted, **GROUPS).check()
+
+
+def check_members(session: Session, ps: int) -> None:
+    """Every container reaches every other by its name, and knows the cluster of TensorFlow and the hosts that compute."""
+    servers = [f"ps{index}" for index in range(1, ps + 1)]
+    hosts = ["main1", *servers, "worker1", "worker2"]
+    assert [one["hostname"] for one in session.document["containers"]] == hosts
+    output = session.say("main1", PAIRS.format(hosts=" ".join(hosts))).splitlines()
+    assert output == [f"{a} {b}" for a, b in itertools.product(hosts, hosts)]
+    found = json.loads(session.say("worker2", 'echo "$TF_CONFIG"'))
+    ports = [f"{host}:12345" for host in servers]
+    cluster = {"chief": ["main1:12345"], "ps": ports, "worker": ["worker1:12345", "worker2:12345"]}
+    assert found == {"cluster": cluster, "task": {"type": "worker", "index": 1}}
+    for host in hosts:
+        assert session.say(host, "cut -d' ' -f1 /etc/mpi/hostfile").split() == ["main1", "worker1", "worker2"]
+        assert session.say(host, "cat /etc/cluster-compute/hostnames").split() == hosts
+
+
+def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab) -> None:
+    launch(agents, 1)
+    session = Session(agents, "spread")
+    before = places(agents, "spread")
+    assert {before["worker1"], before["worker2"]} == {"agent2", "agent3"}
+    assert {before["main1"], before["ps1"]} <= {"agent1", "agent2"}
+    check_members(session, 1)
+    began = {host: session.say(host, BEGAN) for host in before}
+
+    assert "Session spread: RUNNING, ps2 added" in launch(agents, 2).text
+    grown = places(agents, "spread")
+    assert {host: grown[host] for host in before} == before
+    assert {grown["ps1"], grown["ps2"]} == {"agent1", "agent2"}
+    check_members(session, 2)
+    assert {host: session.say(host, BEGAN) for host in before} == began
+    assert (
+        session.say("worker2", 'echo "$RANK $BACKENDAI_CLUSTER_LOCAL_RANK $BACKENDAI_CLUSTER_REPLICAS"')
+        == "2 4 main:1,ps:2,worker:2"
+    )
+
+    prefix = session.document["session"]["owner"] + ".spread."
+    for host in ("ps2", "worker2"):
+        lab.shell(grown[host], f"docker rm --force {prefix}{host}").check()
+    assert "RUNNING, ps2, worker2 brought back" in launch(agents, 2).text
+    assert places(agents, "spread") == grown
+    assert session.say("worker2", "cat /etc/cluster-compute/run/*/exit_code") == "0"
+    check_members(session, 2)
+
+    assert "RUNNING, ps2 removed" in launch(agents, 1).text
+    assert places(agents, "spread") == before
+    check_members(session, 1)
+    assert session.say("main1", BEGAN) == began["main1"]
+    assert launch(agents, 1).changed == 0
+    agents.terminate("spread").check()
+    assert agents.held() == {name: [] for name in NAMES}
