@@ -23,6 +23,7 @@ from typing import Any
 
 from controller import LABEL, PLAYBOOK, ROOT, ROWS, Controller, Done, run, run_playbook
 from locks import lock
+from with_engine import SPARING
 
 SCENARIO = "multi_host"
 NAMES = ("agent1", "agent2", "agent3")
@@ -41,7 +42,7 @@ LOOKS = (
     f"docker network ls --no-trunc --format '{{{{.ID}}}} {{{{.Name}}}}' --filter label={LABEL}",
     f"docker volume ls --format '{{{{.Name}}}}' --filter label={LABEL}",
 )
-START = "rm -f /var/run/docker.pid; setsid nohup dockerd </dev/null >>/var/log/dockerd.log 2>&1 &"
+START = f"rm -f /var/run/docker.pid; {SPARING} setsid nohup dockerd </dev/null >>/var/log/dockerd.log 2>&1 &"
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,9 @@ class WarmPlaybook:
 
 def warm_playbook(environment: Mapping[str, str]) -> WarmPlaybook:
     """The process for this environment. The oldest one ends if there are too many; its runs go on."""
-    key = json.dumps(dict(environment), sort_keys=True)
+    # pytest sets another value in each phase of each test, which would make a process for each.
+    environment = {name: value for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"}
+    key = json.dumps(environment, sort_keys=True)
     with _lock:
         if key not in _processes:
             while len(_processes) >= MOST:

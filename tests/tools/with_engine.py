@@ -23,6 +23,9 @@ from pathlib import Path
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 PATIENCE = 60.0  # seconds for an engine to start or to stop
+# Engine 20.10 runs its own program four times for each start of a container. Half of their processor time is garbage collection,
+# which is not worth it in a program that ends at once: https://pkg.go.dev/runtime#hdr-Environment_Variables
+SPARING = "GOGC=800"
 
 
 class EngineError(RuntimeError):
@@ -56,7 +59,7 @@ def _start(host: str, log: Path) -> subprocess.Popen[bytes]:
     if os.geteuid() != 0:
         raise EngineError("No Docker Engine answers and only root can start one: start the docker service first.")
     with log.open("wb") as sink:
-        command = ["dockerd"]
+        command = ["env", SPARING, "dockerd"]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True)
 
 

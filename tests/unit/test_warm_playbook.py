@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from warm_playbook import WarmPlaybook
+from warm_playbook import WarmPlaybook, warm_playbook
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -95,3 +95,10 @@ def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(warm: Wa
         warm.run(arguments(1, "sleep 4329"), play, 6)
     assert wait_until(lambda: not running(b"sleep\x004329\x00"), deadline_in(10))
     assert warm.run(arguments(2, "echo done"), play, 60)[0] == 0
+
+
+def test_the_name_of_the_test_makes_no_process_of_its_own(environment: dict[str, str]) -> None:
+    one, other = (
+        warm_playbook({**environment, "PYTEST_CURRENT_TEST": name}) for name in ("this (setup)", "that (call)")
+    )
+    assert one is other
