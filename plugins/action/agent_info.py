@@ -10,8 +10,9 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils._core.documents import Json
 from ..module_utils._planning.catalogue import lacks
-from ..plugin_utils._action import ComputeAction, unreachable
+from ..plugin_utils._action import ComputeAction
 from ..plugin_utils._conduct.reports import of_result, report_options
+from ..plugin_utils._results import unreachable
 
 
 class ActionModule(ComputeAction):

@@ -17,11 +17,11 @@ from ..module_utils._planning.catalogue import listed, to_build
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import ENVIRONMENTS
 from ..module_utils._text.table import environments_table
-from ..plugin_utils._action import failure_reason
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.variables import checked
 from ..plugin_utils._other_hosts import OtherHosts
+from ..plugin_utils._results import failure_reason
 
 
 class ActionModule(ConductorAction):

@@ -12,6 +12,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._planning.options import OPTIONS
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
+from ..plugin_utils._conduct.queue import follow_up
 from ..plugin_utils._conduct.restart import restart
 from ..plugin_utils._conduct.session import absent, present
 
@@ -22,8 +23,13 @@ class ActionModule(ConductorAction):
     OPTIONS = OPTIONS["session"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        if options["state"] == "absent":
-            return absent(play)
         if options["state"] == "restarted":
             return restart(play)
-        return present(play, prepares=not options["prepared"], checks=options["checks"])
+        try:
+            if options["state"] == "absent":
+                return absent(play)
+            return present(play, prepares=not options["prepared"], checks=options["checks"])
+        finally:
+            # What an end has freed is for the sessions that wait.
+            if play.waiting and not play.check:
+                follow_up(play)

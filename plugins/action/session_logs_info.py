@@ -18,11 +18,11 @@ from ..module_utils._core.exits import describe_container_exit
 from ..module_utils._planning.growing_log import FollowedLogs
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._text.views import logs_view
-from ..plugin_utils._action import failure_reason
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.listing import newest
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._other_hosts import OtherHosts
+from ..plugin_utils._results import failure_reason
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0

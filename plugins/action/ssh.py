@@ -21,7 +21,7 @@ from ..plugin_utils._action import TASK
 from ..plugin_utils._artifacts import Artifacts
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._joint_result import joint_result
+from ..plugin_utils._results import joint_result
 from ..plugin_utils._ssh_identity import SessionIdentity
 
 

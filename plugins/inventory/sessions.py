@@ -67,7 +67,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils._core import arrival
 from ..module_utils._core.errors import ComputeError
-from ..module_utils._core.roles import role_of
+from ..module_utils._core.topology import role_of
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):

@@ -2,15 +2,12 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Base of the action plugins: turns errors into results, runs modules on the task's host, and identifies the controller."""
+"""Base of the action plugins: turns errors into results, and runs modules on the task's host."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-import getpass
-import os
 import shlex
-import socket
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -21,15 +18,14 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError, visible
-from ..module_utils._core.names import owner_from_login
+from ..module_utils._core.errors import ComputeError
 from ..module_utils._module import CALLS
 from ..module_utils._steps.head import NOUNS as HEAD
-from . import _dead_module as dead_module
 from . import _direct_call as direct_call
 from . import _resident_steps as resident_steps
 from . import _trace as trace
 from ._result_file import write_result
+from ._results import explained, unreachable
 from ._runtime_scripts import runtime_scripts
 from ._session_files import located
 from ._transfer_watch import watched
@@ -129,7 +125,7 @@ class ComputeAction(ActionBase):
             result = direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             result = resident_steps.answer(self, name, args, task_vars) or self._module_result(name, args, task_vars)
-            result = dead_module.explained(result, call, self.where(task_vars))
+            result = explained(result, call, self.where(task_vars))
         return self._noted(call, begun, arrival.result(result))
 
     def _module_result(self, name: str, args: Json, task_vars: Json) -> Json:
@@ -226,69 +222,3 @@ def raw_variables(task_vars: Json, hosts: Iterable[str]) -> dict[str, Mapping[st
     read = getattr(hostvars, "raw_get", hostvars.get)
     found = {str(host): read(host) for host in hosts}
     return {host: variables for host, variables in found.items() if isinstance(variables, Mapping)}
-
-
-def unreachable(where: str, reason: str) -> Json:
-    """A lost host as a failure: Ansible rescues only failures. C(reason) is without the remedy."""
-    shown = visible(" ".join(reason.split())[:300].rstrip(".: "))
-    message = f"{where} cannot be reached: {shown}; check its connection, and run the same command again."
-    failure = {"code": "unreachable", "message": message, "where": where}
-    return {"failed": True, "msg": message, "failure": failure, "reason": shown}
-
-
-def failure_reason(result: Json) -> str:
-    """Why a module failed, on one line of at most 300 characters."""
-    reason = result.get("msg") or result.get("module_stderr") or "the module failed"
-    return visible(" ".join(str(reason).split())[:300])
-
-
-def login() -> str:
-    """The controller's user, as an owner."""
-    return owner_from_login(getpass.getuser())
-
-
-def holder() -> Json:
-    """The process of this ansible-playbook, which holds a session during its launch. Actions run in its forks."""
-    pid = os.getppid()
-    return {"host": socket.gethostname(), "machine": _machine(), "user": login(), "pid": pid, "start": _started(pid)}
-
-
-def is_gone(other: Json) -> bool:
-    """Whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
-    machine = _machine()
-    if not machine or other.get("machine") != machine:
-        return False
-    pid = int(other.get("pid") or 0)
-    # kill(2) treats other numbers as process groups.
-    if pid < 1:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    # The kernel reuses process IDs: a process with another start time is another process.
-    started = _started(pid)
-    return bool(started) and started != other.get("start")
-
-
-def _machine() -> str:
-    """The boot of the kernel and the PID namespace that process IDs belong to; hosts and containers may share a name.
-
-    Empty without /proc.
-    """
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
-            return f"{boot.read().strip()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def _started(pid: int) -> str:
-    """The start time of a process in ticks of the kernel; empty without /proc."""
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as status:
-            return status.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""

@@ -17,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Iterable, List, Tuple
+from typing import TYPE_CHECKING, Iterable, List, Tuple
 
 from ..module_utils._core import states
 from ..module_utils._core.constants import SCHEMA
 from ..module_utils._core.documents import Json
-from ._action import ComputeAction
+
+if TYPE_CHECKING:
+    from ._action import ComputeAction
 
 RUNNING, ENDED, FAILED, DEGRADED, FINISHED = "running", "ended", "failed", "degraded", "finished"
 RELOCATED, RESTARTED = "relocated", "restarted"

@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from contextvars import Context, copy_context
 from threading import Lock
-from typing import Callable, Dict, List, Sequence, TypeVar
+from typing import TYPE_CHECKING, Callable, Dict, List, Sequence, TypeVar
 
 from ansible import context
 from ansible.errors import AnsibleError
@@ -22,10 +22,12 @@ from ansible.errors import AnsibleError
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.parallel import run_all
-from ._action import ComputeAction
 from ._other_host import OtherHost
 from ._progress import TERMINAL
 from ._transfer_watch import write_whole
+
+if TYPE_CHECKING:
+    from ._action import ComputeAction
 
 # Hosts that are asked at the same time, if Ansible's forks are not more: a thread costs little, and its module runs elsewhere.
 PARALLEL = 32

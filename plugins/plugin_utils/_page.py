@@ -17,14 +17,13 @@ from markupsafe import Markup
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import visible
 from ..module_utils._core.units import show_time
-from ..module_utils._text.page import page_of
 
 _ROLE = Path(__file__).resolve().parents[2] / "roles" / "session"
 _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
 
 
-def sessions_page(listed: Json) -> str:
-    """The page of a list of C(session_info).
+def sessions_page(page: Json) -> str:
+    """The page, with the texts and numbers of C(page_of).
 
     The policy in its head allows its style sheet and its script alone: whatever a name or a reason contains, a browser loads and
     runs nothing else. Every text is escaped, and its control characters are visible.
@@ -34,7 +33,7 @@ def sessions_page(listed: Json) -> str:
     template = environment.from_string(_joined((_ROLE / "templates/sessions.html.j2").read_text(encoding="utf-8")))
     style, script = (_text("sessions.css"), _text("sessions.js"))
     policy = _POLICY % (_digest(style), _digest(script))
-    return template.render(page=page_of(listed), style=Markup(style), script=Markup(script), policy=policy) + "\n"
+    return template.render(page=page, style=Markup(style), script=Markup(script), policy=policy) + "\n"
 
 
 def _text(name: str) -> str:

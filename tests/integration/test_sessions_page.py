@@ -16,6 +16,7 @@ import lists
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=2</script><style>*{display:none}</style>"
@@ -43,7 +44,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
 def show(page: Any, folder: Path, document: Json, size: str = "desktop") -> None:
     """Open the page of a list in a window whose content has this size."""
     path = folder / "sessions.html"
-    path.write_text(sessions_page(document), encoding="utf-8")
+    path.write_text(sessions_page(page_of(document)), encoding="utf-8")
     width, height = SIZES[size]
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

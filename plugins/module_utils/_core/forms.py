@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 
 from .errors import ComputeError, visible
 from .labels import is_cpuset
-from .roles import ROLE_NAME
+from .topology import ROLE_NAME
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
 Rule = Any

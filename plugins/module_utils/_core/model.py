@@ -17,7 +17,6 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from .constants import GRACE, SCHEMA
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
-from .roles import Role, of
 
 # The command that stands for ENTRYPOINT and CMD of the image.
 IMAGE_COMMAND = "image"
@@ -148,6 +147,31 @@ class Secret(Document):
 
 
 @dataclass(frozen=True)
+class Role(Document):
+    """A role with all that its containers have; what the user did not give is the session's.
+
+    ``environment`` has only the role's own variables. ``ready`` is a port, a port and a path, or a command. This role starts
+    when the roles in ``after`` are ready.
+    """
+
+    name: str = ""
+    size: int = 1
+    image: str = ""
+    millicpus: int = 0
+    memory: int = 0
+    shm: int = 0
+    gpus: float = 0.0
+    pinned: bool = False
+    group: str = ""
+    per_agent: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+    ready: str = ""
+    after: Tuple[str, ...] = ()
+    compute: bool = True
+
+
+@dataclass(frozen=True)
 class SessionIdentity(Document):
     """Which session it is. ``mode`` is the effective one, ``request`` the digest of the request."""
 
@@ -215,19 +239,23 @@ class Session(SessionIdentity):
         lifetime = "lifetime %d %d\n" % (self.lifetime, self.began) if self.lifetime else ""
         return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
 
+    def role(self, name: str) -> Role | None:
+        """The role of this name; None in a session without roles."""
+        return next((role for role in self.roles if role.name == name), None)
+
     def image_of(self, container: Container) -> str:
         """The image of a container: with roles, the image of its role."""
-        role = of(self.roles, container.role)
+        role = self.role(container.role)
         return role.image if role else self.image
 
     def command_of(self, container: Container) -> str:
         """What PID 1 runs once: on ``main1`` the batch command, elsewhere the command of the role."""
-        role = of(self.roles, container.role)
+        role = self.role(container.role)
         return self.command if container.rank == 0 else role.command if role else ""
 
     def computes(self, container: Container) -> bool:
         """Whether a container has a rank, and a place in the hostfiles."""
-        role = of(self.roles, container.role)
+        role = self.role(container.role)
         return role is None or role.compute
 
 

@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, Mapping, Tuple
 
+from .constants import LABEL_SESSION
 from .documents import Document, Json
 from .model import Gpu, Resources
+
+# The labels from which a session is known again whose plan is lost.
+_NEEDED_LABELS = tuple(f"{LABEL_SESSION}.{name}" for name in ("name", "owner", "mode", "placement", "subnet"))
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class ObservedContainer:
             resources=Resources.from_json(data.get("resources") or {}),
             data=data,
         )
+
+    def label(self, name: str) -> str:
+        """The value of a label; empty without it."""
+        return str((self.data.get("labels") or {}).get(name, ""))
+
+    @property
+    def describes_session(self) -> bool:
+        """Whether its labels describe its session. Every user of its engine can make one that has only some of them."""
+        return all(map(self.label, _NEEDED_LABELS))
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
 
-from .roles import Role, role_of
+from .model import Role
 
 MAIN = "main"
 SUB = "sub"
+# The last character is a letter: a hostname is the name of a role and a number.
+ROLE_NAME = "[a-z](?:[a-z0-9-]{0,14}[a-z])?"
+# Parameter servers and evaluators take no part in the collective operations of MPI, torch and Horovod.
+NOT_COMPUTING = ("ps", "evaluator")
+_READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,42 @@ def local_ranks(agents: Sequence[str]) -> List[int]:
         result.append(seen.get(agent, 0))
         seen[agent] = result[-1] + 1
     return result
+
+
+def waves(roles: Sequence[Role]) -> List[Tuple[str, ...]]:
+    """The names of roles that start together, first to last. Roles that wait for each other are left out.
+
+    >>> waves([Role("main", after=("ps",)), Role("ps"), Role("worker", after=("ps",))])
+    [('ps',), ('main', 'worker')]
+    """
+    found: List[Tuple[str, ...]] = []
+    started: List[str] = []
+    while True:
+        wave = tuple(one.name for one in roles if one.name not in started and set(one.after) <= set(started))
+        if not wave:
+            return found
+        found.append(wave)
+        started.extend(wave)
+
+
+def role_of(hostname: str) -> str:
+    """The role in a hostname.
+
+    >>> role_of("worker12")
+    'worker'
+    """
+    return hostname.rstrip("0123456789")
+
+
+def is_role_name(text: str) -> bool:
+    return re.fullmatch(ROLE_NAME, text, re.ASCII) is not None
+
+
+def ready_port(text: str) -> Tuple[int, str]:
+    """The port and the path that a text names; port 0 for a command.
+
+    >>> ready_port("8080/health"), ready_port("8080"), ready_port("true")
+    ((8080, '/health'), (8080, ''), (0, ''))
+    """
+    found = _READY.fullmatch(text)
+    return (int(found.group(1)), found.group(2) or "") if found else (0, "")

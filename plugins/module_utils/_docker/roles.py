@@ -13,10 +13,10 @@ from typing import Callable, List, Mapping, Tuple
 from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH, SSH_PORT
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError
-from .._core.model import Container, Plan
+from .._core.model import Container, Plan, Role
 from .._core.names import run_folder
 from .._core.parallel import default_parallelism, run_all
-from .._core.roles import Role, of, ready_port
+from .._core.topology import ready_port
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 from .data_folders import check_mounts_answer
@@ -86,7 +86,7 @@ class RoleContainers:
     def _members(self) -> List[Member]:
         listed, members = self._listed(), []
         for container in self.plan.on(self.agent):
-            role = of(self.plan.session.roles, container.role)
+            role = self.plan.session.role(container.role)
             if container.id not in listed or role is None:
                 raise NotFoundError(f"{container.hostname} does not exist on {self.agent}: launch the session again.")
             members.append((container, role, str(listed[container.id]["Id"])))

@@ -12,7 +12,16 @@ from itertools import islice
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
-from .._core.constants import LABEL, LABEL_BEGAN, LABEL_FABRIC, LABEL_FIRST, LABEL_FOLDERS, LABEL_SLOTS
+from .._core.constants import (
+    LABEL_BEGAN,
+    LABEL_CONTAINER,
+    LABEL_FABRIC,
+    LABEL_FIRST,
+    LABEL_FOLDERS,
+    LABEL_LAUNCH,
+    LABEL_SESSION,
+    LABEL_SLOTS,
+)
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
@@ -26,10 +35,8 @@ from .._planning.request import Request
 from .._planning.resizing import with_sizes
 from .row import Row
 
-_NEEDED_LABELS = ("session.name", "session.owner", "session.mode", "session.placement", "session.subnet")
 # Seconds since the epoch: later than any session.
 _LATEST = 1e11
-_FIRST = LABEL_FIRST[len(LABEL) :]
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "restarting", "paused", "exited", "dead")
 
@@ -48,9 +55,9 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     rows = [
         Row(
             id=session,
-            name=_label(container, "session.name"),
-            owner=_label(container, "session.owner"),
-            resource_group=_label(container, "session.group"),
+            name=container.label(LABEL_SESSION + ".name"),
+            owner=container.label(LABEL_SESSION + ".owner"),
+            resource_group=container.label(LABEL_SESSION + ".group"),
             state=states.RUNNING,
             created=float(container.data.get("created") or 0.0),
         )
@@ -75,8 +82,8 @@ def rebuilt_plan(
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
-    placed_on, slots = read_placement(_label(example, "session.placement")), _slots(example, request)
-    request, mode = with_sizes(request, list(map(len, slots))), _label(example, "session.mode")
+    placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
+    request, mode = with_sizes(request, list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources
@@ -84,19 +91,20 @@ def rebuilt_plan(
         else _chosen_again(member, request, free.get(agent))
         for member, agent in zip(request.members, placed_on)
     )
+    first = example.label(LABEL_FIRST)
     inputs = PlanInputs(
         session_id=row.id,
-        launch=_label(example, "launch"),
+        launch=example.label(LABEL_LAUNCH),
         placement=Placement(placed_on, resources, mode),
-        subnet=at_slots(_label(example, "session.subnet"), [slot for part in slots for slot in part]),
+        subnet=at_slots(example.label(LABEL_SESSION + ".subnet"), [slot for part in slots for slot in part]),
         ports=_ports(observed) or Allocation(plans, agents).ports(request, placed_on[0]),
         mtu=mtu_for(mode, agents, placed_on),
-        fabric=_label(example, LABEL_FABRIC[len(LABEL) :]),
+        fabric=example.label(LABEL_FABRIC),
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports={agent.name: usable_ports(agent) for agent in agents},
         permitted_folders=_folders(example),
-        first=(_label(example, "session.request"), _label(example, _FIRST)) if _label(example, _FIRST) else ("", ""),
+        first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
     )
     return build_plan(request, inputs)
 
@@ -104,7 +112,7 @@ def rebuilt_plan(
 def _began(container: ObservedContainer) -> float:
     """When its session was placed; 0 without a valid label."""
     try:
-        began = float((container.data.get("labels") or {}).get(LABEL_BEGAN, 0.0))
+        began = float(container.label(LABEL_BEGAN) or 0.0)
     except ValueError:
         return 0.0
     return began if 0 < began < _LATEST else 0.0
@@ -113,7 +121,7 @@ def _began(container: ObservedContainer) -> float:
 def _folders(container: ObservedContainer) -> Tuple[str, ...]:
     """The folders of the policy that bound its session; none without a valid label."""
     try:
-        found = json.loads(_label(container, LABEL_FOLDERS[len(LABEL) :]) or "[]")
+        found = json.loads(container.label(LABEL_FOLDERS) or "[]")
     except (ValueError, RecursionError):
         return ()
     return tuple(map(str, found)) if isinstance(found, list) else ()
@@ -129,10 +137,11 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
-    placed_on, sizes = read_placement(_label(example, "session.placement")), list(map(len, _slots(example, request)))
-    first = [int(size) for size in _label(example, _FIRST).split(",") if size] or sizes
+    placed_on = read_placement(example.label(LABEL_SESSION + ".placement"))
+    sizes = list(map(len, _slots(example, request)))
+    first = [int(size) for size in example.label(LABEL_FIRST).split(",") if size] or sizes
     is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(placed_on)
-    if not is_alike or _label(example, "session.request") != with_sizes(request, first).digest:
+    if not is_alike or example.label(LABEL_SESSION + ".request") != with_sizes(request, first).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example
@@ -140,17 +149,17 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
 
 def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
     """The places of the addresses of its session in the subnet, role by role. Without the label, they are in the order of ranks."""
-    text = _label(container, LABEL_SLOTS[len(LABEL) :])
+    text = container.label(LABEL_SLOTS)
     if text:
         found: List[List[int]] = json.loads(text)
         return found
-    sizes = request.sizes if request.roles else [len(read_placement(_label(container, "session.placement")))]
+    sizes = request.sizes if request.roles else [len(read_placement(container.label(LABEL_SESSION + ".placement")))]
     places = iter(range(sum(sizes)))
     return [list(islice(places, size)) for size in sizes]
 
 
 def _is_of(row: Row, container: ObservedContainer) -> bool:
-    return container.session == row.id and describes_session(container)
+    return container.session == row.id and container.describes_session
 
 
 def _age(container: ObservedContainer) -> Tuple[float, int]:
@@ -158,22 +167,13 @@ def _age(container: ObservedContainer) -> Tuple[float, int]:
     return float(container.data.get("created") or 0.0), int(container.data.get("rank") or 0)
 
 
-def describes_session(container: ObservedContainer) -> bool:
-    """Whether the labels of a container describe its session. Every user of its engine can make one that has only some of them."""
-    return all(_label(container, name) for name in _NEEDED_LABELS)
-
-
 def _is_adoptable(container: ObservedContainer) -> bool:
-    return container.state in _HAS_RUN and describes_session(container)
-
-
-def _label(container: ObservedContainer, name: str) -> str:
-    return str((container.data.get("labels") or {}).get(LABEL + name, ""))
+    return container.state in _HAS_RUN and container.describes_session
 
 
 def _ports(observed: Mapping[str, ObservedContainer]) -> Tuple[Port, ...]:
     """The ports that main1 publishes, from its label; none if main1 is gone."""
-    text = _label(observed["main1"], "container.ports") if "main1" in observed else ""
+    text = observed["main1"].label(LABEL_CONTAINER + ".ports") if "main1" in observed else ""
     return tuple(Port.from_json(port) for port in json.loads(text or "[]"))
 
 

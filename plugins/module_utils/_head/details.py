@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 import json
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import LABEL_CONTAINER, RELOCATE, RESTART_ALL
 from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
-from .._core.model import Mount, Port
+from .._core.model import Mount, Port, Resources
 from .._core.reports import Agent, ObservedContainer
 from .row import Row
 
@@ -34,6 +34,16 @@ def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Ag
         "apps": _apps(row, agents),
         "folders": _folders(row),
         "measured": _sum_of(container.get("measured") for container in containers),
+    }
+
+
+def amounts(booked: Iterable[Resources]) -> Json:
+    """The sum of what containers hold."""
+    listed = list(booked)
+    return {
+        "millicpus": sum(resources.millicpus for resources in listed),
+        "memory": sum(resources.memory for resources in listed),
+        "gpus": round(sum(gpu.shares for resources in listed for gpu in resources.gpus), 3),
     }
 
 
@@ -157,8 +167,8 @@ def _agent_of(wanted: ObservedContainer | None, agents: Iterable[Agent]) -> str:
 
 
 def _labelled_ports(container: ObservedContainer | None) -> Sequence[Port]:
-    labels: Mapping[str, str] = (container.data.get("labels") or {}) if container else {}
-    return [Port.from_json(port) for port in json.loads(labels.get(LABEL_CONTAINER + ".ports") or "[]")]
+    ports = container.label(LABEL_CONTAINER + ".ports") if container else ""
+    return [Port.from_json(port) for port in json.loads(ports or "[]")]
 
 
 def _folders(row: Row) -> List[Json] | None:

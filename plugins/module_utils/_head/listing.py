@@ -13,14 +13,11 @@ from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
 from .._core.exits import failed_apps, failed_roles, limit_reached
-from .._core.model import Container, Resources
+from .._core.model import Container, Resources, Role
 from .._core.reports import Agent, ObservedContainer
-from .._core.roles import Role
 from .._planning.plan import read_placement
-from .adoption import describes_session
-from .details import HEALING, details
+from .details import HEALING, amounts, details
 from .row import Row
-from .usage import Holdings, amounts
 
 # By agent and ID: an agent that was lost may come back with old containers of a session that has moved.
 Observed = Mapping[Tuple[str, str], ObservedContainer]
@@ -35,7 +32,7 @@ def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
     return [_session(row, observed, agents) for row in rows]
 
 
-def list_agents(held: Holdings, agents: Sequence[Agent]) -> List[Json]:
+def list_agents(held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[Agent]) -> List[Json]:
     """What each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
     return [_agent(agent, held[agent.name]) for agent in agents]
 
@@ -153,12 +150,11 @@ def _shape(row: Row, observed: Observed) -> Json:
         image = ", ".join(dict.fromkeys(part.image for part in request.parts))
         return {**_shown(request.size, request.mode, image, resources), "gpus": request.gpus, **_roles(request.roles)}
     mine = (container for container in observed.values() if container.session == row.id)
-    example = next((container for container in mine if describes_session(container)), None)
+    example = next((container for container in mine if container.describes_session), None)
     if example is None:
         return _shown(0, "", "", Resources())
-    labels = example.data["labels"]
-    size = len(read_placement(labels[LABEL_SESSION + ".placement"]))
-    return _shown(size, labels[LABEL_SESSION + ".mode"], str(example.data.get("image") or ""), example.resources)
+    size = len(read_placement(example.label(LABEL_SESSION + ".placement")))
+    return _shown(size, example.label(LABEL_SESSION + ".mode"), str(example.data.get("image") or ""), example.resources)
 
 
 def _roles(roles: Sequence[Role]) -> Json:

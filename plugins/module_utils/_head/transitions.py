@@ -203,7 +203,7 @@ def _holders(row: Row, change: Change) -> List[str]:
     example = next((container for container in observed if container.session == row.id), None)
     if example is None:
         return [agent.name for agent in change.agents]
-    return list(dict.fromkeys(read_placement(example.data["labels"][LABEL_SESSION + ".placement"])))
+    return list(dict.fromkeys(read_placement(example.label(LABEL_SESSION + ".placement"))))
 
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {

@@ -18,6 +18,7 @@ from .._core.model import Plan, Resources
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import Use, quota_left
+from .details import amounts
 from .row import End, Row
 from .store import Store
 
@@ -62,7 +63,7 @@ def holdings(store: Store, agents: Sequence[Agent]) -> Holdings:
         for container in agent.containers:
             end = ends.get(container.session)
             if end is None or not end.includes(container):
-                owner = str((container.data.get("labels") or {}).get(LABEL_SESSION + ".owner", ""))
+                owner = container.label(LABEL_SESSION + ".owner")
                 found[container.id] = (agent.name, owner, container.resources)
     for row in store.live(states.HOLDING):
         for planned in row.plan.containers if row.plan else ():
@@ -71,16 +72,6 @@ def holdings(store: Store, agents: Sequence[Agent]) -> Holdings:
     for name, owner, resources in found.values():
         booked.setdefault(name, {}).setdefault(owner, []).append(resources)
     return booked
-
-
-def amounts(booked: Iterable[Resources]) -> Json:
-    """The sum of what containers hold."""
-    listed = list(booked)
-    return {
-        "millicpus": sum(resources.millicpus for resources in listed),
-        "memory": sum(resources.memory for resources in listed),
-        "gpus": round(sum(gpu.shares for resources in listed for gpu in resources.gpus), 3),
-    }
 
 
 def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:

@@ -12,8 +12,7 @@ from functools import lru_cache
 from typing import Dict, Mapping, Sequence, Tuple
 
 from .._core.constants import MASTER_PORT
-from .._core.model import Container, Session
-from .._core.roles import Role
+from .._core.model import Container, Role, Session
 from .._core.topology import MAIN, members
 
 CHIEF, PS, WORKER, EVALUATOR = "chief", "ps", "worker", "evaluator"

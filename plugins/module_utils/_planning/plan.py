@@ -40,7 +40,6 @@ from .._core.documents import digest, sparse
 from .._core.model import Container, Mount, Network, Plan, Port, Session
 from .._core.names import container_names, network_name
 from .._core.reports import Agent
-from .._core.roles import of as role_of
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, slot_of
 from .environment import standard_environment
@@ -227,7 +226,7 @@ def _container(
     }
     is_main = member.rank == 0
     # Empty labels hide those of the image, which may have been made from the main1 of another session.
-    role = role_of(session.roles, member.role)
+    role = session.role(member.role)
     has_command = bool(session.command if is_main else role and role.command)
     own[LABEL_BATCH] = "true" if has_command else ""
     own[LABEL_SECRETS] = "true" if session.secrets else ""

@@ -21,8 +21,7 @@ from .._core import value_rules
 from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
 from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
 from .._core.documents import Document, digest, sparse
-from .._core.model import App, Mount, Secret, User
-from .._core.roles import Role
+from .._core.model import App, Mount, Role, Secret, User
 from .._core.topology import Member, members
 from . import app_rules, mount_rules, role_rules, rules, secret_rules, torchrun
 from .capacity import PerContainer

@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import RELOCATE, SINGLE_NODE
 from .._core.errors import InputError
-from .._core.roles import NOT_COMPUTING, Role, waves
+from .._core.model import Role
+from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
 from .request import REQUEST_VARIABLES, Request

@@ -12,8 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 
 from .._core.constants import RELAY_ROLE
 from .._core.errors import InputError
-from .._core.roles import is_role_name, ready_port
-from .._core.topology import MAIN
+from .._core.topology import MAIN, is_role_name, ready_port
 from .._core.value_rules import check_boolean, check_image, check_text, within
 from . import rules
 from .variable import Documentation

@@ -18,7 +18,7 @@ from .._core.constants import (
     PARALLEL_LOGINS,
 )
 from .._core.model import Plan
-from .._core.roles import role_of
+from .._core.topology import role_of
 
 # https://clustershell.readthedocs.io/en/latest/config.html#node-groups
 _GROUPS_CONFIG = """[Main]

@@ -15,8 +15,7 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, sparse
 from .._core.errors import visible
-from .._core.model import Container, Plan, Port, Resources, tunnel
-from .._core.roles import Role
+from .._core.model import Container, Plan, Port, Resources, Role, tunnel
 from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import table

@@ -20,8 +20,8 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._text.table import check_lines
-from .._action import failure_reason
 from .._other_hosts import OtherHosts
+from .._results import failure_reason
 from .play import Play
 
 

@@ -22,9 +22,9 @@ from .apps import restart_apps
 from .batch import run_command
 from .images import Wanted, distribute
 from .losses import clean
-from .place import Asked, Placed, place, restored, shown
+from .place import Asked, Placed, place, shown
 from .play import Play
-from .record import record_failure, record_running
+from .record import record_failure, record_running, restore_files
 from .reports import Avoided, RecentReports, Reports, collect_reports
 from .start import await_apps, create, start, stop
 from .terminate import remove
@@ -43,11 +43,10 @@ class PlacedAgainError(ComputeError):
 
 @dataclass(frozen=True)
 class Launched:
-    """The end of a launch. ``changed`` is false if nothing was missing, ``restored`` names the files that were written again."""
+    """The end of a launch. ``changed`` is false if nothing was missing."""
 
     placed: Placed
     changed: bool
-    restored: List[str]
 
     def note_in(self, reports: RecentReports) -> None:
         """Let the agents that this launch has changed report again before the next launch."""
@@ -134,7 +133,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
             explanation = carry_out(play, placed, plan, work)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
-        files = restored(play, placed)
+        files = restore_files(play, plan, placed.session, work)
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:
@@ -142,7 +141,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
     has_changed = _change(play, placed, plan, work)
     if placed.asked.request.command and not play.check:
         run_command(play, placed.asked, plan, again=placed.restarts_all)
-    return Launched(placed, bool(placed.decision.get("changed") or files or has_changed), files)
+    return Launched(placed, bool(placed.decision.get("changed") or files or has_changed))
 
 
 def _remove_launch(
@@ -179,7 +178,7 @@ def _waiting(play: Play, placed: Placed) -> Launched:
     if placed.outcome == "failed":
         raise SessionError(str(placed.decision.get("msg") or placed.decision["reason"]))
     play.show(shown(play, placed))
-    return Launched(placed, bool(placed.decision.get("changed")), [])
+    return Launched(placed, bool(placed.decision.get("changed")))
 
 
 def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:

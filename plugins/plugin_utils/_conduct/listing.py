@@ -16,8 +16,8 @@ from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._text.lists import WIDTH, list_lines
 from ...module_utils._text.metrics import metrics_text
-from ...module_utils._text.page import MONTH
-from .._action import login
+from ...module_utils._text.page import MONTH, page_of
+from .._holder import login
 from .._page import sessions_page
 from .._report_file import location, nice, write
 from .play import Play
@@ -56,7 +56,7 @@ def sessions(play: Play, given: Json) -> Json:
         has_changed = write_metrics(play, settings["sessions_metrics"], agents) or has_changed
     if is_page:
         page = location(settings["sessions_page"])
-        has_changed = write(page, sessions_page(result), 0o644, check=play.check) or has_changed
+        has_changed = write(page, sessions_page(page_of(result)), 0o644, check=play.check) or has_changed
         lines = [] if play.check else [f"The page is in {page}."]
     elif settings["sessions_format"] == "json":
         lines = document.splitlines()

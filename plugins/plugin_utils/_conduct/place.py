@@ -26,11 +26,10 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.settings import KEPT
 from ...module_utils._text.views import summary
 from .. import _notification as notification
-from .._action import holder, is_gone
 from .._artifacts import Artifacts
 from .._ended_folders import EndedFolders
+from .._holder import holder, is_gone
 from .._kept_requests import KeptRequests
-from .._lost_files import restore
 from .._secrets import VARIABLE, read_secrets, secret_files
 from .._user_templates import render_environment
 from .play import Play, checked
@@ -284,17 +283,6 @@ def _unguarded(reports: Reports, plan: Plan) -> List[str]:
         "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
     )
     return [message % ", ".join(lacking)] if lacking else []
-
-
-def restored(play: Play, placed: Placed) -> List[str]:
-    """Write the files of a running session that the controller has lost; returns their names."""
-    if placed.plan is None or placed.work is None:
-        return []
-    plan, address = placed.plan, placed.work.address
-    artifacts, route = Artifacts(play.artifacts, plan.session.name), play.route_to(plan.main.agent, address)
-    result = restore(plan, placed.session, artifacts, address, route, check=play.check)
-    play.warn(*result.get("warnings") or ())
-    return list(result.get("restored_files") or ())
 
 
 def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:

@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Sequence
 from uuid import uuid4
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -22,14 +22,16 @@ from ...module_utils._core.model import Plan
 from .. import _host_addresses as host_addresses
 from .. import _notification as notification
 from .. import _trace as trace
-from .._action import ComputeAction, failure_reason, unreachable
 from .._artifacts import DEFAULT
-from .._joint_result import joint_result
 from .._other_hosts import OtherHosts
 from .._progress import TERMINAL, phase_line
+from .._results import failure_reason, joint_result, unreachable
 from .._ssh_route import Route
 from .._transfer_watch import write_whole
 from .phases import PHASES, SILENT, containers_of
+
+if TYPE_CHECKING:
+    from .._action import ComputeAction
 
 
 class StepError(ComputeError):

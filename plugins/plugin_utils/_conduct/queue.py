@@ -21,8 +21,8 @@ from ...module_utils._head.details import finished_sessions, healing_sessions
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import SCHEDULE
 from .. import _notification as notification
-from .._action import holder, is_gone, login
 from .._ended_folders import EndedFolders
+from .._holder import holder, is_gone, login
 from .._kept_requests import checked_sessions
 from .launch import launch
 from .listing import write_metrics

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Sequence
+from typing import Any, List, Sequence
 
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
@@ -18,13 +18,20 @@ from ...module_utils._text.views import session_document
 from .. import _notification as notification
 from .. import _shared_config as shared_config
 from .. import _trace as trace
-from .._action import holder
 from .._artifacts import Artifacts
 from .._ended_folders import EndedFolders
+from .._holder import holder
 from .._kept_requests import KeptRequests
+from .._ssh_identity import ID_CONTAINER, SessionIdentity
 from .play import Play
 
 DOCUMENT = "session.json"
+# The files that a controller needs of a session that runs. All but the secret can be written again.
+_NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")
+_NO_KEYS = (
+    "Session %s runs, but %s does not have its keys: copy that folder from the controller that launched the session, or terminate "
+    "the session and launch it again."
+)
 
 
 def record(play: Play, state: str, **change: Any) -> Json:
@@ -69,6 +76,22 @@ def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Se
     trace.forget()
     change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
     return record(play, "failed", **change, logs=list(logs))
+
+
+def restore_files(play: Play, plan: Plan, session: Json, work: Deployment) -> List[str]:
+    """Write the files of a running session that the controller has lost; returns their names. Lost keys are a warning."""
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    if artifacts.session != plan.session.id:
+        play.warn(_NO_KEYS % (plan.session.name, artifacts.folder))
+        return []
+    missing = [name for name in _NEEDED if artifacts.read(name) is None]
+    if missing and not play.check:
+        route = play.route_to(plan.main.agent, work.address)
+        SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
+        if artifacts.read(DOCUMENT) is None:
+            artifacts.write_json(DOCUMENT, session_document(plan, session, work.address, {}, artifacts.folder))
+        play.warn(*filter(None, [shared_config.update(artifacts.base)]))
+    return missing
 
 
 def _remove_files(play: Play, session: Json) -> None:

@@ -21,7 +21,7 @@ from ...module_utils._core.model import Plan
 from ...module_utils._planning.catalogue import lacks
 from ...module_utils._planning.deployment import AgentStatus
 from ...modules.agent_info import ARGUMENT_SPEC
-from .._action import failure_reason
+from .._results import failure_reason
 from .play import Play, StepError
 
 # The variables of a host that become options of its report, with their defaults.

@@ -25,7 +25,6 @@ from .devcontainer import of_devcontainer
 from .launch import Launched, launch
 from .place import Asked, Placed
 from .play import Play
-from .queue import follow_up
 from .record import DOCUMENT
 from .reports import RecentReports, Reports
 from .resize import asked_again, difference
@@ -61,14 +60,10 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
         return {**result, **lacking, "unprepared": True}
     unfit = _unfit(play, checks)
     launched: List[Launched] = []
-    try:
-        for request in requests:
-            asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
-            launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
-            launched[-1].note_in(recent)
-    finally:
-        if play.waiting and not play.check:
-            follow_up(play)
+    for request in requests:
+        asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
+        launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
+        launched[-1].note_in(recent)
     return {
         **result,
         "changed": any(one.changed for one in launched),
@@ -146,7 +141,7 @@ def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[
 
 
 def absent(play: Play) -> Json:
-    """End the session of the variable C(session_name), or all that match it, and let others use what becomes free."""
+    """End the session of the variable C(session_name), or all that match it."""
     with play.phase("check"):
         found = checked(play.action, play.task_vars, TERMINATE)
     name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
@@ -156,7 +151,6 @@ def absent(play: Play) -> Json:
         if play.waiting and not play.check:
             line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
             play.show([line % play.waiting])
-            follow_up(play)
     sessions = [one.session for one in ended if one.session]
     return {"changed": any(one.changed for one in ended), "sessions": sessions}
 

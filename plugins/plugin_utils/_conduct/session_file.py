@@ -19,7 +19,7 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.rules import check_other_name
 from ...module_utils._planning.secret_rules import HIDDEN
 from ...module_utils._planning.written_request import variables_of
-from .._action import login
+from .._holder import login
 from .._kept_requests import stored_request
 from .._secrets import VARIABLE as SECRETS
 from .play import Play

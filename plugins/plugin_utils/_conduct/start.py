@@ -12,7 +12,7 @@ from typing import Dict
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
-from ...module_utils._core.roles import waves
+from ...module_utils._core.topology import waves
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from .. import _secrets as secrets

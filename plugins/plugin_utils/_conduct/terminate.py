@@ -15,8 +15,8 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import StateError
 from ...module_utils._planning.deployment import lost_agents, network_patience
 from ...module_utils._text.views import match_summary, names_matching, termination_summary
-from .._action import login
-from .._joint_result import joint_result
+from .._holder import login
+from .._results import joint_result
 from .play import Play, StepError
 from .record import record
 from .reports import RecentReports, Reports, collect_reports

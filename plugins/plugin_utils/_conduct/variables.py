@@ -31,7 +31,8 @@ from ...module_utils._planning.settings import check_variables, read_by, with_pr
 from ...module_utils._planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
-from .._action import ComputeAction, login
+from .._action import ComputeAction
+from .._holder import login
 from .._host_addresses import addresses
 from .._secrets import VARIABLE, plain_secrets, read_secrets
 from .._session_files import extra_files

@@ -15,9 +15,11 @@ from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import containers
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import Deployment
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
@@ -26,11 +28,10 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import pl
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked, place
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import terminate
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
-from ansible_collections.cluster.compute.plugins.plugin_utils._lost_files import restore
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route
 
 GONE = "1d5f2c9e-7c1b-4a53-8c76-2f6a1c0b9e11"
 ROW = {"id": SESSION, "name": "other", "state": "PENDING"}
@@ -127,6 +128,13 @@ def test_keys_that_were_made_for_a_call_that_fails_are_removed(kept: bool, tmp_p
     assert Path(folder.folder).exists() == kept
 
 
+def restored(made: Plan, folder: Path, *, check: bool = False) -> tuple[list[str], list[str]]:
+    """The names of the files that are written again, and the warnings."""
+    play = conducted({}, check=check, session_artifacts=str(folder))
+    row = {"state": "RUNNING", "created": 1.0, "changed": 2.0}
+    return restore_files(play, made, row, Deployment(address="192.0.2.1")), play.warnings
+
+
 LOST = ("id_container", "known_hosts", "session.json", "ssh_config")
 
 
@@ -135,14 +143,11 @@ def test_files_that_the_controller_lost_are_written_again(lost: tuple[str, ...],
     made = plan(request(cluster_size=2), "aa")
     artifacts = Artifacts(str(tmp_path), made.session.name)
     artifacts.identity(made.session.id, create=True)
-    row = {"state": "RUNNING", "created": 1.0, "changed": 2.0}
-    given = (made, row, artifacts, "192.0.2.1", Route("192.0.2.1"))
-    restore(*given, check=False)
+    restored(made, tmp_path)
     before = {name: artifacts.read(name) for name in LOST}
     for name in lost:
         (tmp_path / made.session.name / name).unlink()
-    result = restore(*given, check=check)
-    assert (result.get("changed", False), result.get("restored_files", [])) == (bool(lost), list(lost))
+    assert restored(made, tmp_path, check=check) == (list(lost), [])
     after = {name: artifacts.read(name) for name in LOST}
     gone = lost if check else ()
     assert [name for name in LOST if after[name] is None] == list(gone)
@@ -152,6 +157,6 @@ def test_files_that_the_controller_lost_are_written_again(lost: tuple[str, ...],
 def test_keys_that_the_controller_lost_are_not_replaced(tmp_path: Path) -> None:
     made = plan(request(cluster_size=2), "aa")
     artifacts = Artifacts(str(tmp_path), made.session.name)
-    [warning] = restore(made, {}, artifacts, "192.0.2.1", Route("192.0.2.1"), check=False)["warnings"]
+    _files, [warning] = restored(made, tmp_path)
     assert "does not have its keys: copy that folder from the controller that launched the session" in warning
     assert not Path(artifacts.folder).exists()

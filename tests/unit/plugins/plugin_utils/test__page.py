@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 
 FILES = Path(__file__).parents[4] / "roles/session/files"
@@ -60,7 +61,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Json:
 
 
 def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
-    text = _Reader(sessions_page(few)).text
+    text = _Reader(sessions_page(page_of(few))).text
     assert "CPUs11 free" in text
     assert "21 of 40 allocated, 7 in use, at most 7 free on one agent" in text
     assert "3 sessions1 waiting, 9 containers" in text
@@ -71,17 +72,17 @@ def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
 
 
 def test_a_waiting_session_has_its_turn_and_its_reason(few: Json) -> None:
-    text = _Reader(sessions_page(few)).text
+    text = _Reader(sessions_page(page_of(few))).text
     assert "1giantdave20 × 4 CPUs, 8gpriority 10" in text
     assert "node1: needs 80 CPUs, 4 free" in text
     [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
     expected = {**few, "sessions": [{**waiting, "reason": "no room; it starts by 18:30"}]}
-    assert re.search(r"Starts byReason1giant.*\d18:30no room", _Reader(sessions_page(expected)).text)
+    assert re.search(r"Starts byReason1giant.*\d18:30no room", _Reader(sessions_page(page_of(expected))).text)
 
 
 def test_the_page_of_nothing() -> None:
     nothing: Json = {"time": lists.NOW, "sessions": [], "agents": [], "owners": [], "groups": [], "samples": []}
-    text = _Reader(sessions_page(nothing)).text
+    text = _Reader(sessions_page(page_of(nothing))).text
     assert "0 sessions" in text
     for sentence in (
         "No session uses the agents.",
@@ -95,9 +96,9 @@ def test_the_page_of_nothing() -> None:
 
 def test_no_text_of_a_session_becomes_an_element(few: Json) -> None:
     """Names are checked at input; a store and labels that others wrote are not."""
-    before = sorted(tag for tag, _attributes in _Reader(sessions_page(few)).elements)
+    before = sorted(tag for tag, _attributes in _Reader(sessions_page(page_of(few))).elements)
     spoiled = _spoiled(few)
-    page = sessions_page(spoiled)
+    page = sessions_page(page_of(spoiled))
     reader = _Reader(page)
     assert sorted(tag for tag, _attributes in reader.elements) == before
     assert "alert(1)" in reader.text
@@ -132,7 +133,7 @@ def _spoiled_session(session: Json) -> Json:
 
 
 def test_the_policy_allows_this_style_and_this_script_alone(few: Json) -> None:
-    page = sessions_page(few)
+    page = sessions_page(page_of(few))
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     texts = [(FILES / name).read_bytes() for name in ("sessions.css", "sessions.js")]
     digests = ["sha256-" + base64.b64encode(hashlib.sha256(text).digest()).decode() for text in texts]
@@ -149,7 +150,7 @@ def test_the_policy_allows_this_style_and_this_script_alone(few: Json) -> None:
 def test_a_text_comes_back_as_text(few: Json, text: str) -> None:
     [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
     changed = {**waiting, "name": text, "owner": text}
-    reader = _Reader(sessions_page({**few, "sessions": [changed]}))
+    reader = _Reader(sessions_page(page_of({**few, "sessions": [changed]})))
     [shown] = [attributes["data-owner"] for tag, attributes in reader.elements if "data-row" in attributes]
     assert shown == visible(text)
     assert visible(text) in reader.text

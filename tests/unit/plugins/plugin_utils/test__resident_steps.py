@@ -27,7 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils import _module
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _resident_steps as resident_steps
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import report_options
-from ansible_collections.cluster.compute.plugins.plugin_utils._dead_module import explained
+from ansible_collections.cluster.compute.plugins.plugin_utils._results import explained
 
 MODULE = """
 import os, signal, sys

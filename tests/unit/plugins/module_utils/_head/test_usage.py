@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
     samples,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
 
 A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
@@ -83,7 +84,7 @@ def test_what_containers_use_is_summed_for_sessions_and_agents(tmp_path: Path) -
     assert train["containers"][0]["measured"]["gpus"] == gpus[: len(gpus) // 6]
     [row] = [line for line in sessions_table(document["sessions"], width=400) if line.split()[0] == "train"]
     assert row.endswith("; GPUs 40% in use")
-    assert ", GPUs 40%</small>" in sessions_page(document)
+    assert ", GPUs 40%</small>" in sessions_page(page_of(document))
     first, second, third = document["agents"]
     assert first["measured"]["millicpus"] == 6 * 666
     assert [gpu["percent"] for gpu in first["measured"]["gpus"]] == [40] * 8

@@ -12,7 +12,7 @@ import pytest
 from samples import GIB, exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.roles import waves
+from ansible_collections.cluster.compute.plugins.module_utils._core.topology import waves
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import SHIPPED, with_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (

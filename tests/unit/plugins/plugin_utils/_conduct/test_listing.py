@@ -16,8 +16,8 @@ from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import listing, variables
+from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._report_file import write
 
 LISTED: Json = {"changed": False, "sessions": [], "agents": [], "owners": [], "groups": [], "samples": [], "time": 0.0}

@@ -27,11 +27,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked, Placed, place, shown
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._holder import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})

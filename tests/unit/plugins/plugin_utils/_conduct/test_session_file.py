@@ -16,8 +16,8 @@ from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import like, session_file
+from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
 
 COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
 

@@ -16,7 +16,6 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import reports as reporting
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import Launched
@@ -29,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate
     terminate,
     terminate_matching,
 )
+from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
 
 ROW = {
     "id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11",
@@ -134,7 +134,7 @@ def passing(
         reports.append(found)
         if asked.request.name in fails:
             raise SessionError(f"Session {asked.request.name} was not launched: why.")
-        return Launched(Placed(asked, decision or {}, plan(asked.request, names[-1])), True, [])
+        return Launched(Placed(asked, decision or {}, plan(asked.request, names[-1])), True)
 
     reports: list[Reports] = []
 

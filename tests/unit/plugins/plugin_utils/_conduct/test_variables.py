@@ -18,9 +18,9 @@ from samples import exactly, request
 from ansible_collections.cluster.compute.plugins.action import session
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import variables
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.variables import check_release, make_requests
+from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
 
 
 @pytest.fixture(autouse=True)
