@@ -50,10 +50,6 @@ attributes:
     support: full
     details:
       - The check is the same. Its result is not kept for launches.
-  diff_mode:
-    support: N/A
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

@@ -83,13 +83,6 @@ extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
   - cluster.compute.attributes.actiongroup_compute
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

@@ -52,8 +52,6 @@ extends_documentation_fragment:
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: partial
     details: Depends on the step.

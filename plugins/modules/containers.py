@@ -120,13 +120,9 @@ notes:
     kill are reported. Another launch of the session starts it again with its name, address and files.
   - The limits for open files and locked memory are as high as the host allows.
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: full
     details: Shows the state of each container, but not its environment.
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

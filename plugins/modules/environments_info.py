@@ -17,12 +17,8 @@ extends_documentation_fragment:
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.environments_info
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 """

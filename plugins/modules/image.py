@@ -63,12 +63,8 @@ extends_documentation_fragment:
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 """

@@ -42,13 +42,6 @@ extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

@@ -25,13 +25,6 @@ extends_documentation_fragment:
   - cluster.compute.attributes.action
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.store
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

@@ -26,8 +26,6 @@ extends_documentation_fragment:
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: full
     details: The variables of a launch with where each comes from, and the plan, without its defaults and labels, are the difference.

@@ -22,8 +22,6 @@ extends_documentation_fragment:
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_apps
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
   idempotent:

@@ -18,12 +18,8 @@ extends_documentation_fragment:
   - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_queue
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:

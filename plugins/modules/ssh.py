@@ -106,8 +106,6 @@ attributes:
     support: full
     details:
       - Names, modes and owners of the files in the containers, C(/etc/hosts), and the public files on the controller; never a key.
-  idempotent:
-    support: full
 author:
   - The cluster.compute authors (@cluster-compute)
 seealso:
