@@ -31,14 +31,15 @@ class Copies(Document):
 
 
 def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
-    """The agents that pull, and the image that they must get: the first in rank order that an agent has.
+    """The agents that pull, and the image that they must get: the one that counts.
 
     An image by digest is the same wherever it is: no agent decides for another one which image that is.
     """
     if own_digest(reference):
         lacking = [name for name in needing if pull == ALWAYS or not images[name]["present"]]
         return {"pull": [] if pull == NEVER else lacking, "id": "", "content": "", "digests": []}
-    first = next((images[name] for name in needing if images[name]["present"]), None)
+    counted = _counted(needing, images)
+    first = images[counted] if counted else None
     if pull == ALWAYS or first is None:
         return {"pull": [] if pull == NEVER else list(needing), "id": "", "content": "", "digests": []}
     others = [name for name in needing if not same(images[name], first)]
@@ -48,14 +49,21 @@ def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, re
 
 def plan_copies(needing: Sequence[str], images: Mapping[str, Json], reference: str = "") -> Copies:
     """The agent whose image is used after the pulls, and the agents without that image; by digest, those without any."""
-    spare = sorted(name for name in images if name not in needing)
-    source = next((name for name in [*needing, *spare] if images[name]["present"]), "")
+    source = _counted([*needing, *sorted(set(images).difference(needing))], images)
     if not source:
         return Copies(copies=tuple(needing))
     image = images[source]
     is_exact = bool(own_digest(reference))
     copies = tuple(name for name in needing if not (images[name]["present"] if is_exact else same(images[name], image)))
     return Copies(source, image["id"], image["content"], image["size"], copies)
+
+
+def _counted(names: Sequence[str], images: Mapping[str, Json]) -> str:
+    """The agent whose image counts: the first that has one, or, if that was made of a container, the one that has the newest such."""
+    first = next((name for name in names if images[name]["present"]), "")
+    if first and images[first].get("made"):
+        return max([*names, *images], key=lambda name: str(images[name].get("made") or ""))
+    return first
 
 
 def same(image: Json, other: Json) -> bool:

@@ -115,7 +115,7 @@ REPORT = {
     "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM},
     "limits": {"nofile": a_number, "memlock": a_number},
     "paths": _flags,
-    "image": {"reference": a_text, "id": a_line, "architecture": a_line, "present": a_flag},
+    "image": {"reference": a_text, "id": a_line, "architecture": a_line, "present": a_flag, "made": a_line},
     "runtime": {"volume": a_line, "present": a_flag},
     "kernel": _numbers,
     "mtu": whole(65535),

@@ -5,12 +5,15 @@
 """Make an image of a session's container: the image that it was made from, and a layer of what is kept.
 
 The engine's own commit would keep every file and the whole configuration. Here the engine exports the container, and loads an
-archive that holds the new layer and a configuration of its own. The name comes with the archive: before its end, there is no image.
+archive that holds the new layer and a configuration of its own. The image gets its name from the process that made it, so what an
+engine still loads when that process is killed takes no name from a later image. It is removed when its owner next commits or launches
+on this agent, or when its session ends.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -19,17 +22,18 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import IO, Any, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import IO, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_ORIGIN, LABEL_OWNER, LABEL_SESSION
 from .._core.documents import Json
-from .._core.errors import ConflictError, StateError
+from .._core.errors import ConflictError, EngineError, StateError
 from .._core.units import show_bytes
-from .images import CHUNK, ImageEngine
+from .images import CHUNK, ImageEngine, at_work
 from .kept_files import Layer, without
-from .reports import is_member
+from .reports import committed, image_labels, is_member
 
 _OCI = "org.opencontainers.image."
+_OWNER, _SESSION = LABEL_ORIGIN + ".owner", LABEL_ORIGIN + ".session"
 # What stays free of each disk. Of the engine's disk, an image takes twice its size: the archive is unpacked beside it.
 MARGIN = 256 << 20
 _MOST_CHANGES = 1_000_000
@@ -88,10 +92,10 @@ class CommitEngine(ImageEngine):
         with self._asking("export a container") as client:
             yield from client.export(identity, CHUNK)
 
-    def leftovers(self, owner: str) -> List[str]:
-        """Images of this owner's containers that have no name: replaced, or of an engine that died while it loaded them."""
+    def nameless(self) -> List[Json]:
+        """Images of sessions' containers that have no name: replaced, or their process was killed while the engine loaded them."""
         with self._asking("list its images") as client:
-            return list(client.images(quiet=True, filters={"dangling": True, "label": f"{LABEL_ORIGIN}.owner={owner}"}))
+            return list(client.images(filters={"dangling": True, "label": _OWNER}))
 
 
 def check_name(engine: CommitEngine, image: str, owner: str) -> None:
@@ -131,24 +135,37 @@ def find(engine: CommitEngine, wanted: Wanted) -> Origin:
 
 
 def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written) -> None:
-    """Make the image. Images without a name that former attempts have left are removed."""
+    """Make the image. Waits for a process on this agent that makes or copies one, and removes images that are left without a name."""
     try:
-        with tempfile.TemporaryFile(dir=_folder()) as layer:
+        with at_work(fcntl.LOCK_EX), tempfile.TemporaryFile(dir=_folder()) as layer:
             _fill(engine, origin, layer, written)
             config = json.dumps(configuration(wanted, origin, _digest(layer), datetime.now(timezone.utc))).encode()
-            engine.load(_archive(wanted.image, config, layer))
+            identity = engine.load(_archive(config, layer))
+            check_name(engine, wanted.image, wanted.owner)
+            engine.tag(identity or "sha256:" + hashlib.sha256(config).hexdigest(), wanted.image)
+            _remove_nameless(engine, wanted.owner, ())
     except OSError as error:
         message = "%s: %s cannot hold the layer of image %s: %s; free some space there."
         raise StateError(message % (engine.agent, _folder(), wanted.image, error.strerror or error)) from error
     except tarfile.TarError as error:
         raise StateError(_TORN % (engine.agent, wanted.container), engine.agent) from error
-    for identity in engine.leftovers(wanted.owner):
-        if _is_made_for(wanted.owner, engine.image(identity) or {}):
+
+
+def sweep(engine: CommitEngine, owner: str = "", sessions: Collection[str] = ()) -> None:
+    """Remove images without a name of an owner, or of sessions, unless a process on this agent makes or copies one now."""
+    with suppress(EngineError), at_work(fcntl.LOCK_EX | fcntl.LOCK_NB) as is_alone:
+        if is_alone:
+            _remove_nameless(engine, owner, sessions)
+
+
+def _remove_nameless(engine: CommitEngine, owner: str, sessions: Collection[str]) -> None:
+    for listed in engine.nameless():
+        labels = listed["Labels"]
+        if labels[_OWNER] != owner and labels.get(_SESSION) not in sessions:
+            continue
+        if committed(engine.image(listed["Id"]) or {}):
             with suppress(ConflictError):  # a container of the former image runs
-                engine.remove_image(identity)
-    if _labels(engine.image(wanted.image) or {}) != json.loads(config)["config"]["Labels"]:
-        message = "%s: image %s has another origin than this session; run this again, under another name."
-        raise StateError(message % (engine.agent, wanted.image), engine.agent)
+                engine.remove_image(listed["Id"])
 
 
 _TORN = (
@@ -208,7 +225,7 @@ def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) ->
     return {
         **{key.lower(): base[key] for key in ("Architecture", "Os", "Variant") if base.get(key)},
         "created": date,
-        "config": {**kept, "Labels": {**_foreign(_labels(base)), **_origin_labels(wanted, base, date)}},
+        "config": {**kept, "Labels": {**_foreign(image_labels(base)), **_origin_labels(wanted, base, date)}},
         "rootfs": {"type": "layers", "diff_ids": [*below, digest]},
         "history": [*({"created_by": "layer of " + base["Id"]} for _layer in below), history],
     }
@@ -231,12 +248,12 @@ def _origin_labels(wanted: Wanted, base: Json, date: str) -> Dict[str, str]:
     }
 
 
-def _archive(name: str, config: bytes, layer: IO[bytes]) -> Iterator[bytes]:
+def _archive(config: bytes, layer: IO[bytes]) -> Iterator[bytes]:
     """The archive that the engine loads. It finds the layers of the base image by their digests: they have no files here."""
     identity, size = hashlib.sha256(config).hexdigest(), layer.seek(0, os.SEEK_END)
     below = len(json.loads(config)["rootfs"]["diff_ids"]) - 1
     layers = [*("%s/%d.tar" % (identity, number) for number in range(below)), identity + "/layer.tar"]
-    manifest = json.dumps([{"Config": identity + ".json", "RepoTags": [name], "Layers": layers}]).encode()
+    manifest = json.dumps([{"Config": identity + ".json", "RepoTags": None, "Layers": layers}]).encode()
     layer.seek(0)
     files: Sequence[Tuple[str, int, Iterable[bytes]]] = (
         (layers[-1], size, _blocks(layer)),
@@ -291,11 +308,5 @@ def _hostname(listed: Json) -> str:
     return f"{labels.get(LABEL_CONTAINER + '.role')}{labels.get(LABEL_CONTAINER + '.index')}"
 
 
-def _labels(image: Json) -> Dict[str, Any]:
-    return dict((image.get("Config") or {}).get("Labels") or {})
-
-
 def _is_made_for(owner: str, image: Json) -> bool:
-    """Whether an image was made of a container of the owner. What is built from such an image has its labels, and a later date."""
-    labels, date = _labels(image), str(image.get("Created"))
-    return labels.get(LABEL_ORIGIN + ".owner") == owner and str(labels.get(_OCI + "created"))[:19] == date[:19]
+    return bool(committed(image)) and image_labels(image)[_OWNER] == owner

@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import time
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Mapping, Set, Tuple
+from contextlib import contextmanager, suppress
+from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
 
 from .._core.counting import Write, progress_file
 from .._core.documents import Json
@@ -30,6 +31,30 @@ REGISTRY_TIMEOUT = 10
 STALL = 600
 CHUNK = 1 << 20
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
+
+
+@contextmanager
+def at_work(how: int) -> Iterator[bool]:
+    """Hold the home on this agent as flock(2) does, and return whether it is held.
+
+    An image gets its name only when it is complete. Until then, nothing else shows whether the process that loads it lives.
+    """
+    home = -1
+    try:
+        with suppress(OSError):  # no home, or a file system without locks
+            home = os.open(os.path.expanduser("~"), os.O_RDONLY | os.O_CLOEXEC)
+        yield home >= 0 and _is_locked(home, how)
+    finally:
+        if home >= 0:
+            os.close(home)
+
+
+def _is_locked(file: int, how: int) -> bool:
+    try:
+        fcntl.flock(file, how)
+    except OSError:
+        return False
+    return True
 
 
 class ImageEngine(Engine):
@@ -195,7 +220,12 @@ def load(engine: ImageEngine, options: Json) -> Json:
             "images in containerd; let this agent pull the image."
         )
         raise StateError(message % (engine.agent, options["name"]), engine.agent)
-    before = engine.image_ids()
+    with at_work(fcntl.LOCK_SH | fcntl.LOCK_NB):  # a commit holds its lock for minutes
+        return _loaded(engine, options, proven)
+
+
+def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json:
+    digest, before = own_digest(options["name"]), engine.image_ids()
     with open(options["path"], "rb") as archive:
         identity = engine.load(archive)
     loaded = engine.image(identity or options["id"]) or {}

@@ -15,6 +15,7 @@ from .._core.constants import (
     LABEL_CONTAINER,
     LABEL_FABRIC,
     LABEL_LAUNCH,
+    LABEL_ORIGIN,
     LABEL_RELAY,
     LABEL_SESSION,
     MULTI_NODE,
@@ -153,7 +154,19 @@ def image_entry(reference: str, image: Json | None) -> Json:
         "present": bool(image),
         "id": image.get("Id", ""),
         "architecture": architecture(image.get("Architecture", "")),
+        "made": committed(image),
     }
+
+
+def committed(image: Json) -> str:
+    """When an image was made of a container of a session; empty for others: what is built from it has its labels, and a later date."""
+    labels, date = image_labels(image), str(image.get("Created"))
+    made = str(labels.get("org.opencontainers.image.created"))
+    return made if LABEL_ORIGIN + ".owner" in labels and made[:19] == date[:19] else ""
+
+
+def image_labels(image: Json) -> Dict[str, str]:
+    return dict((image.get("Config") or {}).get("Labels") or {})
 
 
 def architecture(name: str) -> str:

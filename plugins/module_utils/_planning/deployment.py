@@ -31,7 +31,7 @@ class AgentStatus:
     """What decides about an agent's part in a launch: a part of its report.
 
     ``swarm`` is the ID of its Swarm, empty if it is in none. ``image`` is the reference that its report is about, and
-    ``image_id`` is empty if the agent does not have that image.
+    ``image_id`` is empty if the agent does not have that image, and ``image_made`` if it was not made of a container of a session.
     """
 
     name: str
@@ -40,6 +40,7 @@ class AgentStatus:
     is_manager: bool = False
     image: str = ""
     image_id: str = ""
+    image_made: str = ""
 
     @classmethod
     def from_report(cls, report: Json) -> AgentStatus:
@@ -53,6 +54,7 @@ class AgentStatus:
             is_manager=bool(swarm.get("manager")),
             image=str(image.get("reference") or ""),
             image_id=str(image.get("id") or "") if image.get("present") else "",
+            image_made=str(image.get("made") or ""),
         )
 
 
@@ -158,9 +160,15 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
 
 
 def image_is_settled(plan: Plan, statuses: Iterable[AgentStatus], pull: str) -> bool:
-    """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it."""
-    needing = plan.images.get(plan.session.image, ())
+    """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
+
+    An agent that was lost during a commit has a former image: none of the others may have a newer one.
+    """
+    needing, statuses = plan.images.get(plan.session.image, ()), list(statuses)
     used = [status for status in statuses if status.name in needing]
+    made = min((status.image_made for status in used), default="")
+    if made and any(status.image_made > made for status in statuses if status.image == plan.session.image):
+        return False
     ids = {status.image_id for status in used}
     references = {status.image for status in used}
     is_complete = len(used) == len(needing) and "" not in ids

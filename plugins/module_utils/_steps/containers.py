@@ -19,6 +19,7 @@ from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
 from .._docker import fabric
 from .._docker.client import Engine
+from .._docker.commit import CommitEngine, sweep
 from .._docker.containers import AgentContainers
 from .._docker.data_folders import check_folders_answer
 from .._docker.error_text import naming_image
@@ -49,6 +50,8 @@ def created(
 ) -> Json:
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
+    if not agent.check:
+        sweep(_commit_engine(agent), launch.plan.session.owner)
     with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
         return _created(launch, _bundle(bundle), agent.fabric, network=network)
 
@@ -120,6 +123,8 @@ def absent(
     amounts = (parallelism or default_parallelism(), deadline)
     removal = Removal(engine, sessions, launch, *amounts, wanted, frozenset(keep))
     result = removal.carry_out(check=agent.check).to_json()
+    if not agent.check:
+        sweep(_commit_engine(agent), sessions=sessions)
     if result.get("failed"):
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
         return {**result, **({} if logs else {"warnings": [result["msg"]]})}
@@ -157,6 +162,10 @@ def _launch(
         bootstrap_timeout=bootstrap_timeout,
         check=agent.check,
     )
+
+
+def _commit_engine(agent: Agent) -> CommitEngine:
+    return CommitEngine(agent.docker_host, agent.timeout, agent.name)
 
 
 def _bundle(text: str) -> Bundle | None:

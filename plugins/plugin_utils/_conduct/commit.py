@@ -59,7 +59,7 @@ def _reached(play: Play, image: str, owner: str) -> List[str]:
         if agent not in lost:
             checked(result)
     if lost:
-        message = "%s cannot be reached; a former image of this name stays there until you run this again."
+        message = "%s cannot be reached; a former image of this name stays there until a launch replaces it."
         play.warn(message % ", ".join(lost))
     return [agent for agent in found if agent not in lost]
 

@@ -227,6 +227,24 @@ def test_a_full_disk_is_refused(controller: Controller, built: Session, small_di
     assert own_images(controller) == before
 
 
+@pytest.mark.parametrize("verb", ["launch", "end"])
+def test_what_an_engine_loads_for_a_killed_commit_goes_with_the_next_launch_or_end(
+    controller: Controller, built: Session, *, verb: str
+) -> None:
+    """Such an image has no name, and may be complete only after the next commit."""
+    client, base = controller.client, built.containers()["main1"]["Image"]
+    other = controller.launched("late") if verb == "end" else built
+    commit(controller, session_name=other.name).check()
+    client.tag(base, *IMAGE.split(":"), force=True)
+    client.remove_image(IMAGE)
+    assert len(own_images(controller)) == 1
+    if verb == "launch":
+        controller.launched("late")
+        assert own_images(controller) == []
+    controller.terminate("late").check()
+    assert own_images(controller) == []
+
+
 def test_a_killed_controller_leaves_nothing(controller: Controller, built: Session) -> None:
     """The image of this name stays what it was, or is the whole new image."""
     commit(controller).check()

@@ -79,6 +79,17 @@ def test_whose_image_counts(has: dict[str, str], source: str, copies: tuple[str,
     assert (plan.source, plan.copies) == (source, copies)
 
 
+def test_the_newest_image_of_a_container_counts_wherever_it_is() -> None:
+    """An agent that was lost during a commit keeps the former image of the name."""
+    old, new = image("a", "old", made="2026-03-01T00:00:00"), image("b", "new", made="2026-03-02T00:00:00")
+    for needing in (["a"], ["a", "b"], ["b", "a"]):
+        plan = plan_copies(needing, {"a": old, "b": new})
+        assert (plan.source, plan.id, plan.copies) == ("b", "new", ("a",))
+        assert plan_pulls(needing, {"a": old, "b": new}, "missing")["id"] == "new"
+    other = image("a", "other")
+    assert plan_copies(["a"], {"a": other, "b": new}) == plan_copies(["a"], {"a": other})
+
+
 def test_the_same_image_on_engines_that_number_them_differently() -> None:
     assert same(image("a", "1"), image("b", "2", content="content-1"))
     assert not same(image("a", "1", content=""), image("b", "2", content=""))

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
 import tarfile
+import threading
 from collections import namedtuple
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import commit
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import at_work
 
 SESSION, CONTAINER = "3614fdf3-0e04-4a4b-9a9a-000000000001", "3614fdf3-0e04-4a4b-9a9a-000000000002"
 WANTED = commit.Wanted(SESSION, "alice", "train", "main1", "team/train:2")
@@ -60,6 +63,7 @@ MINE: Json = {
     "Config": {
         "Labels": {
             "cluster.compute.origin.owner": "alice",
+            "cluster.compute.origin.session": SESSION,
             "org.opencontainers.image.created": "2026-02-28T00:00:00.250000+00:00",
         }
     },
@@ -104,11 +108,18 @@ class Engine(commit.CommitEngine):
             self.files = {member.name: _read(tar, member) for member in tar}
         [self.manifest] = json.loads(self.files["manifest.json"])
         config = json.loads(self.files[self.manifest["Config"]])
-        self.images[WANTED.image] = {"Id": "sha256:new", "Config": config["config"]}
+        self.images["sha256:" + self.manifest["Config"][:-5]] = {
+            "Created": config["created"],
+            "Config": config["config"],
+        }
         return ""
 
-    def leftovers(self, owner: str) -> list[str]:
-        return ["sha256:old", "sha256:built"] if owner == "alice" else []
+    def tag(self, identity: str, name: str) -> None:
+        self.images[name] = self.images[identity]
+
+    def nameless(self) -> list[Json]:
+        labels = MINE["Config"]["Labels"]
+        return [{"Id": identity, "Labels": labels} for identity in ("sha256:old", "sha256:built")]
 
     def remove_image(self, identity: str) -> None:
         if identity == "used":
@@ -169,20 +180,65 @@ def test_the_configuration_is_the_one_of_the_base_image() -> None:
 
 
 @pytest.mark.parametrize("squash", [False, True])
-def test_the_engine_gets_the_layer_and_its_name_at_once(home: Path, *, squash: bool) -> None:
+def test_the_engine_gets_the_layer_and_then_the_name(home: Path, *, squash: bool) -> None:
     engine = Engine(export("etc/old", "home/work/.ssh/id", "usr/new"))
     origin = commit.Origin("c0ffee", BASE, squash, 3000)
     commit.make(engine, WANTED, origin, commit.Written())
     manifest, files = engine.manifest, engine.files
     config = files[manifest["Config"]]
     assert manifest["Config"] == hashlib.sha256(config).hexdigest() + ".json"
-    assert (manifest["RepoTags"], len(manifest["Layers"])) == (["team/train:2"], 1 if squash else 3)
+    assert (manifest["RepoTags"], len(manifest["Layers"])) == (None, 1 if squash else 3)
+    assert engine.images["team/train:2"]["Config"] == json.loads(config)["config"]
     layer = files[manifest["Layers"][-1]]
     assert json.loads(config)["rootfs"]["diff_ids"][-1] == "sha256:" + hashlib.sha256(layer).hexdigest()
     with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         assert tar.getnames() == (["etc/old", "usr/new"] if squash else ["usr/new", "etc/.wh.motd"])
     assert engine.removed == ["sha256:old"]
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("owner", "sessions", "removed"),
+    [("alice", (), ["sha256:old"]), ("bob", (), []), ("", [SESSION], ["sha256:old"]), ("", [CONTAINER], [])],
+)
+def test_what_the_engine_has_loaded_for_a_killed_process_is_removed(
+    owner: str, sessions: list[str], removed: list[str]
+) -> None:
+    engine = Engine()
+    commit.sweep(engine, owner, sessions)
+    assert engine.removed == removed
+
+
+@pytest.mark.parametrize("how", [fcntl.LOCK_EX, fcntl.LOCK_SH])
+def test_what_a_live_process_loads_is_no_leftover(how: int) -> None:
+    engine = Engine()
+    with at_work(how) as is_held:
+        assert is_held
+        commit.sweep(engine, "alice")
+        assert engine.removed == []
+    commit.sweep(engine, "alice")
+    assert engine.removed == ["sha256:old"]
+
+
+def test_a_commit_waits_for_another_one_on_its_agent() -> None:
+    """What goes on without its controller never takes the name of a later image."""
+    engine, origin = Engine(export("usr/new")), commit.Origin("c0ffee", BASE, False, 3000)
+    later = threading.Thread(target=commit.make, args=(engine, WANTED, origin, commit.Written()), daemon=True)
+    with at_work(fcntl.LOCK_EX):
+        later.start()
+        later.join(0.3)
+        assert engine.loaded == b""
+    later.join()
+    assert engine.images["team/train:2"]
+
+
+def test_a_home_that_cannot_be_locked_stops_no_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    engine = Engine()
+    with at_work(fcntl.LOCK_SH) as is_held:
+        assert not is_held
+    commit.sweep(engine, "alice")
+    assert engine.removed == []
 
 
 @pytest.mark.parametrize("cut", [1024, 1023, 512, 2048, 1500])

@@ -196,7 +196,7 @@ def test_engine_entry(swarm: dict[str, Any], cluster: str, expected: tuple[Any, 
 
 
 def test_image_entry() -> None:
-    assert image_entry("a:1", None) == {"reference": "a:1", "present": False, "id": "", "architecture": ""}
+    assert image_entry("a:1", None) == {"reference": "a:1", "present": False, "id": "", "architecture": "", "made": ""}
     assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"})["architecture"] == "aarch64"
 
 

@@ -118,6 +118,13 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
         ("missing", [status("b", image="other"), status("c", image="other")], False),
         ("missing", [status("b")], False),
         ("missing", [status("a", image_id=""), status("b"), status("c")], True),
+        ("missing", [status(name, image_made="2026-03-01") for name in "abc"], True),
+        ("missing", [status("a", image_made="2026-03-01"), status("b"), status("c")], True),
+        (
+            "missing",
+            [status("a", image_made="2026-03-02"), *(status(one, image_made="2026-03-01") for one in "bc")],
+            False,
+        ),
     ],
 )
 def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(

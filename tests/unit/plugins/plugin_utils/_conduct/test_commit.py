@@ -123,7 +123,7 @@ def test_an_agent_that_does_not_answer_gets_no_image() -> None:
     world.commit()
     assert world.changes() == [("b", "image.commit"), ("b", "image.export"), ("a", "image.load")]
     [warning] = world.play.warnings
-    assert warning == "c cannot be reached; a former image of this name stays there until you run this again."
+    assert warning == "c cannot be reached; a former image of this name stays there until a launch replaces it."
 
 
 def test_a_copy_that_fails_leaves_the_image() -> None:
