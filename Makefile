@@ -14,8 +14,10 @@ HAVE_PYTHON = test -n "$(PYTHON)" || { echo "Python 3.11 or newer with the modul
 # Only files whose digests are in the lock: `make lock` writes the locks.
 PIP := bin/pip install --quiet --disable-pip-version-check
 BY_DIGEST := $(PIP) --require-hashes
-# These targets are about this machine.
-PLAY := .venv/bin/ansible-playbook -i inventory/local.yml
+# These targets are about this machine, unless the user names an inventory, which Ansible would add to the first.
+OTHER := $(filter -i% --inventory%,$(ARGS))
+PLAY := .venv/bin/ansible-playbook $(if $(OTHER),,-i inventory/local.yml)
+LOCAL := $(if $(OTHER),, --local)
 DEMO := -e session_name=demo
 NAME = $(lastword demo $(patsubst session_name=%,%,$(filter session_name=%,$(ARGS))))
 COLLECTION := ansible_collections.cluster.compute.plugins
@@ -31,7 +33,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 session: .venv  ## Launch the session "demo" with three containers on this machine (ARGS='-e session_name=train …')
 	@$(PLAY) playbooks/cluster_session.yml $(DEMO) -e session_cluster_size=3 -e session_cpus=0.5 -e session_memory=512m $(ARGS)
 	@printf '%s\n' 'Go on with:' '  bin/cluster-compute ssh $(NAME)' '  bin/cluster-compute exec $(NAME) -- hostname' \
-		'  bin/cluster-compute ls --local' '  bin/cluster-compute down $(NAME) --local'
+		'  bin/cluster-compute ls$(LOCAL)' '  bin/cluster-compute down $(NAME)$(LOCAL)'
 
 terminate: .venv  ## End the session "demo" and remove everything of it (ARGS='-e session_name=train')
 	@$(PLAY) playbooks/terminate.yml $(DEMO) $(ARGS)

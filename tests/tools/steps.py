@@ -8,7 +8,7 @@ Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
-is 1 if any step failed. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
+is 1 if any step failed. After Ctrl-C or SIGTERM, no step starts, and those that run are interrupted as by Ctrl-C. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
 time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, how many tests passed
 and failed, and the end of the output of each step that failed.
 
@@ -20,11 +20,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,8 +69,18 @@ class Step:
         return "ok" if self.code == 0 else f"FAILED ({self.code})"
 
 
+RUNNING: set[int] = set()  # the process groups of the targets
+
+
+def interrupt(number: int, groups: set[int]) -> None:
+    """Send a signal to each process of these targets."""
+    for group in list(groups):
+        with suppress(ProcessLookupError):
+            os.killpg(group, number)
+
+
 def run(name: str) -> Step:
-    """Make one target."""
+    """Make one target, in a process group of its own: make passes a signal on, but its children then do not clean up."""
     forget(name)
     start = time.monotonic()
     # A file, because a process that outlives the target could keep a pipe open.
@@ -78,12 +91,15 @@ def run(name: str) -> Step:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-        timer = threading.Timer(LIMIT, process.kill)
+        RUNNING.add(process.pid)
+        timer = threading.Timer(LIMIT, interrupt, (signal.SIGKILL, {process.pid}))
         timer.start()
         _pid, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         timer.cancel()
+        RUNNING.discard(process.pid)
         output.seek(0)
         text = output.read()
     seconds = time.monotonic() - start
@@ -115,6 +131,7 @@ class Schedule:
                 raise SystemExit(f"{target} needs {', '.join(sorted(unknown))}, which is not in the list of targets.")
         self.start, self.before = time.monotonic(), ticks()
         self.steps: list[Step] = []
+        self._left: list[str] = []
         self._needs = dict(needs)
         self._changed = threading.Condition()
 
@@ -139,6 +156,14 @@ class Schedule:
                 self._changed.wait()
             return None
 
+    def stop(self) -> None:
+        """Start no further target, and interrupt those that run."""
+        with self._changed:
+            self._left += self._needs
+            self._needs.clear()
+            self._changed.notify_all()
+        interrupt(signal.SIGINT, RUNNING)
+
     def close(self) -> int:
         """Print the tables; return the exit code."""
         print(f"=== the {SLOWEST} slowest tests")
@@ -157,8 +182,14 @@ class Schedule:
         failed = [step for step in self.steps if step.code != 0]
         for step in failed:
             print(f"=== the end of {step.name}, {step.verdict}", *step.output.rstrip().splitlines()[-LINES:], sep="\n")
-        print(f"failed: {', '.join(step.name for step in failed)}" if failed else "all passed")
-        return 1 if failed else 0
+        if self._left:
+            print(f"interrupted before {', '.join(self._left)}")
+        if failed:
+            print(f"failed: {', '.join(step.name for step in failed)}")
+        if failed or self._left:
+            return 1
+        print("all passed")
+        return 0
 
 
 def parse(words: list[str]) -> dict[str, set[str]]:
@@ -174,13 +205,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("targets", nargs="+", metavar="TARGET[:NEEDED,...]")
     options = parser.parse_args(arguments)
     schedule = Schedule(parse(options.targets))
-    threads = [threading.Thread(target=schedule.work) for _ in range(max(1, options.workers))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(max(1, options.workers)) as pool:
+        workers = [pool.submit(schedule.work) for _ in range(max(1, options.workers))]
+        while not all(worker.done() for worker in workers):
+            try:
+                wait(workers)
+            except KeyboardInterrupt:
+                schedule.stop()
     return schedule.close()
 
 
 if __name__ == "__main__":
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell without job control lets its background processes ignore Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     sys.exit(main())

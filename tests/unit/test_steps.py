@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 import steps
 from steps import Step
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 10.0  # seconds
@@ -81,6 +84,23 @@ def test_a_target_is_made_and_its_cpu_time_measured(tmp_path: Path, monkeypatch:
     step = steps.run("busy")
     assert (step.code, step.output.startswith("made\n")) == (2, True)
     assert step.cpu >= 0.2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_steps_as_ctrl_c_does(tmp_path: Path, number: int) -> None:
+    """What a step has started can clean up, and no other step starts."""
+    program = (
+        "import time\nprint('waits', file=open('waits', 'w'))\ntry: time.sleep(60)\nfinally: open('cleaned', 'w')\n"
+    )
+    (tmp_path / "wait.py").write_text(program)
+    (tmp_path / "Makefile").write_text(f"wait:\n\t@{sys.executable} wait.py\nnext:\n\t@touch next\n")
+    command = [sys.executable, steps.__file__, "wait", "next:wait"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        wait_until((tmp_path / "waits").exists, deadline_in(MOST))
+        process.send_signal(number)
+        output, _errors = process.communicate(timeout=MOST)
+    assert (process.returncode, (tmp_path / "cleaned").exists(), (tmp_path / "next").exists()) == (1, True, False)
+    assert output.endswith("interrupted before next\nfailed: wait\n")
 
 
 def test_the_slowest_tests_are_sorted_over_all_steps() -> None:
