@@ -77,7 +77,7 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
 
 def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     """Every step that makes a plan real, in order. Returns where the time went."""
-    request = placed.asked.request
+    request, made = placed.asked.request, placed.made(plan)
     if work.folders_need_proof:
         prove_folders(play, plan, work)
     for wanted in Wanted.of_session(play, placed.asked, plan, work):
@@ -87,9 +87,9 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:
-        create(play, plan, work)
-        start(play, plan, work, request)
-    if placed.outcome == "repair":
+        create(play, plan, work, made)
+        start(play, plan, work, request, made)
+    if len(made.containers) < len(plan.containers):
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
     if any(app.command for app in request.apps):

@@ -57,7 +57,7 @@ SILENT = frozenset(("record", "upkeep"))
 
 def containers_of(plan: Plan) -> str:
     """The containers of a plan in a few words, as ``16 containers on 3 agents``."""
-    counted, agents = counted_containers(plan.session.size), len(plan.agents)
+    counted, agents = counted_containers(len(plan.containers)), len(plan.agents)
     return counted if agents == 1 else "%s on %d agents" % (counted, agents)
 
 

@@ -106,6 +106,13 @@ class Placed:
         """Whether containers are created or started: a session that only gets smaller lacks none."""
         return self.outcome == "placed" or bool(self.decision.get("missing") or self.added)
 
+    def made(self, plan: Plan) -> Plan:
+        """The part of the plan whose containers are created or started."""
+        names = {*map(str, self.decision.get("missing") or ()), *self.added}
+        if self.outcome == "placed":
+            return plan
+        return replace(plan, containers=tuple(one for one in plan.containers if one.hostname in names))
+
     @property
     def removed(self) -> List[Tuple[str, str]]:
         """The hostname and the agent of each container that the plan does not have any more."""

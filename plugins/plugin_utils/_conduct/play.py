@@ -224,8 +224,11 @@ class Play:
     # For people
 
     def show(self, lines: Sequence[str]) -> None:
-        """Lines of the result. With the callback of the collection, they appear at once; otherwise, a task shows them."""
-        if TERMINAL.phase:
+        """Lines of the result. With the callback of the collection, they appear at once; otherwise, a task shows them.
+
+        A result has its difference before its lines, and Ansible shows it when the task has ended.
+        """
+        if TERMINAL.phase and not (self.check and self.diff):
             for line in lines:
                 self.say(line)
         else:

@@ -22,12 +22,15 @@ from .._ssh_identity import SessionIdentity
 from .play import Play, StepError
 
 
-def create(play: Play, plan: Plan, work: Deployment) -> None:
-    """Create the network and the containers: those of the host of the network first have their network."""
+def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
+    """Create the network and the containers: those of the host of the network first have their network.
+
+    ``made`` is the part of the plan that people read of.
+    """
     if work.network_is_apart:
         with play.phase("network"):
             play.on(work.network_host, "network.present", {"plan": plan.to_short_json()})
-    with play.phase("create", plan):
+    with play.phase("create", made):
 
         def options(agent: str) -> Json:
             own = {"plan": plan.part(agent)}
@@ -38,13 +41,13 @@ def create(play: Play, plan: Plan, work: Deployment) -> None:
         play.timings["network"] = max(float(one.get("network_duration") or 0.0) for one in created.values())
 
 
-def start(play: Play, plan: Plan, work: Deployment, request: Request) -> None:
+def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan) -> None:
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
     common = {"bootstrap_timeout": request.bootstrap_timeout, **_secrets(play, plan)}
 
-    with play.phase("start", plan):
+    with play.phase("start", made):
         try:
             _start_in_order(play, plan, own, {**common}, request.apps_timeout)
         except StepError:

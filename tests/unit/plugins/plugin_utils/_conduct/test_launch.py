@@ -19,8 +19,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import containers_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
 PLAN = plan(ASKED, "ab")
@@ -89,6 +91,37 @@ def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
     assert play.lines[0] == "Session train: RUNNING (cluster session, multi-node)"
     assert (tmp_path / "train" / "session.json").exists()
     assert set(play.timings) == {"schedule", "create", "start", "network"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "made"), [(["sub1"], "1 container"), (["main1", "sub1"], "2 containers on 2 agents")]
+)
+def test_a_repair_names_what_it_makes_and_updates_only_what_keeps_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: list[str], made: str
+) -> None:
+    repair = {"outcome": "repair", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
+    play = playing(tmp_path, **{"session.place": {**repair, "missing": missing}})
+    shown: list[tuple[str, str]] = []
+    phase = play.phase
+    monkeypatch.setattr(
+        play, "phase", lambda key, part=None: (shown.append((key, containers_of(part or PLAN))), phase(key, part))[1]
+    )
+    launch(
+        play, Asked(ASKED, SETTINGS, queued=PLAN.session.id, takes_variables=False, is_checked=True), Reports(AGENTS)
+    )
+    assert [what for key, what in shown if key in ("create", "start")] == [made, made]
+    assert ("containers.followed" in [name for _host, name, _more in play.asked]) == (len(missing) == 1)
+
+
+@pytest.mark.parametrize(("check", "diff", "is_last"), [(True, True, True), (True, False, False), (False, True, False)])
+def test_a_difference_comes_before_the_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check: bool, diff: bool, is_last: bool
+) -> None:
+    """Ansible shows the difference when the task has ended."""
+    play = conducted({}, check=check, diff=diff)
+    monkeypatch.setattr(TERMINAL, "phase", str(tmp_path / "phase"))
+    play.show(["Session train: would be launched"])
+    assert (bool(play.lines), bool(play.said)) == (is_last, not is_last)
 
 
 def test_roles_start_when_those_before_them_are_ready(tmp_path: Path) -> None:
