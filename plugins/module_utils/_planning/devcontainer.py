@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -28,7 +29,7 @@ _STRING = r'"(?:[^"\\]|\\.?)*"?'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*[\]}}])", re.DOTALL)
 _REFERENCE = re.compile(r"\$\{([A-Za-z]+)(?::([^:}]*)(?::([^}]*))?)?\}")
-_UNKNOWN = ("containerEnv", "devcontainerId", "templateOption")
+_UNKNOWN = ("containerEnv", "templateOption")
 # With the key of each alias. Docker on Linux reads C(consistency) and does nothing with it.
 _OF_MOUNT = {
     **{name: name for name in ("type", "source", "target", "readonly", "consistency")},
@@ -38,15 +39,19 @@ _OF_MOUNT = {
 Resolve = Callable[[str, Any], str]
 
 
-def devcontainer(text: str, project: str, environment: Mapping[str, str], image: Any) -> Tuple[Json, List[str]]:
+def devcontainer(
+    text: str, project: str, environment: Mapping[str, str], image: Any, user: str = ""
+) -> Tuple[Json, List[str]]:
     """The variables of the session by full name, and the keys of the file that have no effect.
 
     ``project`` is the directory of the project on the controller, ``environment`` the controller's own, and ``image`` the image that
-    the session has without the file. Raises InputError for the first value that cannot be used.
+    the session has without the file. The ID is the same each time this ``user`` launches this project, so that volumes with it in
+    their names are never another user's. Raises InputError for the first value that cannot be used.
     """
     content = _parsed(text)
     name = project.rpartition("/")[2]
-    names = {"localWorkspaceFolder": project, "localWorkspaceFolderBasename": name}
+    identity = hashlib.sha256(f"{user}\0{project}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    names = {"localWorkspaceFolder": project, "localWorkspaceFolderBasename": name, "devcontainerId": identity}
     folder = _resolver(names, environment)("workspaceFolder", content.get("workspaceFolder") or f"/workspaces/{name}")
     names["containerWorkspaceFolder"] = folder
     names["containerWorkspaceFolderBasename"] = folder.rstrip("/").rpartition("/")[2]

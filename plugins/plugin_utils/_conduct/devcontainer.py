@@ -13,6 +13,7 @@ from typing import Any, Dict
 
 from ...module_utils._core.errors import InputError, visible
 from ...module_utils._planning.devcontainer import LONGEST, VARIABLE, devcontainer
+from .._action import login
 from .play import Play
 from .session_file import LIKE
 
@@ -27,7 +28,7 @@ def of_devcontainer(play: Play) -> Dict[str, Any]:
     if play.value(LIKE):
         raise InputError(VARIABLE, path, f"must not be given with {LIKE}: both give the same variables")
     full = os.path.abspath(os.path.expanduser(str(path)))
-    variables, ignored = devcontainer(_read(full), _project(full), os.environ, play.value("session_image"))
+    variables, ignored = devcontainer(_read(full), _project(full), os.environ, play.value("session_image"), login())
     if ignored:
         names = visible(", ".join(ignored))[:1000]
         play.warn(f"{path}: a session does not support these keys, and ignores them: {names}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
@@ -22,7 +22,7 @@ from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.app_rules import check_apps
 from ...module_utils._planning.devcontainer import VARIABLE as DEVCONTAINER
-from ...module_utils._planning.mount_rules import with_owner
+from ...module_utils._planning.mount_rules import check_mounts, with_owner
 from ...module_utils._planning.playbook_settings import resolved
 from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
@@ -70,9 +70,19 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     if entry_point == APPS:
         result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
     if entry_point == LAUNCH:
+        for name in _of_typed_preset(action, result["variables"]).difference(given):
+            values.pop(name, None)
+            asked.pop(name, None)
         result.update(_of_launch(action, values, result["variables"], task_vars))
         result["origins"] = _origins(action, given, asked, values, result["variables"])
     return result
+
+
+def _of_typed_preset(action: ComputeAction, settings: Json) -> Set[str]:
+    """The variables of a preset that this command names: they take precedence over those of another session."""
+    if "session_preset" not in {*action.given, *extra_files(action._loader)}:
+        return set()
+    return set(with_preset({}, settings["session_preset"], settings["session_presets"]))
 
 
 def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, settings: Json) -> Dict[str, str]:
@@ -136,9 +146,15 @@ def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[st
 def _merged(given: Json, other: Json) -> Json:
     """The given variables, completed from another session or a devcontainer.json. An empty text counts as not given."""
     found = {**other, **{name: value for name, value in given.items() if value not in (None, "") or name not in other}}
-    name = "session_environment"
-    if given.get(DEVCONTAINER) and isinstance(found.get(name), Mapping):
+    if not given.get(DEVCONTAINER):
+        return found
+    name, mounts = "session_environment", "session_mounts"
+    if isinstance(found.get(name), Mapping):
         found[name] = {**other.get(name, {}), **found[name]}
+    if other.get(mounts) and given.get(mounts):
+        own = given[mounts].split(",") if isinstance(given[mounts], str) else list(given[mounts])
+        targets = {mount.target for mount in check_mounts(mounts, with_owner(own, "owner"))}
+        found[mounts] = [*own, *(mount for mount in other[mounts] if mount["target"].rstrip("/") not in targets)]
     return found
 
 

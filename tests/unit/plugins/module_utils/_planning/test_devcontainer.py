@@ -160,6 +160,13 @@ def test_commands_run_in_the_directory_of_the_project(tmp_path: Path) -> None:
     assert subprocess.check_output(["sh", "-c", script], text=True) == f"{tmp_path}\n"
 
 
+def test_the_id_is_of_a_user_and_a_project() -> None:
+    text = '{"mounts": ["source=history-${devcontainerId},target=/history,type=volume"]}'
+    places = [("alice", PROJECT), ("alice", PROJECT), ("bob", PROJECT), ("alice", "/srv/other")]
+    found = [devcontainer(text, project, {}, "x", user)[0]["session_mounts"][0]["source"] for user, project in places]
+    assert (found[0] == found[1], len(set(found))) == (True, 3)
+
+
 def test_an_image_that_is_built_elsewhere() -> None:
     text = '{"build": {"dockerfile": "Dockerfile"}, "forwardPorts": [80]}'
     variables, ignored = devcontainer(text, PROJECT, {}, "team/app:1")
@@ -196,7 +203,7 @@ def test_an_image_that_is_built_elsewhere() -> None:
         ({"mounts": ["type=tmpfs,target=/x"]}, "mounts: .*must be of type bind or volume"),
         ({"mounts": ["source=x,target=/x,volume-opt=o"]}, "mounts: .*must be a dictionary that has only"),
         ({"mounts": ["source=../x,target=/x,type=bind"]}, "mounts: '../x': must be an absolute path"),
-        ({"mounts": ["source=v-${devcontainerId},target=/x"]}, "must be replaced by a value"),
+        ({"mounts": ["source=v-${templateOption:x},target=/x"]}, "must be replaced by a value"),
         ({"mounts": [{"source": "x", "target": "/etc"}]}, "mounts: '/etc': must be an absolute path"),
         ({"mounts": [["x"]]}, "mounts: .*must be a dictionary"),
         ({"workspaceFolder": 3}, "workspaceFolder: 3: must be a string"),

@@ -108,6 +108,33 @@ def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
     assert found["origins"]["session_environment"] == "inventory or playbook, devcontainer.json"
 
 
+def test_mounts_of_a_devcontainer_file_are_added_where_the_user_mounts_nothing() -> None:
+    """A file does not say where the agents have the project: the user mounts it beside what the file mounts."""
+    own = ["/srv/<% owner %>/train:/workspaces/train", {"source": "cache", "target": "/cache"}]
+    given = {"session_devcontainer": "x.json", "session_name": "train", "session_owner": "alice", "hostvars": {}}
+    other = {"session_mounts": [{"source": "theirs", "target": "/cache/"}, {"source": "data", "target": "/data"}]}
+    found = variables.checked(played(session.ActionModule), {**given, "session_mounts": own}, "main", other)
+    mounts = [(mount["source"], mount["target"]) for mount in found["requests"][0]["mounts"]]
+    assert mounts == [("/srv/alice/train", "/workspaces/train"), ("cache", "/cache"), ("data", "/data")]
+
+
+@pytest.mark.parametrize(("options", "cpus"), [(("session_preset=tiny",), 100), ((), 8000)])
+def test_a_preset_that_the_command_names_replaces_amounts_of_another_session(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], cpus: int
+) -> None:
+    """A preset of the inventory does not: the other session has had it, too."""
+    monkeypatch.setattr(context, "CLIARGS", {"extra_vars": options})
+    action = played(session.ActionModule)
+    action._loader = DataLoader()
+    given = {"session_preset": "tiny", "session_presets": {"tiny": {"cpus": 0.1, "memory": "64m"}}, "hostvars": {}}
+    other = {"session_name": "train", "session_cpus": 8, "session_memory": "2g", "session_shm": "1g"}
+    mine = {**given, "session_like": "former", "session_memory": "1g"}
+    found = variables.checked(action, mine, "main", other)
+    made = found["requests"][0]
+    assert (made["millicpus"], made["memory"], made["shm"]) == (cpus, 1 << 30, 1 << 30)
+    assert found["origins"]["session_cpus"] == ("preset tiny" if options else "session former")
+
+
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
