@@ -8,13 +8,14 @@ The floor for N is to create and start (and then remove) N containers of the sam
 the Docker SDK alone. The budget is given in docs/architecture.md §9: 1.2 times the floor plus 4 seconds.
 
 Usage: bench.py [--sizes 4,16,32,64,128] [--three-agents 12,48,96] [--agents 10,100] [--memory 64m] [--runs 3]
-                [--loops 4,16,32] [--json FILE] [--plot FILE] [--compare FILE]
+                [--loops 4,16,32] [--slurm 8] [--json FILE] [--plot FILE] [--compare FILE]
 
 The second run of a launch, which changes nothing, its proof by SSH, and three agents with an overlay network have rows of their own;
 so has the growth of a session from three to five containers beside a launch of two, whose time it should take at most 1.2 times;
+so has a session with Slurm beside one of the same image without it, than which it should take at most 5 seconds more;
 so have many agents with ten containers each, whose engines are stubs (many_agents.py), after 20 launches at once and a pass over
 100 of them (boundary.py). An empty list leaves a part out:
---three-agents '', --agents '' or --loops ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
+--three-agents '', --agents '', --loops '' or --slurm ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
 --compare shows them beside the file of an earlier run.
 """
 
@@ -97,6 +98,8 @@ def _one_agent(options: argparse.Namespace) -> Rows:
         rows.update(_measure(str(size), options.runs, functools.partial(_floor, size), ours, loops))
     if options.sizes:
         rows.update(_growth("1", options.runs, functools.partial(_grown, options.memory)))
+    for size in options.slurm:
+        rows.update(_slurm(size, options.runs))
     return rows
 
 
@@ -108,6 +111,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--loops", type=_sizes, default=[4, 16, 32], metavar="N,N,...", help="sizes for the playbook of loops"
     )
+    parser.add_argument("--slurm", type=_sizes, default=[8], metavar="N,N,...", help="with and without Slurm")
     parser.add_argument("--memory", default="64m", help="memory of each container on one agent")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the medians to this file")
@@ -153,6 +157,24 @@ def _growth(agents: str, runs: int, grown: Times) -> Rows:
     shown = f"{growth:.2f} s, a launch of 2 {launch:.2f} s, ratio {growth / launch:.2f}"
     print(f"growth from 3 to 5 on {agents}: {shown}; load {os.getloadavg()[0]:.1f}", flush=True)
     return {f"growth by 2 on {agents}": {"ours": growth, "launch of 2": launch}}
+
+
+def _slurm(size: int, runs: int) -> Rows:
+    """The row of launches with Slurm beside launches of the same image without it, in turn. A launch ends when all nodes have registered."""
+    _play("playbooks/build_environments.yml", "-e", "environments=slurm")
+    slurm, without = _median(functools.partial(_with_and_without_slurm, size), runs)
+    shown = f"{slurm:.2f} s, without it {without:.2f} s, {slurm - without:.2f} s more"
+    print(f"launch of {size} with Slurm: {shown}; load {os.getloadavg()[0]:.1f}", flush=True)
+    return {f"Slurm on {size}": {"ours": slurm, "without": without}}
+
+
+def _with_and_without_slurm(size: int) -> tuple[float, float]:
+    seconds = []
+    for apps in (["slurm"], []):
+        more = json.dumps({"session_image": "slurm", "session_apps": apps})
+        seconds.append(_timed(lambda more=more: _play(*_launch_words(NAME, size, "256m"), "-e", more)))
+        _play("playbooks/terminate.yml", "-e", f"session_name={NAME}")
+    return seconds[0], seconds[1]
 
 
 def _many(agents: int) -> Rows:
