@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps of ``make test``: their order, their exit code, and the slowest tests."""
+"""Targets of the Makefile: the inventory of playbooks; the steps of ``make test``: their order, their exit code, and the slowest tests."""
 
 from __future__ import annotations
 
@@ -84,6 +84,14 @@ def test_a_target_is_made_and_its_cpu_time_measured(tmp_path: Path, monkeypatch:
     step = steps.run("busy")
     assert (step.code, step.output.startswith("made\n")) == (2, True)
     assert step.cpu >= 0.2
+
+
+@pytest.mark.parametrize("arguments", ["-i other", "-iother", "--inventory other", "--inventory=other"])
+def test_an_inventory_of_the_user_replaces_that_of_this_machine(arguments: str) -> None:
+    command = ["make", "--dry-run", "session", "terminate", "sessions", "logs", f"ARGS={arguments}", "PYTHON=python3"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert made.count(".venv/bin/ansible-playbook ") == 4
+    assert "local" not in made.replace("localhost", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -17,6 +17,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import tarfile
 import tempfile
 from contextlib import suppress
@@ -101,19 +102,9 @@ class CommitEngine(ImageEngine):
 def check_name(engine: CommitEngine, image: str, owner: str) -> None:
     """Raise StateError if the engine has an image of this name that was not made of the owner's own sessions."""
     there = engine.image(image)
-    if there is not None and not _is_made_for(owner, there):
+    if there is not None and not (committed(there) and image_labels(there)[_OWNER] == owner):
         message = "%s has an image %s that is not of a session of %s; choose another name."
         raise StateError(message % (engine.agent, image, owner), engine.agent)
-
-
-def give_way(engine: CommitEngine, image: str, owner: str) -> None:
-    """Remove the owner's former image of this name, unless a container uses it, before the new one arrives.
-
-    If the new one does not arrive, the next launch copies it: nothing here has its name.
-    """
-    check_name(engine, image, owner)
-    with suppress(ConflictError):
-        engine.remove_image(image)
 
 
 def find(engine: CommitEngine, wanted: Wanted) -> Origin:
@@ -148,7 +139,8 @@ def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written)
         message = "%s: %s cannot hold the layer of image %s: %s; free some space there."
         raise StateError(message % (engine.agent, _folder(), wanted.image, error.strerror or error)) from error
     except tarfile.TarError as error:
-        raise StateError(_TORN % (engine.agent, wanted.container), engine.agent) from error
+        message = "%s: a program shortened a file of %s while the engine read it; stop the programs that write, and run this again."
+        raise StateError(message % (engine.agent, wanted.container), engine.agent) from error
 
 
 def sweep(engine: CommitEngine, owner: str = "", sessions: Collection[str] = ()) -> None:
@@ -166,11 +158,6 @@ def _remove_nameless(engine: CommitEngine, owner: str, sessions: Collection[str]
         if committed(engine.image(listed["Id"]) or {}):
             with suppress(ConflictError):  # a container of the former image runs
                 engine.remove_image(listed["Id"])
-
-
-_TORN = (
-    "%s: a program shortened a file of %s while the engine read it; stop the programs that write, and run this again."
-)
 
 
 def _fill(engine: CommitEngine, origin: Origin, file: IO[bytes], written: Written) -> None:
@@ -202,8 +189,7 @@ def _rewrite(file: IO[bytes], names: Set[str]) -> None:
         copy.seek(0)
         file.seek(0)
         file.truncate()
-        for block in _blocks(copy):
-            file.write(block)
+        shutil.copyfileobj(copy, file, CHUNK)
 
 
 def _whole(engine: CommitEngine, origin: Origin) -> Iterator[bytes]:
@@ -306,7 +292,3 @@ def _folder() -> str:
 def _hostname(listed: Json) -> str:
     labels = listed["Labels"]
     return f"{labels.get(LABEL_CONTAINER + '.role')}{labels.get(LABEL_CONTAINER + '.index')}"
-
-
-def _is_made_for(owner: str, image: Json) -> bool:
-    return bool(committed(image)) and image_labels(image)[_OWNER] == owner

@@ -27,15 +27,14 @@ from .._core.constants import (
 )
 from .container_requests import Pieces
 
+# An image of one layer has these directories, or the links in their place, because programs need them.
+_EMPTY = ("tmp", "var/tmp", "run", "var/run", "dev", "proc", "sys")
 # Of no use in an image: temporary files, what the engine and the session put into each container, and logs of apps. A whole tree each.
 _LEFT_OUT = (
-    *("tmp", "var/tmp", "run", "var/run", "dev", "proc", "sys", "var/log/cluster-compute"),
-    *(".dockerenv", "etc/hosts", "etc/hostname", "etc/resolv.conf"),
+    *(*_EMPTY, "var/log/cluster-compute", ".dockerenv", "etc/hosts", "etc/hostname", "etc/resolv.conf"),
     *("etc/profile.d/00-cluster-compute.sh", "etc/ssh/ssh_known_hosts"),
     *(path[1:] for path in (DEEPSPEED_HOSTFILE, MPI_HOSTFILE, HYDRA_HOSTFILE, PARALLEL_LOGINS, RUNTIME_PATH)),
 )
-# An image of one layer has these directories, or the links in their place, because programs need them.
-_EMPTY = ("tmp", "var/tmp", "run", "var/run", "dev", "proc", "sys")
 # Keys, tokens, the session's own files, and in homes histories and what programs log in with. A whole tree each.
 _SECRET = re.compile(
     rf"{CONFIG_FOLDER[1:]}|etc/ssh/ssh_host_[^/]*|(.*/)?\.ssh"

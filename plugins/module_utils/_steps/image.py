@@ -70,15 +70,16 @@ def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
 
 
 def load(agent: Agent, name: str, path: str, image_id: str, content: str = "", owner: str = "") -> Json:
-    """Load an archive that must hold the image with this ID, and name it. With ``owner``, it replaces a former image of theirs."""
+    """Load an archive that must hold the image with this ID, and name it. With ``owner``, their images without a name are removed."""
     engine = _engine(agent, images.STALL)
     before = images.describe(engine, name)
     if same(before, {"present": True, "id": image_id, "content": content}):
         return {"changed": False, "image": before}
-    if owner and before["present"] and not agent.check:
-        commits.give_way(_commit_engine(agent), name, owner)
     options = {"name": name, "path": path, "id": image_id, "content": content}
-    return {"changed": True, "image": before if agent.check else images.load(engine, options)}
+    after = before if agent.check else images.load(engine, options)
+    if owner and not agent.check:
+        commits.sweep(_commit_engine(agent), owner)
+    return {"changed": True, "image": after}
 
 
 def build(

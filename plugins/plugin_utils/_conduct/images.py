@@ -41,7 +41,7 @@ class Wanted:
 
     ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
     which include them. ``elsewhere`` are images of further hosts. ``variable`` is what an error names as the source of the name.
-    ``owner`` has made the image of a container: a former image of this name gives way before the copy arrives.
+    ``owner`` has made the image of a container: a former image, which the copy takes the name from, is removed.
     """
 
     name: str

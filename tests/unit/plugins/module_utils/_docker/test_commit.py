@@ -85,7 +85,9 @@ class Engine(commit.CommitEngine):
         return [LISTED] if session == SESSION else []
 
     def image(self, reference: str) -> Json | None:
-        return {"sha256:base": BASE, "sha256:old": MINE, "sha256:built": BUILT, **self.images}.get(reference)
+        return {"sha256:base": BASE, "used": MINE, "sha256:old": MINE, "sha256:built": BUILT, **self.images}.get(
+            reference
+        )
 
     def info(self) -> Json:
         return {"DockerRootDir": "/engine", "DriverStatus": self.driver}
@@ -119,7 +121,7 @@ class Engine(commit.CommitEngine):
 
     def nameless(self) -> list[Json]:
         labels = MINE["Config"]["Labels"]
-        return [{"Id": identity, "Labels": labels} for identity in ("sha256:old", "sha256:built")]
+        return [{"Id": identity, "Labels": labels} for identity in ("used", "sha256:old", "sha256:built")]
 
     def remove_image(self, identity: str) -> None:
         if identity == "used":
@@ -271,16 +273,6 @@ def test_a_name_of_another_image() -> None:
     for name, owner in (("mine", "bob"), ("foreign", "alice"), ("built", "alice")):
         with pytest.raises(StateError, match=f"has an image {name} that is not of a session of {owner}"):
             commit.check_name(engine, name, owner)
-
-
-def test_a_former_image_gives_way_unless_a_container_uses_it() -> None:
-    engine = Engine(mine=MINE, used=MINE, built=BUILT)
-    for name in ("mine", "used"):
-        commit.give_way(engine, name, "alice")
-    for name, owner in (("mine", "bob"), ("built", "alice")):
-        with pytest.raises(StateError, match="is not of a session of"):
-            commit.give_way(engine, name, owner)
-    assert engine.removed == ["mine"]
 
 
 @pytest.mark.parametrize(
