@@ -95,7 +95,7 @@ def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> Lis
 
 def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[str, str]) -> Json:
     row, plan, request = loss.session, loss.session.plan, loss.session.request
-    shown = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
+    shown: Json = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
     shown.update(nodes={}, shared=False)
     if loss.action != RELOCATE or plan is None or request is None:
         return shown

@@ -13,7 +13,7 @@ from typing import Any, Dict
 
 from ...module_utils._core.errors import InputError, visible
 from ...module_utils._planning.devcontainer import LONGEST, VARIABLE, devcontainer
-from .._action import login
+from .._holder import login
 from .play import Play
 from .session_file import LIKE
 
