@@ -12,8 +12,8 @@ from ..module_utils._core.model import Plan
 from ..module_utils._module import at_least, read_part
 from ..module_utils._ssh import config_files
 from ..modules.containers import ARGUMENT_SPEC, RULES
-from ..plugin_utils import _host_addresses as host_addresses
 from ..plugin_utils import _secrets as secrets
+from ..plugin_utils import _ssh_route as ssh_route
 from ..plugin_utils._action import TASK, ComputeAction
 from ..plugin_utils._artifacts import Artifacts
 from ..plugin_utils._kept_requests import KeptRequests
@@ -66,7 +66,7 @@ class ActionModule(ComputeAction):
         if result.get("failed"):
             own.forget()
             return result
-        route = host_addresses.route_to(plan.main.agent, address, task_vars)
+        route = ssh_route.route_to(plan.main.agent, address, task_vars)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
 
     def _secrets(self, plan: Plan, options: Json, task_vars: Json) -> Json:

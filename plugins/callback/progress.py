@@ -39,8 +39,7 @@ from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ..module_utils._core.errors import SessionError, visible
-from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress
-from ..plugin_utils._task_results import document_of, host_of, message_of, task_facts, task_of
+from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress, TaskFacts
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 
@@ -294,3 +293,34 @@ def _columns() -> int:
         return os.get_terminal_size(2).columns or 80
     except OSError:
         return 80
+
+
+def task_facts(task: Any) -> TaskFacts:
+    """What the output of a phase needs to know of a task."""
+    role = task._role.get_name() if getattr(task, "_role", None) else ""
+    step = str(task.args.get("call") or "") if isinstance(task.args, dict) else ""
+    return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), step)
+
+
+def document_of(result: Any) -> Dict[str, Any]:
+    """The result's document: ansible-core 2.19 renames the attribute."""
+    found: Dict[str, Any] = getattr(result, "result", None) or getattr(result, "_result", {})
+    return found
+
+
+def task_of(result: Any) -> Any:
+    """Its task, whatever the release of ansible-core calls the attribute."""
+    return getattr(result, "task", None) or result._task
+
+
+def host_of(result: Any) -> str:
+    """The name of its host."""
+    return str((getattr(result, "host", None) or result._host).get_name())
+
+
+def message_of(facts: Dict[str, Any]) -> str:
+    """The sentence of a failure; of a loop, that of the first item that failed."""
+    for item in facts.get("results") or []:
+        if isinstance(item, dict) and item.get("failed"):
+            return message_of(item)
+    return str(facts.get("msg") or facts.get("stderr") or "failed without a message").strip()

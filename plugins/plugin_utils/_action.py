@@ -24,8 +24,7 @@ from ..module_utils._steps.head import NOUNS as HEAD
 from . import _direct_call as direct_call
 from . import _resident_steps as resident_steps
 from . import _trace as trace
-from ._result_file import write_result
-from ._results import explained, unreachable
+from ._results import explained, unreachable, write_result
 from ._runtime_scripts import runtime_scripts
 from ._session_files import located
 from ._transfer_watch import watched

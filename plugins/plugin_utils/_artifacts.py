@@ -23,8 +23,7 @@ from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
-from ._folder_lock import lock_folder
-from ._whole_file import draft, replace
+from ._whole_file import draft, lock_folder, replace
 
 DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"

@@ -2,11 +2,13 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Results of steps on hosts: the failure of a host that is lost, of a module that dies, and the joint result of several agents."""
+"""Results of steps: failures of lost hosts and of modules that die, the joint result of several agents, and files of results."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 from itertools import chain
 from typing import Any, List, Mapping
@@ -22,6 +24,10 @@ _LONGEST = 300
 # A shell reports a program that signal N has ended as exit code 128 + N.
 _SIGNALED = 128
 _AGAIN = "run the same command again"
+# The variable of the environment that names a private directory of the command.
+VARIABLE = "CLUSTER_COMPUTE_RESULTS"
+# What is for people or for Ansible itself.
+_FOR_PEOPLE = frozenset({"deprecations", "exception", "invocation", "lines", "unprepared", "warnings"})
 
 
 def unreachable(where: str, reason: str) -> Json:
@@ -117,3 +123,14 @@ def _failure(failed: Mapping[str, Json]) -> Json:
 
 def _code(result: Json) -> str:
     return str((result.get("failure") or {}).get("code") or "")
+
+
+def write_result(task: Any, result: Json) -> None:
+    """Write the result of a task to the directory that the environment names, by the name of its module."""
+    directory = os.environ.get(VARIABLE)
+    if not directory or task.no_log:
+        return
+    kept = {name: value for name, value in result.items() if name not in _FOR_PEOPLE and not name.startswith("_")}
+    path = os.path.join(directory, str(task.action).rpartition(".")[2] + ".json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(kept, file)

@@ -17,8 +17,7 @@ from typing import List
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._ssh.config_files import renamed_config
 from ._artifacts import DEFAULT, Artifacts
-from ._folder_lock import lock_folder
-from ._whole_file import replace
+from ._whole_file import lock_folder, replace
 
 NAME = "ssh_config"
 MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"

@@ -19,6 +19,9 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible.playbook.play_context import PlayContext
 from ansible.plugins.loader import connection_loader
 
+from ..module_utils._core.documents import Json
+from ..module_utils._planning.deployment import controller_address
+
 _BY_SSH = ("ssh", "smart", "ansible.builtin.ssh")
 _PATIENCE = 10
 
@@ -31,7 +34,28 @@ class Route:
     proxy: str = ""
 
 
-def route_to(address: str, variables: Mapping[str, Any]) -> Route:
+def route_to(host: str, address: str, task_vars: Json) -> Route:
+    """The route of the controller's ssh to the address of a host: the inventory may name jump hosts for it."""
+    hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
+    return route_by(address, hostvars[host]) if host in hostvars else Route(address)
+
+
+def addresses(task_vars: Json) -> Dict[str, str]:
+    """The address of each agent of the play, as the controller reaches it."""
+    return {str(host): address_of(str(host), task_vars) for host in task_vars.get("ansible_play_hosts_all") or ()}
+
+
+def address_of(host: str, task_vars: Json) -> str:
+    """The address at which the controller reaches a host of the inventory."""
+    hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
+    if host not in hostvars:
+        return host
+    variables = hostvars[host]
+    connection = variables.get("ansible_connection") or "ssh"
+    return controller_address(host, str(connection), str(variables.get("ansible_host") or ""))
+
+
+def route_by(address: str, variables: Mapping[str, Any]) -> Route:
     """The route to a host with these inventory variables."""
     if str(variables.get("ansible_connection") or "ssh") not in _BY_SSH:
         return Route(address)

@@ -21,7 +21,7 @@ from .lines import Line, command, lines_of
 
 # Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook, of an interruption.
 FAILED, PENDING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 130
-# The variable of the environment that names the directory for results: plugins/plugin_utils/_result_file.py.
+# The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
 RESULTS = "CLUSTER_COMPUTE_RESULTS"
 Json = Dict[str, Any]
 # From the result of a module, a document and lines for people.

@@ -15,7 +15,7 @@ import ipaddress
 import json
 import re
 from dataclasses import fields
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar
 
 from .declaration import BatchSettings, ContainerSettings
 from .documents import DECLARATION, Json, outline_of
@@ -54,6 +54,7 @@ from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, P
 from .topology import members
 from .value_rules import check_image, check_public_key
 
+_Document = TypeVar("_Document")
 # Documents that must arrive as they are: a plan is compared with its request, a request with the one that was kept.
 _EXACT = ("plan", "request")
 # What ``visible`` escapes, as JSON writes it. Other text is only found too often.
@@ -75,7 +76,7 @@ def result(document: Json) -> Json:
 
 def report(document: object, agent: str) -> Json:
     """The report of an agent. Raises ComputeError if it is not a report of this agent."""
-    _check(REPORT, document, "report", agent)
+    _checked(REPORT, document, "report", agent)
     if not isinstance(document, dict) or document.get("name") != agent:
         raise refusal("report", agent, ("name",), document.get("name") if isinstance(document, Mapping) else None)
     for container in document.get("containers") or ():
@@ -88,7 +89,7 @@ def examination(document: Json, agent: str) -> Json:
     """What the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
     found = document.get("report")
     is_reached = isinstance(found, Mapping) and found.get("reachable")
-    _check(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
+    _checked(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
     if not isinstance(found, dict) or found["name"] != agent:
         raise refusal("report", agent, ("name",), found)
     return found
@@ -97,59 +98,51 @@ def examination(document: Json, agent: str) -> Json:
 def probe(document: Json, agent: str) -> Json:
     """What a step of the doctor has found on an agent. Raises ComputeError if it is not."""
     found = {name: document[name] for name in PROBE if name in document}
-    _check(PROBE, found, "answer", agent)
-    return found
+    return _checked(PROBE, found, "answer", agent)
 
 
 def status(document: Json, agent: str) -> Json:
     """An agent's answer about the command of a session. Raises ComputeError if it is none."""
-    _check(STATUS, document, "answer", agent)
-    return document
+    return _checked(STATUS, document, "answer", agent)
 
 
 def image(document: Json, agent: str) -> Json:
     """Whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
     found = document.get("image")
-    _check(IMAGE, found, "answer", agent)
+    _checked(IMAGE, found, "answer", agent)
     return {"present": found["present"], "size": found["size"]} if isinstance(found, dict) else {}
 
 
 def logs(document: Json, agent: str) -> Sequence[Json]:
     """The logs in an agent's answer. Raises ComputeError if they are none."""
-    found: Sequence[Json] = document.get("logs") or []
-    _check(LOGS, found, "answer", agent)
-    return found
+    return _checked(LOGS, document.get("logs") or [], "answer", agent)
 
 
 def running_containers(document: Json, agent: str) -> Sequence[Json]:
     """The containers that an agent has found by their names. Raises ComputeError if they are none."""
-    found: Sequence[Json] = document.get("found") or []
-    _check(_RUNNING, found, "answer", agent)
-    return found
+    return _checked(_RUNNING, document.get("found") or [], "answer", agent)
 
 
 def plan(document: object, sender: str) -> Plan:
     """The plan of a session. Raises ComputeError if it has no value that a plan has there."""
-    _check(_PLAN, document, "plan", sender)
+    _checked(_PLAN, document, "plan", sender)
     return _read_plan(document, sender)
 
 
 def decision(document: Json, sender: str) -> Json:
     """What the head has decided about a session. Raises ComputeError if it is no decision."""
-    _check(DECIDED, document, "decision", sender)
-    _check(DECISION, document, "decision", sender)
-    return document
+    _checked(DECIDED, document, "decision", sender)
+    return _checked(DECISION, document, "decision", sender)
 
 
 def losses(document: Json, sender: str) -> Json:
     """The sessions that have lost agents, and the agents that are back. Raises ComputeError if the answer does not say so."""
-    _check(LOSSES, document, "answer", sender)
-    return document
+    return _checked(LOSSES, document, "answer", sender)
 
 
 def outline(document: object, sender: str) -> Plan:
     """The plan without the environment and the labels of its containers."""
-    _check(_PLAN, document, "plan", sender)
+    _checked(_PLAN, document, "plan", sender)
     try:
         shortened = outline_of(document) if isinstance(document, Mapping) else document
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -159,7 +152,7 @@ def outline(document: object, sender: str) -> Plan:
 
 def request(document: object, sender: str) -> Json:
     """The request of a session of the store. Raises ComputeError if it has no value that a request has there."""
-    _check(_REQUEST, document, "request", sender)
+    _checked(_REQUEST, document, "request", sender)
     if not isinstance(document, dict):
         raise refusal("request", sender, (), document)
     return document
@@ -169,7 +162,7 @@ def session_document(content: bytes | str, path: str) -> Json:
     """``session.json``, which a launch wrote. Raises ComputeError if it is damaged or was changed."""
     try:
         document: Json = json.loads(content)
-        _check(_SESSION_DOCUMENT, document, "document", path)
+        _checked(_SESSION_DOCUMENT, document, "document", path)
         _check_names(document)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ComputeError(f"{path} is damaged: run the session's launch again, which writes it.") from error
@@ -210,10 +203,12 @@ def _read_plan(document: Any, sender: str) -> Plan:
     return made
 
 
-def _check(rules: Rule, document: object, kind: str, sender: str) -> None:
+def _checked(rules: Rule, document: _Document, kind: str, sender: str) -> _Document:
+    """The document. Raises ComputeError if a part of it breaks its rule."""
     found = fault(rules, document)
     if found is not None:
         raise refusal(kind, sender, *found)
+    return document
 
 
 def refusal(kind: str, sender: str, place: Tuple[Any, ...], value: object) -> ComputeError:

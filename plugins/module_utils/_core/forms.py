@@ -88,18 +88,19 @@ def a_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def an_address(value: object) -> bool:
-    try:
-        return isinstance(value, str) and "%" not in value and bool(ipaddress.ip_address(value))
-    except ValueError:
-        return False
+def _parsed_by(parse: Callable[[str], object]) -> Callable[[object], bool]:
+    """A rule for a text of addresses. One with a zone names an interface of its own host."""
+
+    def holds(value: object) -> bool:
+        try:
+            return isinstance(value, str) and "%" not in value and bool(parse(value))
+        except ValueError:
+            return False
+
+    return holds
 
 
-def a_subnet(value: object) -> bool:
-    try:
-        return isinstance(value, str) and "%" not in value and bool(ipaddress.ip_network(value))
-    except ValueError:
-        return False
+an_address, a_subnet = _parsed_by(ipaddress.ip_address), _parsed_by(ipaddress.ip_network)
 
 
 def or_none(rule: Rule) -> Callable[[object], bool]:

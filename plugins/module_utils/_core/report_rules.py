@@ -9,7 +9,7 @@ A report that one agent has made up must not stop decisions about all others, so
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any
 
 from .forms import (
     AGENT,
@@ -40,20 +40,13 @@ _NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
 _GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+_NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
 
 def _labels(value: Any) -> bool:
     """Labels of a container that its agent has not ignored."""
     return texts(value) and not flaw(value)
-
-
-def _numbers(value: object) -> bool:
-    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(AMOUNT, value.values()))
-
-
-def _flags(value: object) -> bool:
-    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(a_flag, value.values()))
 
 
 _CONTAINER = {
@@ -114,10 +107,10 @@ REPORT = {
     "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
     "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM},
     "limits": {"nofile": a_number, "memlock": a_number},
-    "paths": _flags,
+    "paths": by_name(a_line, a_flag),
     "image": {"reference": a_text, "id": a_line, "architecture": a_line, "present": a_flag, "made": a_line},
     "runtime": {"volume": a_line, "present": a_flag},
-    "kernel": _numbers,
+    "kernel": _NUMBERS,
     "mtu": whole(65535),
     "routes": [a_subnet],
     "needed_addresses": [a_subnet],
@@ -149,7 +142,7 @@ EXAMINATION = Whole(
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
         **{name: [a_line] for name in ("open_api", "silent_folders")},
         "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
-        "kernel": _numbers,
+        "kernel": _NUMBERS,
         "mtu": whole(1 << 20, 68),
         "time": a_number,
         "esp": or_none(a_flag),
@@ -157,26 +150,16 @@ EXAMINATION = Whole(
     }
 )
 
-
-def _connections(value: object) -> bool:
-    """The answer of each port of each agent."""
-    return isinstance(value, Mapping) and all(map(a_line, value)) and all(map(texts, value.values()))
-
-
-def _measurements(value: object) -> bool:
-    """A number, or null, for each agent."""
-    if not isinstance(value, Mapping) or not all(map(a_line, value)):
-        return False
-    return all(number is None or (a_number(number) and number >= 0) for number in value.values())
-
-
+# A number, or null, for each agent.
+_MEASUREMENTS = by_name(a_line, or_none(lambda number: a_number(number) and number >= 0))
 # What a step of the doctor adds to what is known of an agent.
 PROBE = {
     **dict.fromkeys(("listened", "sent", "contained"), a_flag),
     "reason": a_text,
     "received": [[a_line]],
-    "connected": _connections,
-    "overlay": Whole(names=texts, heard=[[a_line]], latency=_measurements, mbits=_measurements, measured=a_flag),
+    # The answer of each port of each agent.
+    "connected": by_name(a_line, texts),
+    "overlay": Whole(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
 }
 
 # What a decision of the head always has, and what else.

@@ -19,14 +19,13 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from .. import _host_addresses as host_addresses
 from .. import _notification as notification
+from .. import _ssh_route as ssh_route
 from .. import _trace as trace
 from .._artifacts import DEFAULT
 from .._other_hosts import OtherHosts
 from .._progress import TERMINAL, phase_line
 from .._results import failure_reason, joint_result, unreachable
-from .._ssh_route import Route
 from .._transfer_watch import write_whole
 from .phases import PHASES, SILENT, containers_of
 
@@ -113,11 +112,11 @@ class Play:
 
     def address_of(self, host: str) -> str:
         """The address at which the controller reaches a host of the inventory."""
-        return host_addresses.address_of(host, self.task_vars)
+        return ssh_route.address_of(host, self.task_vars)
 
-    def route_to(self, host: str, address: str) -> Route:
+    def route_to(self, host: str, address: str) -> ssh_route.Route:
         """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
-        return host_addresses.route_to(host, address, self.task_vars)
+        return ssh_route.route_to(host, address, self.task_vars)
 
     def inventory(self, host: str) -> Mapping[str, Any]:
         """The variables of a host of the inventory; empty for a host that it does not have."""

@@ -33,10 +33,10 @@ from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction
 from .._holder import login
-from .._host_addresses import addresses
 from .._secrets import VARIABLE, plain_secrets, read_secrets
 from .._session_files import extra_files
 from .._session_shell import Shell
+from .._ssh_route import addresses
 from .._user_templates import check_environment
 
 # The entry points that need the name of a session.

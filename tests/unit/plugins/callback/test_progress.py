@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule
-from ansible_collections.cluster.compute.plugins.plugin_utils._task_results import task_facts
+from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule, task_facts
 
 # Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
 SWALLOWED = """

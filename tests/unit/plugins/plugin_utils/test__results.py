@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import json
 from inspect import signature
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import StepAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._results import joint_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._results import VARIABLE, joint_result, write_result
 
 AGAIN = "run the same command again."
 DEATHS: list[tuple[dict[str, Any], str]] = [
@@ -124,3 +126,22 @@ def test_a_failure_that_another_placement_avoids_decides() -> None:
 def test_a_module_that_breaks_off_says_what_it_printed() -> None:
     result = joint_result({"a": {"failed": True, "msg": "", "module_stderr": "python3: not found"}})
     assert result["msg"] == "python3: not found"
+
+
+RESULT = {"changed": True, "sessions": [], "lines": ["text"], "invocation": {}, "_ansible_verbose": True}
+
+
+def test_a_result_is_written_without_what_is_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = SimpleNamespace(action="cluster.compute.session", no_log=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    write_result(task, RESULT)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    write_result(task, RESULT)
+    [file] = tmp_path.iterdir()
+    assert (file.name, json.loads(file.read_text())) == ("session.json", {"changed": True, "sessions": []})
+
+
+def test_a_result_that_is_not_for_logs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    write_result(SimpleNamespace(action="cluster.compute.session", no_log=True), RESULT)
+    assert list(tmp_path.iterdir()) == []

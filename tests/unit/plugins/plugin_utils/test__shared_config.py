@@ -18,7 +18,7 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import controller_config
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._folder_lock import lock_folder
+from ansible_collections.cluster.compute.plugins.plugin_utils._whole_file import lock_folder
 
 
 def add(base: Path, name: str, running: bool = True) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route, route_to
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route, route_by
 
 
 def test_its_own_examples() -> None:
@@ -35,7 +35,7 @@ def test_its_own_examples() -> None:
     ],
 )
 def test_the_jump_hosts_of_the_inventory(arguments: dict[str, Any], proxy: str) -> None:
-    assert route_to("192.0.2.7", arguments) == Route("192.0.2.7", proxy)
+    assert route_by("192.0.2.7", arguments) == Route("192.0.2.7", proxy)
 
 
 def test_a_configuration_of_the_inventory_is_that_of_the_jump_host_too(tmp_path: Path) -> None:
@@ -43,5 +43,5 @@ def test_a_configuration_of_the_inventory_is_that_of_the_jump_host_too(tmp_path:
     config.write_text("Host agent1\n    HostName 192.0.2.9\n    ProxyJump bastion\n")
     quoted = str(config).replace("%", "%%")
 
-    found = route_to("agent1", {"ansible_ssh_common_args": f"-F {config}"})
+    found = route_by("agent1", {"ansible_ssh_common_args": f"-F {config}"})
     assert found == Route("192.0.2.9", f"ssh -F {quoted} -W [%h]:%p ssh://bastion")
