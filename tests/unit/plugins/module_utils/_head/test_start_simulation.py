@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from samples import GIB, agent, context, request
 
@@ -73,6 +73,15 @@ class Queue:
     def has_succeeded(self, name: str) -> bool:
         return name not in self.refused and self.newest(name).result == "SUCCESS"
 
+    def cannot_succeed(self, name: str) -> bool:
+        """Whether a job was refused, ended without success, or waits for one that cannot succeed."""
+        if name in self.refused:
+            return True
+        row = self.newest(name)
+        if row.state in states.ENDED:
+            return row.result != "SUCCESS"
+        return any(self.cannot_succeed(other) for other in self.others(name))
+
     def others(self, name: str) -> list[str]:
         """The names that a job waits for."""
         number = int(name.rpartition("-")[2])
@@ -94,10 +103,7 @@ class Queue:
                 self.take(launch(self.store, asked, context(AGENT, now=now)).session, now)
         except InputError:
             self.refused.add(name)
-            ended = [
-                other for other in self.others(name) if other in self.refused or self.newest(other).result != "SUCCESS"
-            ]
-            assert any(other in self.refused or self.newest(other).state in states.ENDED for other in ended)
+            assert any(self.cannot_succeed(other) for other in self.others(name))
 
     def take(self, row: Row, now: float) -> None:
         """A session that was placed runs: it is not early."""
@@ -172,7 +178,12 @@ def simulate(queue: Queue, jobs: list[Job]) -> None:
     queue.check_end()
 
 
+# A failure, a job that waits for it, and one that is asked for in the same moment and waits for that job.
+REFUSED = [Job(0, 1, 1, False, (), 0, 0, 10), Job(0, 1, 1, True, (1,), 0, 0, 10), Job(1, 1, 1, True, (1,), 0, 0, 10)]
+
+
 @settings(max_examples=30, deadline=None)
+@example(REFUSED)
 @given(JOBS)
 def test_a_week_of_a_queue_starts_no_session_early_and_starves_none(jobs: list[Job]) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
