@@ -10,8 +10,14 @@ from collections.abc import Iterator
 import pytest
 from agents_lab import NAMES, Agents, Lab
 
-SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_verify_timeout": 10}
-# No packet of an overlay network arrives at agent3, so main1 does not reach the containers there.
+# One container fills a host.
+THREE = {
+    "session_cluster_size": 3,
+    "session_cluster_mode": "multi-node",
+    "session_cpus": 2,
+    "session_verify_timeout": 10,
+}
+# No packet of an overlay network arrives at agent3, so main1 does not reach the container there.
 BLOCK = "iptables -w {} INPUT -p udp --dport {} -j DROP"
 NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
 
@@ -32,7 +38,7 @@ def reason(agents: Agents, name: str) -> str:
 
 def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> None:
     blocked.shell("agent3", BLOCK.format("-I", blocked.port)).check()
-    done = agents.launch("unproved", **SIX)
+    done = agents.launch("unproved", **THREE)
     assert done.code != 0, done.text
     assert "does not accept ssh connections" in done.message
     assert "does not accept ssh connections" in reason(agents, "unproved")
@@ -40,9 +46,9 @@ def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> 
 
 
 def test_the_next_session_of_the_queue_is_launched_on_all_hosts(agents: Agents, blocked: Lab) -> None:
-    agents.launched("first", **SIX)
+    agents.launched("first", **THREE)
     for name in ("second", "third"):
-        agents.launch(name, **SIX).check()
+        agents.launch(name, **THREE).check()
     blocked.shell("agent3", BLOCK.format("-I", blocked.port)).check()
     agents.terminate("first").check()
     for name in ("second", "third"):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +18,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from expressions import trusted
 from played import played
+from warm_playbook import warm_playbook
 
 from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -137,11 +137,10 @@ def play(folder: Path, agents: str, *more: str) -> Any:
     (folder / "play.yml").write_text(PLAY % (agents, agents))
     common = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
     (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
-    program = Path(sys.executable).parent / "ansible-playbook"
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
-    command = [str(program), "-i", str(folder / "hosts.ini"), str(folder / "play.yml"), *more]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    arguments = ["-i", str(folder / "hosts.ini"), str(folder / "play.yml"), *more]
+    code, text = warm_playbook(environment).run(arguments, ROOT, 120)
+    assert code == 0, text
     return json.loads((folder / "result.json").read_text())
 
 
