@@ -326,6 +326,9 @@ agent:
         active:
           description: Whether its link is up.
           type: bool
+        fabric:
+          description: Whether it is a port of the interface for the fabric.
+          type: bool
     ignored_containers:
       description: Containers that claim to belong to a session, and that every command ignores because a label cannot be read.
       type: list

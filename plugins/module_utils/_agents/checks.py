@@ -17,6 +17,7 @@ from .._docker.payloads import ROTATING
 from .._planning.addresses import choose_subnet
 from .._planning.capacity import kernel_bounds, kernel_room, kernel_shortfall
 from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict
+from .transports import check_fabric, check_nvlink, check_rdma
 
 NOFILE_WARN = 65536
 MEMLOCK_WARN = 64 << 20
@@ -303,6 +304,9 @@ _ALONE: Tuple[Check, ...] = (
     ("inotify", check_inotify),
     ("gpus", _gpus),
     ("gpu health", _gpu_health),
+    ("nvlink", check_nvlink),
+    ("fabric", check_fabric),
+    ("rdma", check_rdma),
     ("pool", _pool),
     ("nfs", _nfs),
     ("folders", _folders),

@@ -121,9 +121,10 @@ def _bytes(cell: str) -> int | None:
     return None if mebibytes is None else mebibytes * _MIB
 
 
-def rdma_ports(sys: str = "/sys") -> List[Json]:
+def rdma_ports(fabric: str, sys: str = "/sys") -> List[Json]:
     """Each port with the name that UCX and NCCL give it, as C(mlx5_0:1), its link layer, and whether its link is up.
 
+    C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN.
     https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
     """
     found = sorted(glob.glob(f"{sys}/class/infiniband/*/ports/*"))
@@ -132,6 +133,18 @@ def rdma_ports(sys: str = "/sys") -> List[Json]:
             "name": f"{os.path.basename(os.path.dirname(os.path.dirname(port)))}:{os.path.basename(port)}",
             "link_layer": read(port + "/link_layer").strip(),
             "active": read(port + "/state").strip().endswith("ACTIVE"),
+            "fabric": _is_beneath(read(port + "/gid_attrs/ndevs/0").strip(), fabric, sys),
         }
         for port in found
     ]
+
+
+def gid_types(port: str, sys: str = "/sys") -> List[str]:
+    """The types of the addresses (GIDs) of a port, as C(RoCE v2). An entry of its table without an address cannot be read."""
+    device, _colon, number = port.partition(":")
+    files = glob.glob(f"{sys}/class/infiniband/{device}/ports/{number}/gid_attrs/types/*")
+    return sorted({read(name).strip() for name in files} - {""})
+
+
+def _is_beneath(name: str, fabric: str, sys: str) -> bool:
+    return bool(name and fabric) and (name == fabric or os.path.exists(f"{sys}/class/net/{fabric}/lower_{name}"))

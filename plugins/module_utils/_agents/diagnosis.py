@@ -15,6 +15,7 @@ from .checks import check_agent
 from .findings import CONTAINER, FAIL, FULL, GOSSIP, OK, PROVISION, VXLAN, WARN, Finding, Requirements, Verdict
 from .overlay_checks import blamed, check_overlay
 from .swarm_plan import Node, data_path_port, resolved, right_cluster
+from .transports import check_transports
 
 # A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
 PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
@@ -178,7 +179,7 @@ def diagnose(
     up = [report for report in reports if report["reachable"]]
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
-        findings += check_isolation(up, probes) + check_gpu_versions(up)
+        findings += check_isolation(up, probes) + check_gpu_versions(up) + check_transports(up)
         findings += check_overlay(plan or {}, probes, _port(up))
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 

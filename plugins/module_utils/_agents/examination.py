@@ -26,9 +26,9 @@ from .._docker.device_nodes import amd_gpus
 from .._docker.reports import engine_entry, network_entry
 from .._docker.runtime import find_runtime
 from . import host
-from .devices import all_gpus
+from .devices import all_gpus, gid_types, rdma_ports
 from .gpu_health import driver_version, gpu_health
-from .nvidia import toolkit_version
+from .nvidia import nvlinks, output_of, toolkit_version
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
@@ -102,6 +102,8 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
+        "fabric": {**host.fabric(options["fabric"], everyone), **host.link(options["fabric"])},
+        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
     }
 
@@ -114,6 +116,7 @@ def _gpus(has_runtime: bool) -> Json:
         "gpu_health": [gpu.to_json() for gpu in health],
         "gpu_driver": driver_version() if health else "",
         "gpu_toolkit": toolkit_version() if has_runtime else "",
+        "nvlink": nvlinks(output_of("topo", "-m")),
     }
 
 

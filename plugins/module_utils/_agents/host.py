@@ -155,6 +155,12 @@ def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
     return {"interface": interface, "reason": reason}
 
 
+def link(interface: str, sys: str = "/sys") -> Dict[str, int]:
+    """The MTU and the speed of an interface, in Mbit/s; 0: not known."""
+    found = f"{sys}/class/net/{os.path.basename(interface)}/" if interface else ""
+    return {name: _number(read(found + name)) if found else 0 for name in ("mtu", "speed")}
+
+
 def _parent(network: Json) -> str:
     return str((network.get("Options") or {}).get("parent", ""))
 

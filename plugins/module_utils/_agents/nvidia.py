@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 from xml.etree import ElementTree
 
 from .._core.errors import visible
@@ -25,6 +25,7 @@ _TOOLKIT = 10
 _MOST = 16 << 20
 _UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
 _LISTED = re.compile(r"^[ \t]*(GPU|MIG) .*\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", re.MULTILINE)
+_GPU = re.compile("GPU[0-9]{1,3}")
 _END = "</nvidia_smi_log>"
 # The program's exit code if nothing but the information memory of a device is faulty. Its log is complete then.
 _INFOROM = 14
@@ -100,6 +101,24 @@ def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
         elif found:
             found[-1][1].append(uuid)
     return found
+
+
+def nvlinks(text: str) -> Dict[str, int]:
+    """The number of GPUs in the output of ``nvidia-smi topo -m``, and of pairs of them that NVLinks connect (NV and their number).
+
+    >>> nvlinks("\\t\\x1b[4mGPU0\\tGPU1\\tNIC0\\x1b[0m\\nGPU0\\t X \\tNV4\\tSYS\\nGPU1\\tNV4\\t X \\tSYS\\n")
+    {'gpus': 2, 'linked': 1}
+    """
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).split() for line in text.splitlines()]
+    head = next((line for line in lines if line[:1] == ["GPU0"]), [])
+    gpus = [name for name in head if _GPU.fullmatch(name)]
+    rows = (
+        [line[1 : len(gpus) + 1] for line in lines[lines.index(head) + 1 :] if line[:1] and line[0] in gpus]
+        if head
+        else []
+    )
+    linked = sum(1 for number, row in enumerate(rows) for cell in row[:number] if re.fullmatch("NV[0-9]+", cell))
+    return {"gpus": len(gpus), "linked": linked}
 
 
 def toolkit_version() -> str:

@@ -132,7 +132,7 @@ def _host_report(options: Json) -> Json:
         "silent_folders": [],
         "gpu_use": [],
         "gpu_health": [],
-        "rdma_ports": rdma_ports(),
+        "rdma_ports": rdma_ports(options["fabric"]),
         "fabric": host.fabric(options["fabric"], ()),
     }
 

@@ -124,7 +124,7 @@ REPORT = {
     "gpu_use": _GPU_USE,
     "gpu_health": _GPU_HEALTH,
     "fabric": {"interface": a_line, "reason": a_text},
-    "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag)],
+    "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag)],
 }
 
 # The examination of an agent by the doctor: all that its checks read.
@@ -144,6 +144,9 @@ EXAMINATION = Whole(
         "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
         "kernel": _NUMBERS,
         "mtu": whole(1 << 20, 68),
+        "fabric": Whole(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
+        "rdma": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag, gids=[a_line])],
+        "nvlink": Whole(gpus=whole(1000), linked=whole(1 << 20)),
         "time": a_number,
         "esp": or_none(a_flag),
         "swarm": Whole(**{**_SWARM, "error": a_text}),

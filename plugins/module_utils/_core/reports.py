@@ -52,11 +52,12 @@ class ObservedContainer:
 
 @dataclass(frozen=True)
 class RdmaPort(Document):
-    """A port of an RDMA device."""
+    """A port of an RDMA device, and whether it is that of the agent's interface for the fabric."""
 
     name: str
     link_layer: str
     active: bool
+    fabric: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ starts without this network, and gets it before it gets its files.
 
 from __future__ import annotations
 
+import ipaddress
 from contextlib import suppress
 from typing import Dict, List, Sequence
 
@@ -35,6 +36,26 @@ box={RUNTIME_PATH}/bin/busybox
 unset LD_LIBRARY_PATH LD_PRELOAD
 "$box" ip -4 -o addr show dev "$1" | "$box" grep -q -F " $2/" || exit 3
 lines=$("$box" grep -v -x -E "[0-9.]+[[:space:]]+$4" /etc/hosts) && "$box" printf '%s\\n%s\\t%s\\n' "$lines" "$3" "$4" >/etc/hosts
+"""
+# The kernel adds an address on the fabric to the table of the RoCE port beneath it, and programs of the container need this entry, the
+# GID. An InfiniBand port needs none. The argument is the entry; ten seconds are for the kernel, which adds it later than the address.
+_FIND_GID = f"""
+box={RUNTIME_PATH}/bin/busybox
+unset LD_LIBRARY_PATH LD_PRELOAD
+cd /sys/class/infiniband || exit 3
+"$box" grep -l -s InfiniBand */ports/*/link_layer | while read -r layer; do
+    "$box" grep -q ACTIVE "${{layer%/*}}/state" && echo active
+done | "$box" grep -q active && exit 0
+tries=0
+while [ "$tries" -lt 100 ]; do
+    for gid in $("$box" grep -l -s -x -F "$1" */ports/*/gids/*); do
+        "$box" grep -q -s -x 'RoCE v2' "${{gid%/gids/*}}/gid_attrs/types/${{gid##*/}}" && exit 0
+    done
+    tries=$((tries + 1))
+    "$box" sleep 0.1
+done
+echo */ports/*
+exit 4
 """
 
 
@@ -87,6 +108,8 @@ def join(engine: Engine, plan: Plan, container: Container, listed: Json) -> None
         for name, place in places.items():
             engine.connect_to(listed["Id"], name, place, container.hostname)
         _settle(engine, container, listed, plan.network.fabric_interface, address)
+        if plan.session.rdma:
+            _find_gid(engine, container, listed, address)
     except Exception:
         with suppress(ComputeError):
             engine.stop(listed["Id"], 0, container.hostname)
@@ -100,6 +123,19 @@ def _settle(engine: Engine, container: Container, listed: Json, interface: str, 
     if code:
         message = "%s: its fabric is not at %s (exit code %d): %s; check the version of the engine of %s."
         raise StateError(message % (container.hostname, interface, code, output, engine.agent), engine.agent)
+
+
+def _find_gid(engine: Engine, container: Container, listed: Json, address: str) -> None:
+    """Make sure that RDMA works through the fabric. Without an entry for the address, programs would use TCP and say nothing."""
+    first, second = divmod(int(ipaddress.IPv4Address(address)), 1 << 16)
+    gid = "0000:0000:0000:0000:0000:ffff:%04x:%04x" % (first, second)
+    command = [RUNTIME_PATH + "/bin/sh", "-c", _FIND_GID, "sh", gid]
+    code, output = engine.execute(listed["Id"], command, container.hostname)
+    if code:
+        message = "%s: no RDMA port of %s has a RoCE v2 GID for %s, its address on the fabric (%s): %s."
+        remedy = "check that its driver supports RoCE v2, and that rdma system there shows netns shared"
+        words = (container.hostname, engine.agent, address, " ".join(output.split()) or "no port", remedy)
+        raise StateError(message % words, engine.agent)
 
 
 def _later(plan: Plan) -> List[str]:

@@ -102,7 +102,7 @@ def rebuilt_plan(
         fabric=example.label(LABEL_FABRIC),
         began=_began(example) or row.created,
         taken_names={agent.name: agent.names for agent in agents},
-        rdma_ports={agent.name: usable_ports(agent) for agent in agents},
+        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in agents},
         permitted_folders=_folders(example),
         first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
     )

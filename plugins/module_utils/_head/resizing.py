@@ -55,7 +55,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
         request,
         *([added] if added else []),
         taken_names=context.taken_names,
-        rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
+        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in context.agents},
     )
     row.request, row.lease = request, context.now + context.lease
     row.holder = held_with(context.holder, former if _grows(former, request) else ())

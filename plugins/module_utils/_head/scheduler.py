@@ -330,7 +330,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         began=context.now,
         own_volumes=owns_volumes(context.site, request.owner),
         taken_names=context.taken_names,
-        rdma_ports={agent.name: usable_ports(agent) for agent in context.agents},
+        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in context.agents},
         permitted_folders=permitted_folders(context.site, request),
     )
     return build_plan(request, inputs)

@@ -133,7 +133,7 @@ def moved_plan(
         began=session.began,
         own_volumes=session.own_volumes,
         taken_names=taken,
-        rdma_ports={agent.name: usable_ports(agent) for agent in agents},
+        rdma_ports={agent.name: usable_ports(agent, session.fabric) for agent in agents},
         permitted_folders=session.permitted_folders,
         local_ranks=tuple(one.local_rank for one in plan.containers),
         first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),

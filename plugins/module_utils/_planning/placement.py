@@ -125,7 +125,7 @@ def _lacks(agent: Agent, demand: Demand) -> str:
     """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
     if demand.per_container.fabric and agent.fabric.reason:
         return f"{agent.fabric.reason} for session_fabric"
-    return rdma_refusal(agent) if demand.rdma else ""
+    return rdma_refusal(agent, demand.per_container.fabric) if demand.rdma else ""
 
 
 def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> str:
@@ -284,35 +284,45 @@ def listed(lines: Sequence[str]) -> str:
     return "; ".join(lines[:_SHOWN_REASONS]) + ("; and %d more" % more if more > 0 else "")
 
 
-# The address of a RoCE port belongs to the network interface of its card, which stays with the host: a container on a bridge or an
-# overlay has no valid entry in the table of addresses of the port. An InfiniBand port needs no interface.
-_ROCE = "Ethernet"
+# The address of a RoCE port belongs to a network interface of its card. A container on a bridge or an overlay has none, and no valid
+# entry in the port's table of addresses. A container on the fabric has one, if its interface is above that of the port. An InfiniBand
+# port needs no interface.
+ROCE = "Ethernet"
 
 
-def usable_ports(agent: Agent) -> Tuple[str, ...]:
-    """The ports through which a container can exchange data."""
-    return tuple(port.name for port in agent.rdma_ports if port.active and port.link_layer != _ROCE)
+def usable_ports(agent: Agent, fabric: bool) -> Tuple[str, ...]:
+    """The ports through which a container, with or without ``fabric``, can exchange data: those of InfiniBand, else of RoCE."""
+    active = [port for port in agent.rdma_ports if port.active]
+    infiniband = [port.name for port in active if port.link_layer != ROCE]
+    return tuple(infiniband or [port.name for port in active if port.fabric and fabric])
 
 
-def rdma_refusal(agent: Agent) -> str:
+def rdma_refusal(agent: Agent, fabric: bool) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
         return f"has no {RDMA_FOLDER} for session_rdma"
     if not agent.rdma_ports:
         return "has no RDMA device for session_rdma"
-    if usable_ports(agent):
+    if usable_ports(agent, fabric):
         return ""
-    roce = [port.name for port in agent.rdma_ports if port.link_layer == _ROCE]
-    down = [port.name for port in agent.rdma_ports if port.link_layer != _ROCE]
-    reasons = [f"{', '.join(roce)} is RoCE, which does not work in a container"] if roce else []
+    roce = [port.name for port in agent.rdma_ports if port.link_layer == ROCE and not (fabric and port.fabric)]
+    down = [port.name for port in agent.rdma_ports if port.name not in roce]
+    why = f"and not on {agent.fabric.interface}, its agent_fabric" if fabric else "which works only with session_fabric"
+    reasons = [f"{', '.join(roce)} is RoCE, {why}"] if roce else []
     reasons += [f"{', '.join(down)} is not active"] if down else []
     return f"has no port for session_rdma: {', '.join(reasons)}"
 
 
-def rdma_environment(ports: Sequence[str]) -> Dict[str, str]:
-    """Without these, UCX would use TCP through the interface of the session, and NCCL would try RoCE ports, too.
+def rdma_environment(ports: Sequence[str], address: str) -> Dict[str, str]:
+    """Without these, UCX would use TCP through the interface of the session, and NCCL would try other ports and other addresses, too.
+
+    The ``address`` on the fabric, if there is one, is the entry that NCCL takes from the table of a RoCE port: its index is known only
+    after the start. UCX tries the entries.
 
     https://openucx.readthedocs.io/en/master/running.html
     https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact names)
     """
-    return {"UCX_NET_DEVICES": ",".join(ports), "NCCL_IB_HCA": "=" + ",".join(ports)} if ports else {}
+    if not ports:
+        return {}
+    own = {"NCCL_IB_ADDR_RANGE": address + "/32"} if address else {}
+    return {"UCX_NET_DEVICES": ",".join(ports), "NCCL_IB_HCA": "=" + ",".join(ports), **own}

@@ -93,12 +93,17 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     environments = [
         {
             **standard_environment(session, network, containers, container),
-            **rdma_environment(inputs.rdma_ports.get(container.agent, ()) if request.rdma else ()),
+            **(_rdma(network, inputs, container) if request.rdma else {}),
             **torchrun_environment(request.torchrun, session, container),
         }
         for container in containers
     ]
     return Plan(session, network, tuple(containers)).with_environments(environments)
+
+
+def _rdma(network: Network, inputs: PlanInputs, container: Container) -> Dict[str, str]:
+    address = network.on_fabric(container.address) if network.fabric else ""
+    return rdma_environment(inputs.rdma_ports.get(container.agent, ()), address)
 
 
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:

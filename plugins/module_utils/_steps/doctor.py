@@ -26,7 +26,7 @@ _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 def examine(agent: Agent, addresses: List[str], several: bool) -> Json:
     """C(report) describes the agent; ``addresses`` are those at which other agents, if there are ``several``, may reach it."""
     options = {"name": agent.name, "docker_host": agent.docker_host, "timeout": agent.timeout, "edition": agent.edition}
-    return {"report": examination({**options, "addresses": addresses, "several": several})}
+    return {"report": examination({**options, "fabric": agent.fabric, "addresses": addresses, "several": several})}
 
 
 def listen(agent: Agent, mark: str) -> Json:

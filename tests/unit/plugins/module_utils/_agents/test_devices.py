@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import devices
-from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import rdma_ports
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import gid_types, rdma_ports
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
 WHOLE = """\
@@ -94,12 +94,39 @@ def test_each_port_has_its_link_layer_and_state(tmp_path: Path) -> None:
     write_port(tmp_path, "mlx5_0", 1, "InfiniBand")
     write_port(tmp_path, "mlx5_0", 2, "InfiniBand", "1: DOWN")
     write_port(tmp_path, "mlx5_1", 1, "Ethernet")
-    assert rdma_ports(str(tmp_path)) == [
-        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True},
-        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False},
-        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True},
+    assert rdma_ports("", str(tmp_path)) == [
+        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False},
+        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False, "fabric": False},
+        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True, "fabric": False},
     ]
 
 
+def write_gid(sys: Path, device: str, entry: int, interface: str, kind: str) -> None:
+    for what, text in (("ndevs", interface), ("types", kind)):
+        file = sys / "class/infiniband" / device / "ports/1/gid_attrs" / what / str(entry)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n", encoding="ascii")
+
+
+@pytest.mark.parametrize(
+    ("fabric", "ports"), [("ens2", ["mlx5_0:1"]), ("ens2.7", ["mlx5_0:1"]), ("ens3", []), ("", [])]
+)
+def test_a_roce_port_lies_beneath_an_interface_of_the_fabric(fabric: str, ports: list[str], tmp_path: Path) -> None:
+    write_port(tmp_path, "mlx5_0", 1, "Ethernet")
+    write_gid(tmp_path, "mlx5_0", 0, "ens2", "IB/RoCE v1")
+    write_gid(tmp_path, "mlx5_0", 1, "ens2", "RoCE v2")
+    write_port(tmp_path, "mlx5_1", 1, "InfiniBand")
+    (tmp_path / "class/net/ens2.7/lower_ens2").mkdir(parents=True)
+    assert [port["name"] for port in rdma_ports(fabric, str(tmp_path)) if port["fabric"]] == ports
+
+
+def test_the_types_of_the_addresses_of_a_port(tmp_path: Path) -> None:
+    write_gid(tmp_path, "mlx5_0", 0, "ens2", "IB/RoCE v1")
+    write_gid(tmp_path, "mlx5_0", 1, "ens2", "RoCE v2")
+    write_gid(tmp_path, "mlx5_0", 2, "", "")
+    assert gid_types("mlx5_0:1", str(tmp_path)) == ["IB/RoCE v1", "RoCE v2"]
+    assert gid_types("mlx5_1:1", str(tmp_path)) == []
+
+
 def test_a_host_without_rdma_has_no_ports(tmp_path: Path) -> None:
-    assert rdma_ports(str(tmp_path)) == []
+    assert rdma_ports("eth1", str(tmp_path)) == []

@@ -39,6 +39,7 @@ def test_three_agents_without_a_fault_pass() -> None:
         "tcp 2377",
         "path mtu",
         "isolation",
+        "transport",
     }
     assert summarize(findings, NAMES)["fit"]
 
@@ -217,7 +218,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 18 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 21 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

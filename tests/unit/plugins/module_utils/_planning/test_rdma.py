@@ -12,7 +12,12 @@ import pytest
 from samples import agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
+    Placement,
+    Shortfall,
+    place,
+    usable_ports,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 
 
@@ -37,7 +42,7 @@ def test_a_session_goes_to_the_agents_with_infiniband() -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (ROCE, "roce has no port for session_rdma: mlx5_0:1 is RoCE, which does not work in a container"),
+        (ROCE, "roce has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric"),
         (with_ports("a", ("mlx5_0:1", "InfiniBand", False)), "a has no port for session_rdma: mlx5_0:1 is not active"),
         (agent("a"), "a has no RDMA device for session_rdma"),
         (replace(INFINIBAND, paths={"/dev/infiniband": False}), "ib has no /dev/infiniband for session_rdma"),
@@ -46,6 +51,55 @@ def test_a_session_goes_to_the_agents_with_infiniband() -> None:
 def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: Agent, reason: str) -> None:
     answer = place(ASKED.demand(), [found], frees(found))
     assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
+
+
+def on_fabric(*ports: tuple[str, str, bool, bool]) -> Agent:
+    listed = [dict(zip(("name", "link_layer", "active", "fabric"), port, strict=True)) for port in ports]
+    data = {"name": "roce", "rdma_ports": listed, "fabric": {"interface": "ens2", "reason": ""}}
+    return replace(Agent.from_json(data), millicpus=4000, memory=1 << 34)
+
+
+OVER_FABRIC = request(rdma=True, fabric=True, cluster_size=2, cpus=1)
+ROCE_PORT = ("mlx5_0:1", "Ethernet", True, True)
+
+
+def test_roce_needs_the_fabric_of_its_own_interface() -> None:
+    found = on_fabric(ROCE_PORT, ("mlx5_1:1", "Ethernet", True, False))
+    placed = place(OVER_FABRIC.demand(), [found], frees(found))
+    assert isinstance(placed, Placement)
+    assert usable_ports(found, True) == ("mlx5_0:1",)
+    private = place(ASKED.demand(), [found], frees(found))
+    reason = "roce has no port for session_rdma: mlx5_0:1, mlx5_1:1 is RoCE, which works only with session_fabric"
+    assert private == Shortfall("no agent can hold it: " + reason, is_final=True)
+
+
+@pytest.mark.parametrize(
+    ("ports", "reason"),
+    [
+        ([("mlx5_1:1", "Ethernet", True, False)], "mlx5_1:1 is RoCE, and not on ens2, its agent_fabric"),
+        ([("mlx5_0:1", "Ethernet", False, True)], "mlx5_0:1 is not active"),
+    ],
+)
+def test_a_fabric_without_an_rdma_port_is_refused(ports: list[tuple[str, str, bool, bool]], reason: str) -> None:
+    found = on_fabric(*ports)
+    answer = place(OVER_FABRIC.demand(), [found], frees(found))
+    assert answer == Shortfall(f"no agent can hold it: roce has no port for session_rdma: {reason}", is_final=True)
+
+
+def test_infiniband_is_used_before_roce() -> None:
+    """A queue pair connects two ports of the same kind."""
+    found = on_fabric(ROCE_PORT, ("mlx5_1:1", "InfiniBand", True, False))
+    assert usable_ports(found, True) == ("mlx5_1:1",)
+
+
+def test_libraries_use_the_address_of_their_container_on_the_fabric() -> None:
+    made = plan(OVER_FABRIC, "ab", rdma_ports={"a": ("mlx5_0:1",), "b": ("mlx5_0:1",)}, fabric="10.201.9.0/27")
+    assert made.network.fabric
+    for container in made.containers:
+        assert container.environment["NCCL_IB_ADDR_RANGE"] == made.network.on_fabric(container.address) + "/32"
+        assert container.environment["UCX_NET_DEVICES"] == "mlx5_0:1"
+    without = plan(ASKED, "ab", rdma_ports={"a": ("mlx5_0:1",), "b": ("mlx5_0:1",)})
+    assert "NCCL_IB_ADDR_RANGE" not in without.main.environment
 
 
 def test_a_session_waits_for_an_agent_that_does_not_answer() -> None:
