@@ -95,15 +95,13 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "storage": _storage(info),
         "open_api": _open_api(info),
         "silent_folders": sorted(silent_folders(engine.containers())),
-        "nofile": limits.nofile,
-        "memlock": limits.memlock,
+        **{"nofile": limits.nofile, "memlock": limits.memlock},
         "networks": [subnet for network in networks for subnet in network["subnets"]],
         "session_networks": [subnet for network in sessions for subnet in network["subnets"]],
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
-        "fabric": {**host.fabric(options["fabric"], everyone), **host.link(options["fabric"])},
-        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
+        **_links(options["fabric"], everyone),
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
     }
 
@@ -117,6 +115,14 @@ def _gpus(has_runtime: bool) -> Json:
         "gpu_driver": driver_version() if health else "",
         "gpu_toolkit": toolkit_version() if has_runtime else "",
         "nvlink": nvlinks(output_of("topo", "-m")),
+    }
+
+
+def _links(interface: str, networks: Sequence[Json]) -> Json:
+    """The interface for the fabric, and the ports of RDMA devices."""
+    return {
+        "fabric": {**host.fabric(interface, networks), **host.link(interface)},
+        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(interface)],
     }
 
 

@@ -190,16 +190,25 @@ def tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]
 
 
 def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> Dict[str, int] | None:
-    """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two."""
+    """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
+
+    With RDMA, all have ports of one kind.
+    """
     options = []
-    for swarm in sorted({agent.swarm for agent in pool if agent.swarm}):
-        names = [agent.name for agent in pool if agent.swarm == swarm and room[agent.name] > 0]
+    for together in sorted({_together(agent, demand) for agent in pool if agent.swarm}):
+        names = [agent.name for agent in pool if _together(agent, demand) == together and room[agent.name] > 0]
         if sum(room[name] for name in names) >= demand.size:
             spread = demand.strategy == "spread"
             options.append(_spread(demand.size, names, room) if spread else _pack(demand.size, names, room))
     if not options:
         return None
     return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
+
+
+def _together(agent: Agent, demand: Demand) -> Tuple[str, str]:
+    """Containers of one session can exchange data between agents for which this is equal."""
+    usable = usable_ports(agent, demand.per_container.fabric) if demand.rdma else ()
+    return agent.swarm, next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
 
 
 def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
@@ -264,6 +273,8 @@ def _shortfall(
         if total >= demand.size:
             useful = [agent for agent in eligible if room[agent.name]]
             swarms = {agent.swarm for agent in useful}
+            if len(swarms) == 1:
+                return "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
             apart = sorted(agent.name for agent in useful if not agent.swarm)
             found = f"{', '.join(apart)} in no Swarm" if apart else "%d Swarms" % len(swarms)
             return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from samples import agent, frees, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Placement,
     Shortfall,
@@ -90,6 +90,22 @@ def test_infiniband_is_used_before_roce() -> None:
     """A queue pair connects two ports of the same kind."""
     found = on_fabric(ROCE_PORT, ("mlx5_1:1", "InfiniBand", True, False))
     assert usable_ports(found, True) == ("mlx5_1:1",)
+
+
+def test_a_session_over_several_agents_has_ports_of_one_kind() -> None:
+    """A queue pair connects two ports of the same kind."""
+    roce, infiniband = (
+        replace(agent, millicpus=cpus, swarm="home")
+        for agent, cpus in ((on_fabric(ROCE_PORT), 2000), (replace(INFINIBAND, fabric=Fabric("ens2", "")), 1000))
+    )
+    other = replace(roce, name="other")
+    asked = request(rdma=True, fabric=True, cluster_size=3, cpus=1, cluster_mode="multi-node")
+    placed = place(asked.demand(), [infiniband, roce, other], frees(infiniband, roce, other))
+    assert isinstance(placed, Placement)
+    assert set(placed.agents) == {"roce", "other"}
+    answer = place(asked.demand(), [infiniband, roce], frees(infiniband, roce))
+    reason = "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
+    assert answer == Shortfall(reason)
 
 
 def test_libraries_use_the_address_of_their_container_on_the_fabric() -> None:
