@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -54,9 +55,9 @@ class Container:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text + "\n")
 
-    def find(self) -> None:
+    def find(self, address: str = ADDRESS) -> None:
         main = plan(request(), "a").main
-        fabric._find_gid(cast("Engine", cast("Any", self)), main, {"Id": "x"}, ADDRESS)
+        fabric._find_gid(cast("Engine", cast("Any", self)), main, {"Id": "x"}, address)
 
 
 @pytest.fixture
@@ -70,6 +71,27 @@ def test_the_entry_of_the_own_address_is_found(container: Container) -> None:
         "mlx5_0", "Ethernet", (LOCAL, "IB/RoCE v1"), (LOCAL, "RoCE v2"), (OWN, "IB/RoCE v1"), (OWN, "RoCE v2")
     )
     container.find()
+
+
+# What a network namespace sees of a port of rdma_rxe under Linux 6.12 of Debian 13: its macvlan interface has 10.9.0.2 there, that of
+# another namespace 10.9.0.3, and the interface of the host 192.0.2.1.
+RECORDED = [
+    "fe80:0000:0000:0000:8840:62ff:fe7a:abe4",
+    "0000:0000:0000:0000:0000:ffff:c000:0201",
+    "0000:0000:0000:0000:0000:ffff:0a09:0002",
+    "fe80:0000:0000:0000:b0dc:b8ff:fe77:165f",
+    "0000:0000:0000:0000:0000:ffff:0a09:0003",
+    "fe80:0000:0000:0000:c895:dcff:fe33:8585",
+]
+
+
+@pytest.mark.parametrize(("address", "is_there"), [("10.9.0.2", True), ("10.9.0.3", True), ("10.9.0.4", False)])
+def test_a_recorded_table_has_the_addresses_of_all_namespaces(
+    address: str, is_there: bool, container: Container
+) -> None:
+    container.port("rxe0", "Ethernet", *((gid, "RoCE v2") for gid in RECORDED))
+    with nullcontext() if is_there else pytest.raises(StateError):
+        container.find(address)
 
 
 def test_an_infiniband_port_needs_no_entry(container: Container) -> None:
