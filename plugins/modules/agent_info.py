@@ -64,6 +64,17 @@ options:
         can share it, a number of C(shares).
     type: list
     elements: dict
+  gpu_sharing:
+    description:
+      - What limits a part of a GPU to its size. V(none) limits nothing, V(mps) is NVIDIA's MPS, and with V(mig) parts are MIG devices.
+    type: str
+    choices: [none, mps, mig]
+    default: none
+  mps_directory:
+    description:
+      - The directory of the sockets of the MPS daemon.
+    type: str
+    default: /tmp/nvidia-mps
   fabric:
     description:
       - The network interface of the agent for C(session_fabric).
@@ -154,7 +165,9 @@ agent:
           description: Bytes.
           type: int
         gpus:
-          description: The GPUs, each with C(id) and C(shares).
+          description:
+            - The GPUs, each with C(id), C(shares), and C(memory), the bytes that parts are limited to together, or 0.
+            - A number of shares below one is the size of a MIG device.
           type: list
           elements: dict
         cpu_ids:
@@ -299,6 +312,16 @@ agent:
           type: list
           elements: str
           sample: [it must be reset]
+    gpu_sharing:
+      description: What limits parts of GPUs.
+      type: dict
+      contains:
+        kind:
+          description: C(none), C(mps) or C(mig).
+          type: str
+        reason:
+          description: Why sessions get no part of a GPU; empty if they can.
+          type: str
     fabric:
       description: The interface for the fabric, and why sessions cannot use it.
       type: dict
@@ -367,6 +390,8 @@ ARGUMENT_SPEC = {
     "cpus": {"type": "str"},
     "memory": {"type": "str"},
     "gpus": {"type": "list", "elements": "dict"},
+    "gpu_sharing": {"type": "str", "choices": ["none", "mps", "mig"], "default": "none"},
+    "mps_directory": {"type": "str", "default": "/tmp/nvidia-mps"},
     "fabric": {"type": "str", "default": ""},
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},

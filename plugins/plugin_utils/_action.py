@@ -141,7 +141,9 @@ class ComputeAction(ActionBase):
     def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
         given = {name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value}
         engine = {**self._engine(task_vars), **given}
-        more = {"fabric": str(self._of_place("agent_fabric", task_vars) or ""), "secrets": _taken(params, _SECRET)}
+        own = {"fabric": "agent_fabric", "mps": "agent_mps_directory"}
+        found = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
+        more = {**{name: text for name, text in found.items() if text}, "secrets": _taken(params, _SECRET)}
         return {**engine, "agent": agent, "edition": runtime_scripts().edition, **more}
 
     def _noted(self, call: str, begun: float, result: Json) -> Json:

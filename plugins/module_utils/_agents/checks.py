@@ -238,6 +238,15 @@ def _gpu_health(report: Json, _required: Requirements) -> Verdict:
     return WARN, found + more, remedy
 
 
+def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:
+    """Without a limit, the parts of a GPU are bookkeeping."""
+    kind, reason = report["gpu_sharing"]["kind"], report["gpu_sharing"]["reason"]
+    if kind == "none" or not reason:
+        return OK, {"none": "parts of a GPU are not limited"}.get(kind, f"by {kind.upper()}"), ""
+    remedy = "as root there: CUDA_MPS_PIPE_DIRECTORY=<agent_mps_directory> nvidia-cuda-mps-control -d"
+    return WARN, f"the agent {reason}", remedy if kind == "mps" else "create MIG devices there with nvidia-smi mig"
+
+
 def _nfs(report: Json, _required: Requirements) -> Verdict:
     return (
         OK,
@@ -304,6 +313,7 @@ _ALONE: Tuple[Check, ...] = (
     ("inotify", check_inotify),
     ("gpus", _gpus),
     ("gpu health", _gpu_health),
+    ("gpu sharing", _gpu_sharing),
     ("nvlink", check_nvlink),
     ("fabric", check_fabric),
     ("rdma", check_rdma),

@@ -14,12 +14,23 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import Callable, List, Mapping, Sequence
+from typing import Callable, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._docker.device_nodes import amd_gpus
+from .._core.model import MIG_DEVICE, Gpu
+from .._docker.device_nodes import amd_gpus, mps_fault
 from .host import read
-from .nvidia import listed_gpus, output_of
+from .nvidia import Seen, listed_gpus, output_of, sizes
+
+# What limits a part of a GPU: nothing, NVIDIA's MPS, or its MIG.
+NO_LIMIT, MPS, MIG = "none", "mps", "mig"
+# The shares of a GPU with MPS, unless the inventory has another number: percent.
+_PERCENT = 100.0
+_UNDIVIDED = {
+    NO_LIMIT: "gives no part of a GPU: agent_gpu_sharing is none, and agent_gpus has no shares",
+    MPS: "gives no part of a GPU: nvidia-smi reports no amount of memory, or agent_gpus has no shares",
+    MIG: "gives no part of a GPU: agent_gpu_sharing is mig, and nvidia-smi lists no MIG device",
+}
 
 
 def all_gpus(has_runtime: bool) -> List[str]:
@@ -52,6 +63,38 @@ def parse_list(text: str) -> List[str]:
     https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
     """
     return [uuid for gpu, parts in listed_gpus(text) for uuid in (parts or [gpu])]
+
+
+def divided(
+    gpus: Sequence[Gpu], sharing: str, directory: str, is_declared: bool, seen: Seen | None
+) -> Tuple[List[Gpu], Json]:
+    """The GPUs with the parts that sessions can get, and what limits these parts, or why there are none.
+
+    The inventory ``is_declared`` to say into how many shares each GPU is divided. ``directory`` is that of the MPS daemon.
+    """
+    reason = mps_fault(directory) if sharing == MPS else ""
+    known = sizes(seen) if seen and not reason else {}
+    if sharing == MIG:
+        found = _mig_devices(gpus, known)
+    elif sharing == MPS:
+        found = [_by_mps(gpu, gpu.shares if is_declared else _PERCENT, known) for gpu in gpus]
+    else:
+        found = list(gpus)
+    if gpus and not reason and all(gpu.shares == 1 for gpu in found):
+        reason = _UNDIVIDED[sharing]
+    return found, {"kind": sharing, "reason": reason}
+
+
+def _mig_devices(gpus: Sequence[Gpu], known: Mapping[str, Tuple[float, int]]) -> List[Gpu]:
+    """A MIG device is a part in itself, and a GPU has no others."""
+    parts = [gpu.id for gpu in gpus if gpu.id.startswith(MIG_DEVICE)]
+    whole = [Gpu(gpu.id) for gpu in gpus if gpu.id not in parts]
+    return whole + [Gpu(part, *known[part]) for part in parts if part in known]
+
+
+def _by_mps(gpu: Gpu, shares: float, known: Mapping[str, Tuple[float, int]]) -> Gpu:
+    memory = 0 if gpu.id.startswith(MIG_DEVICE) else known.get(gpu.id, (0.0, 0))[1]
+    return Gpu(gpu.id, shares, memory) if memory and shares > 1 else Gpu(gpu.id)
 
 
 _COLUMNS = "uuid,utilization.gpu,memory.used,memory.total"

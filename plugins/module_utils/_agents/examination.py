@@ -19,6 +19,7 @@ from typing import Any, List, Sequence
 from .._core.constants import LABEL_CHECK, LABEL_SESSION, REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, LibraryError
+from .._core.model import Gpu
 from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
@@ -26,9 +27,9 @@ from .._docker.device_nodes import amd_gpus
 from .._docker.reports import engine_entry, network_entry
 from .._docker.runtime import find_runtime
 from . import host
-from .devices import all_gpus, gid_types, rdma_ports
+from .devices import all_gpus, divided, gid_types, rdma_ports
 from .gpu_health import driver_version, gpu_health
-from .nvidia import nvlinks, output_of, toolkit_version
+from .nvidia import look, nvlinks, output_of, toolkit_version
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
 OLD = 600
@@ -90,7 +91,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "bridge_filter": host.has_bridge_filter(),
         "gpus": len(host.gpu_nodes()),
         "amd_gpus": len(amd_gpus()),
-        **_gpus("nvidia" in (info.get("Runtimes") or {})),
+        **_gpus("nvidia" in (info.get("Runtimes") or {}), options),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
         "open_api": _open_api(info),
@@ -106,10 +107,14 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     }
 
 
-def _gpus(has_runtime: bool) -> Json:
-    """The health of the GPUs that containers can get, and the versions of what gives them to containers."""
-    health = gpu_health(all_gpus(has_runtime))
+def _gpus(has_runtime: bool, options: Json) -> Json:
+    """The health of the GPUs that containers can get, what limits parts of them, and the versions of what gives them to containers."""
+    found = all_gpus(has_runtime)
+    seen = look(found)
+    health = gpu_health(found, seen)
+    gpus = [Gpu(device) for device in found]
     return {
+        "gpu_sharing": divided(gpus, options["gpu_sharing"], options["mps_directory"], False, seen)[1],
         "gpu_runtime": has_runtime,
         "gpu_health": [gpu.to_json() for gpu in health],
         "gpu_driver": driver_version() if health else "",

@@ -13,13 +13,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from xml.etree import ElementTree
 
 from .._core.reports import GREEN, RED, YELLOW, GpuHealth
 from .._docker.device_nodes import nvidia_only
 from .host import read
-from .nvidia import Answer, Log, ask, listed_gpus, one_line, output_of, parse_log, program, text_of
+from .nvidia import Log, Seen, listed_gpus, one_line, output_of, text_of
 
 Fault = Tuple[str, str]
 # Domain, bus and device on the PCI bus.
@@ -70,6 +70,9 @@ _SLOWDOWNS = (
     _Rule("sw_thermal_slowdown", _SLOW, YELLOW, "the driver slows it down: too hot"),
 )
 _MODES = (("ecc_mode", "ecc", "ECC"), ("mig_mode", "mig", "MIG"))
+_MIG_MODE = "mig_mode/current_mig"
+_DIVIDED: Fault = (RED, "MIG is enabled: only its MIG devices can be used")
+_ABSENT: Fault = (RED, "nvidia-smi -q -x does not list it")
 # Texts in place of values, in any part of the log.
 _GONE = re.compile(r"\[?(GPU requires reset|GPU is lost)\]?")
 
@@ -90,19 +93,16 @@ _FABRIC_MANAGER = "nv-fabricmanage"
 
 
 def gpu_health(
-    devices: Sequence[str], asked: Callable[..., Answer] = ask, kmsg: str = "/dev/kmsg", proc: str = "/proc"
+    devices: Sequence[str], seen: Seen | None, kmsg: str = "/dev/kmsg", proc: str = "/proc"
 ) -> List[GpuHealth]:
     """The health of each NVIDIA GPU among the devices; nothing on a host without nvidia-smi, whose GPUs are not checked."""
     ours = nvidia_only(devices)
-    if not ours or (asked is ask and not program()):
+    if seen is None:
         return []
-    log = parse_log(asked("-q", "-x"))
-    if log.fault:
-        return [GpuHealth(device, RED, (log.fault,)) for device in ours]
-    has_mig = any(device.startswith("MIG-") for device in ours)
-    listed = listed_gpus(asked("-L").text) if has_mig else []
-    parents = {part: gpu for gpu, parts in listed for part in parts}
-    return judged(ours, log, parents, read_xids(kmsg), has_no_fabric_manager(proc))
+    if seen.log.fault:
+        return [GpuHealth(device, RED, (seen.log.fault,)) for device in ours]
+    parents = {part: gpu for gpu, parts in listed_gpus(seen.listed) for part in parts}
+    return judged(ours, seen.log, parents, read_xids(kmsg), has_no_fabric_manager(proc))
 
 
 def driver_version() -> str:
@@ -113,16 +113,22 @@ def driver_version() -> str:
 def judged(
     devices: Sequence[str], log: Log, parents: Mapping[str, str], xids: Mapping[Bus, Sequence[int]], unmanaged: bool
 ) -> List[GpuHealth]:
-    """The health of each device. A MIG device is as healthy as its GPU. A GPU is named by its UUID or its number."""
-    found: Dict[str, GpuHealth] = {}
+    """The health of each device. A MIG device is as healthy as its GPU, which no program can use as a whole.
+
+    A GPU is named by its UUID or its number.
+    """
+    found: Dict[str, List[Fault]] = {}
     for number, gpu in enumerate(log.gpus):
-        faults = _faults(gpu, log, xids, unmanaged)
-        state = next((level for level in (RED, YELLOW) if level in [fault[0] for fault in faults]), GREEN)
-        reasons = tuple(dict.fromkeys(reason for level in (RED, YELLOW) for of, reason in faults if of == level))
-        found[text_of(gpu, "uuid")] = found[str(number)] = GpuHealth("", state, reasons)
-    absent = GpuHealth("", RED, ("nvidia-smi -q -x does not list it",))
-    known = [found.get(parents.get(device, device), absent) for device in devices]
-    return [GpuHealth(device, one.state, one.reasons) for device, one in zip(devices, known)]
+        faults, uuid = _faults(gpu, log, xids, unmanaged), text_of(gpu, "uuid")
+        found.update((part, faults) for part, parent in parents.items() if parent == uuid)
+        found[uuid] = found[str(number)] = faults + ([_DIVIDED] if text_of(gpu, _MIG_MODE) == "Enabled" else [])
+    return [_verdict(device, found.get(device, [_ABSENT])) for device in devices]
+
+
+def _verdict(device: str, faults: Sequence[Fault]) -> GpuHealth:
+    state = next((level for level in (RED, YELLOW) if level in [fault[0] for fault in faults]), GREEN)
+    reasons = tuple(dict.fromkeys(reason for level in (RED, YELLOW) for of, reason in faults if of == level))
+    return GpuHealth(device, state, reasons)
 
 
 def read_xids(kmsg: str = "/dev/kmsg") -> Dict[Bus, List[int]]:

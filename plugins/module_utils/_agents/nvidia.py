@@ -13,10 +13,12 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Dict, List, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 from xml.etree import ElementTree
 
 from .._core.errors import visible
+from .._core.model import MIG_DEVICE
+from .._docker.device_nodes import nvidia_only
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
 PATIENCE = 30
@@ -24,8 +26,12 @@ _TOOLKIT = 10
 # Bytes that are read of an answer: a GPU has 130 kB, most of them supported clocks.
 _MOST = 16 << 20
 _UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
-_LISTED = re.compile(r"^[ \t]*(GPU|MIG) .*\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", re.MULTILINE)
+_LISTED = re.compile(r"^[ \t]*(GPU|MIG) +(\S+).*\(UUID: ((?:GPU|MIG)-[0-9A-Za-z./-]+)\)", re.MULTILINE)
 _GPU = re.compile("GPU[0-9]{1,3}")
+# A MIG device with all slices of its instance. A part of an instance, as 1c.3g.20gb, shares its memory with the others.
+_PROFILE = re.compile(r"([1-9])g\.[0-9]+gb\S*")
+# How many slices a GPU has: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-gpus.html
+_SLICES, _FEWER_SLICES = 7, {r"\bA30\b": 4, r"\bRTX PRO 6000\b": 4, r"\bRTX PRO (5000|4500)\b": 2}
 _END = "</nvidia_smi_log>"
 # The program's exit code if nothing but the information memory of a device is faulty. Its log is complete then.
 _INFOROM = 14
@@ -47,6 +53,14 @@ class Log:
     gpus: Tuple[ElementTree.Element, ...] = ()
     beside: str = ""
     fault: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What nvidia-smi says of the GPUs: its log, and its list if there are MIG devices, which not every log names."""
+
+    log: Log = Log()
+    listed: str = ""
 
 
 def program(name: str = "nvidia-smi") -> str:
@@ -95,7 +109,7 @@ def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
     [('GPU-1', ['MIG-2'])]
     """
     found: List[Tuple[str, List[str]]] = []
-    for kind, uuid in _LISTED.findall(text):
+    for kind, _name, uuid in _LISTED.findall(text):
         if kind == "GPU":
             found.append((uuid, []))
         elif found:
@@ -119,6 +133,42 @@ def nvlinks(text: str) -> Dict[str, int]:
     )
     linked = sum(1 for number, row in enumerate(rows) for cell in row[:number] if re.fullmatch("NV[0-9]+", cell))
     return {"gpus": len(gpus), "linked": linked}
+
+
+def look(devices: Sequence[str], asked: Callable[..., Answer] = ask) -> Seen | None:
+    """What nvidia-smi says, if NVIDIA GPUs are among the devices and this host has the program."""
+    ours = nvidia_only(devices)
+    if not ours or (asked is ask and not program()):
+        return None
+    log = parse_log(asked("-q", "-x"))
+    has_mig = not log.fault and any(device.startswith(MIG_DEVICE) for device in ours)
+    return Seen(log, asked("-L").text if has_mig else "")
+
+
+def sizes(seen: Seen) -> Dict[str, Tuple[float, int]]:
+    """The part of a GPU that each device is, and the bytes of its memory; no MIG device that shares its memory with others.
+
+    A log has the MIG devices of a GPU in the order of the list.
+    """
+    found = {text_of(gpu, "uuid"): (1.0, _memory(gpu)) for gpu in seen.log.gpus}
+    known = {text_of(gpu, "uuid"): gpu for gpu in seen.log.gpus}
+    profiles = {uuid: name for _kind, name, uuid in _LISTED.findall(seen.listed)}
+    for gpu, parts in listed_gpus(seen.listed):
+        devices = known[gpu].findall("mig_devices/mig_device") if gpu in known else []
+        if len(devices) != len(parts):
+            continue
+        model = text_of(known[gpu], "product_name")
+        slices = next((most for name, most in _FEWER_SLICES.items() if re.search(name, model)), _SLICES)
+        for part, device in zip(parts, devices):
+            profile = _PROFILE.fullmatch(profiles[part])
+            if profile and _memory(device):
+                found[part] = (min(1.0, round(int(profile.group(1)) / slices, 4)), _memory(device))
+    return found
+
+
+def _memory(device: ElementTree.Element) -> int:
+    total = re.fullmatch("([0-9]{1,9}) MiB", text_of(device, "fb_memory_usage/total"))
+    return int(total.group(1)) << 20 if total else 0
 
 
 def toolkit_version() -> str:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Collection, Dict, List, Sequence
 
 from .._core.bounded import silence
@@ -23,6 +23,7 @@ from .._docker.apps import read_statuses
 from .._docker.batch import parse_exit, read_state
 from .._docker.client import Engine, LateError, UnreachableError, container_entries
 from .._docker.data_folders import folders_of, silent_folders
+from .._docker.device_nodes import MPS_DIRECTORY
 from .._docker.reports import (
     architecture,
     engine_entry,
@@ -38,9 +39,10 @@ from .._docker.reports import (
 from .._docker.runtime import find_runtime
 from .._docker.secrets import waits_for_secrets
 from . import guard, host
-from .devices import all_gpus, gpu_use, rdma_ports, use_of
+from .devices import MIG, NO_LIMIT, all_gpus, divided, gpu_use, rdma_ports, use_of
 from .gpu_health import gpu_health
 from .measuring import Groups, measure
+from .nvidia import look
 
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
 
@@ -52,6 +54,8 @@ class Overrides:
     millicpus: int | None = None
     memory: int | None = None
     gpus: Sequence[Gpu] | None = None
+    sharing: str = NO_LIMIT
+    mps_directory: str = ""
     reserved_millicpus: int = 0
     reserved_memory: int = 0
 
@@ -59,10 +63,13 @@ class Overrides:
     def from_options(cls, options: Json) -> Overrides:
         """Parse amounts such as ``0.5`` CPUs or ``2g``; an InputError names the option."""
         cpus, memory, gpus = options.get("cpus"), options.get("memory"), options.get("gpus")
+        sharing = options.get("gpu_sharing") or NO_LIMIT
         return cls(
             millicpus=None if _unset(cpus) else parse_cpus(cpus, "cpus"),
             memory=None if _unset(memory) else parse_bytes(memory, "memory"),
-            gpus=None if gpus is None else [_gpu(gpu) for gpu in gpus],
+            gpus=None if gpus is None else [_gpu(gpu, sharing) for gpu in gpus],
+            sharing=sharing,
+            mps_directory=options.get("mps_directory") or MPS_DIRECTORY,
             reserved_millicpus=parse_cpus(options.get("reserved_cpus") or 0, "reserved_cpus"),
             reserved_memory=parse_bytes(options.get("reserved_memory") or 0, "reserved_memory"),
         )
@@ -76,7 +83,7 @@ class Overrides:
         return {
             "millicpus": max(0, millicpus - self.reserved_millicpus),
             "memory": max(0, memory - self.reserved_memory),
-            "gpus": [{"id": gpu.id, "shares": gpu.shares} for gpu in gpus],
+            "gpus": [gpu.to_json() for gpu in gpus],
             "cpu_ids": host.cpu_ids(count),
         }
 
@@ -132,6 +139,7 @@ def _host_report(options: Json) -> Json:
         "silent_folders": [],
         "gpu_use": [],
         "gpu_health": [],
+        "gpu_sharing": {"kind": options["gpu_sharing"], "reason": ""},
         "rdma_ports": rdma_ports(options["fabric"]),
         "fabric": host.fabric(options["fabric"], ()),
     }
@@ -148,7 +156,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     silent, networks = silent_folders(ours), engine.networks(everyone=True)
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
-        **_capacity_and_health(info, overrides),
+        **_capacity(info, overrides),
         "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
@@ -170,10 +178,18 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     return {**answers, "mtu": mtu} if mtu else answers
 
 
-def _capacity_and_health(info: Json, overrides: Overrides) -> Json:
+def _capacity(info: Json, overrides: Overrides) -> Json:
+    """What the agent has, with the parts of its GPUs and their health."""
     capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
-    health = gpu_health([gpu["id"] for gpu in capacity["gpus"]])
-    return {"capacity": capacity, "gpu_health": [gpu.to_json() for gpu in health]}
+    gpus = [Gpu.from_json(gpu) for gpu in capacity["gpus"]]
+    seen = look([gpu.id for gpu in gpus])
+    is_declared = overrides.gpus is not None
+    parts, sharing = divided(gpus, overrides.sharing, overrides.mps_directory, is_declared, seen)
+    return {
+        "capacity": {**capacity, "gpus": [gpu.to_json() for gpu in parts]},
+        "gpu_health": [gpu.to_json() for gpu in gpu_health([gpu.id for gpu in parts], seen)],
+        "gpu_sharing": sharing,
+    }
 
 
 def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Collection[str]) -> List[Json]:
@@ -271,11 +287,13 @@ def _unset(value: object) -> bool:
     return value is None or value == ""
 
 
-def _gpu(data: Dict[str, Any]) -> Gpu:
+def _gpu(data: Dict[str, Any], sharing: str) -> Gpu:
     try:
-        gpu = Gpu.from_json(data)
+        gpu = replace(Gpu.from_json(data), memory=0)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("gpus", data, "each is a dictionary with an id and, where it is shared, shares") from error
     if gpu.shares <= 0:
         raise InputError("gpus", data, "shares must be greater than 0")
+    if gpu.shares != 1 and sharing == MIG:
+        raise InputError("gpus", data, "has no shares with agent_gpu_sharing: mig, which gives MIG devices as parts")
     return gpu

@@ -142,5 +142,6 @@ AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
 AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)
-GPUS = [Whole(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)]
+_GPU = Whole(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
+GPUS = [lambda value: fault(_GPU, value) is None and fault({"memory": AMOUNT}, value) is None]
 RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset, "fabric": a_flag}

@@ -22,6 +22,8 @@ from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
 IMAGE_COMMAND = "image"
 # In the path of an app, the place of its token.
 TOKEN = "{token}"
+# The ID of a MIG device begins with it.
+MIG_DEVICE = "MIG-"
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,20 @@ def tunnel(folder: str, local_port: int, port: int) -> str:
 
 @dataclass(frozen=True)
 class Gpu(Document):
-    """A GPU, or a share of it (1.0 is the whole device)."""
+    """A GPU, or a share of it (1.0 is the whole device).
+
+    Of an agent's GPU, ``shares`` is their number; below one, it is a MIG device, which is this part of its GPU and is not divided.
+    ``memory`` is what a part can use, in bytes, or the whole memory of an agent's GPU; 0 if nothing limits a part.
+    """
 
     id: str
     shares: float = 1.0
+    memory: int = 0
+
+    @property
+    def limit(self) -> str:
+        """What limits a part to its size; empty if nothing does."""
+        return "" if not self.memory else "MIG" if self.id.startswith(MIG_DEVICE) else "MPS"
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,11 @@ class Resources(Document):
     def devices(self) -> Tuple[str, ...]:
         """The IDs of its GPUs, each once."""
         return tuple(dict.fromkeys(gpu.id for gpu in self.gpus))
+
+    @property
+    def mps(self) -> Optional[Gpu]:
+        """The part of a GPU that MPS limits, if this is one: a container has no other GPU then."""
+        return next((gpu for gpu in self.gpus if gpu.limit == "MPS"), None)
 
     @property
     def slots(self) -> int:

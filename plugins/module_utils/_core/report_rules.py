@@ -44,6 +44,9 @@ _NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
 
+_GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line)
+
+
 def _labels(value: Any) -> bool:
     """Labels of a container that its agent has not ignored."""
     return texts(value) and not flaw(value)
@@ -123,6 +126,7 @@ REPORT = {
     "silent_folders": [a_line],
     "gpu_use": _GPU_USE,
     "gpu_health": _GPU_HEALTH,
+    "gpu_sharing": _GPU_SHARING,
     "fabric": {"interface": a_line, "reason": a_text},
     "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag)],
 }
@@ -139,6 +143,7 @@ EXAMINATION = Whole(
         **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
         **dict.fromkeys(("gpu_driver", "gpu_toolkit"), a_line),
         "gpu_health": _GPU_HEALTH,
+        "gpu_sharing": _GPU_SHARING,
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
         **{name: [a_line] for name in ("open_api", "silent_folders")},
         "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),

@@ -68,6 +68,14 @@ class Fabric(Document):
     reason: str = "has no agent_fabric"
 
 
+@dataclass(frozen=True)
+class GpuSharing(Document):
+    """What limits a part of a GPU to its size on an agent, and why sessions get no part of one."""
+
+    kind: str = "none"
+    reason: str = ""
+
+
 # The states of a GPU. No session is placed on a red one.
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
@@ -120,6 +128,7 @@ class Agent:
     rdma_ports: Tuple[RdmaPort, ...] = ()
     gpu_health: Tuple[GpuHealth, ...] = ()
     fabric: Fabric = field(default_factory=Fabric)
+    gpu_sharing: GpuSharing = field(default_factory=GpuSharing)
 
     @property
     def red_gpus(self) -> Dict[str, str]:
@@ -168,5 +177,6 @@ class Agent:
             kernel=dict(data.get("kernel") or {}),
             rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
             fabric=Fabric.from_json(data.get("fabric") or {}),
+            gpu_sharing=GpuSharing.from_json(data.get("gpu_sharing") or {}),
             gpu_health=tuple(GpuHealth.from_json(gpu) for gpu in data.get("gpu_health") or ()),
         )

@@ -26,7 +26,7 @@ from .._core.model import Container, Mount, Plan
 from .._core.parallel import error_of, first_error, map_bounded, run_all
 from .client import Engine, container_entries
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
-from .device_nodes import amd_gpus
+from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
 from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
@@ -54,6 +54,7 @@ class AgentContainers:
     delivery: Delivery | None = None
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
+    mps: str = ""
     check: bool = False
 
     @property
@@ -75,6 +76,7 @@ class AgentContainers:
                 wanted.append((container, old))
                 outcome.act(container.name, action, "created")
         if wanted and not self.check:
+            self._check_mps([container for container, _old in wanted])
             self._create_all(wanted)
             listed, _before = self._look()
         outcome.containers = self._entries(listed)
@@ -91,6 +93,7 @@ class AgentContainers:
         if self.check or not waiting:
             outcome.containers = self._entries(listed)
             return outcome
+        self._check_mps(waiting)
         try:
             pairs = [(container, self._found(container, listed)) for container in waiting]
             self.starting.carry_out(pairs, self.parallelism)
@@ -190,7 +193,13 @@ class AgentContainers:
             raise error
 
     def _settings(self, image: str) -> AgentSettings:
-        return replace(agent_settings(self.engine, image, self.runtime, self.edition), limits=self.limits)
+        return replace(agent_settings(self.engine, image, self.runtime, self.edition), limits=self.limits, mps=self.mps)
+
+    def _check_mps(self, containers: Sequence[Container]) -> None:
+        """Without its daemon, nothing limits a part of a GPU: programs then use the GPU as if they had all of it."""
+        fault = mps_fault(self.mps) if any(container.resources.mps for container in containers) else ""
+        if fault:
+            raise StateError(f"Agent {self.agent} {fault}; start the daemon there.", self.agent)
 
     def _check_volumes(self) -> None:
         """Before containers are created, and after it: another launch may have created a volume of the same name."""

@@ -2,14 +2,18 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Devices that a container gets as nodes of ``/dev``: GPUs of AMD, and those of RDMA. NVIDIA's come from its own runtime."""
+"""Devices that a container gets as nodes of ``/dev``: GPUs of AMD, and those of RDMA. NVIDIA's come from its own runtime, and parts
+of them from the MPS daemon of the host.
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
+import socket
 from typing import Dict, List, Mapping, Sequence
 
 from .._core.constants import RDMA_FOLDER
@@ -21,6 +25,10 @@ _AMD = "AMD-"
 _VENDOR = "0x1002"
 # The node through which all GPUs compute: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 _COMPUTE = "kfd"
+# Where MPS has its sockets by default: https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
+MPS_DIRECTORY = "/tmp/nvidia-mps"
+# What is said of a directory at which there is no MPS daemon.
+_NO_DAEMON = "has no MPS daemon at {}, its agent_mps_directory ({})"
 
 
 def amd_gpus(sys: str = "/sys", dev: str = "/dev") -> Dict[str, str]:
@@ -53,6 +61,25 @@ def device_requests(gpus: Sequence[str], nodes: Mapping[str, str], rdma: bool) -
         raise StateError(f"The agent has no GPU {missing[0]} any more; check the GPUs and the driver of that host.")
     paths = (["/dev/" + _COMPUTE] if amd else []) + [nodes[gpu] for gpu in amd] + ([RDMA_FOLDER] if rdma else [])
     return [{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in paths]
+
+
+def mps_fault(directory: str, owner: int = 0) -> str:
+    """Why containers cannot use an MPS daemon that has its socket in a directory; empty if they can.
+
+    The engine mounts the directory as root: a link, or what another user than the ``owner`` has made, could lead anywhere.
+    """
+    if not re.fullmatch(r"(/(?!\.)[A-Za-z0-9._-]+)+", directory):
+        return _NO_DAEMON.format(directory, "not an absolute path of letters, digits, dots, dashes and underscores")
+    try:
+        is_own = os.path.realpath(directory) == directory and os.lstat(directory).st_uid == owner
+        if not is_own:
+            return _NO_DAEMON.format(directory, "a link, or not root's directory")
+        # Nothing that listens notices this, because it has another type.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
+            asking.connect(directory + "/control")
+    except OSError as error:
+        return "" if error.errno == errno.EPROTOTYPE else _NO_DAEMON.format(directory, error.strerror)
+    return _NO_DAEMON.format(directory, "another program's socket")
 
 
 def device_groups(devices: Sequence[Json]) -> List[int]:

@@ -27,6 +27,12 @@ MTU_OPTION = "com.docker.network.driver.mtu"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
 STOP_MARGIN = 2
 GPUS_SEEN, NO_GPU = "NVIDIA_VISIBLE_DEVICES", "void"
+# The container of a share sees one GPU, which is its device 0. A client can lower a limit of the daemon, and never raise it:
+# https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
+MPS_PIPES = "CUDA_MPS_PIPE_DIRECTORY"
+MPS_MEMORY, MPS_THREADS = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+# What the agent says, whatever image and user say.
+OF_AGENT = ("PATH", GPUS_SEEN, MPS_PIPES, MPS_MEMORY, MPS_THREADS)
 # The logging drivers that keep files on the agent, and rotate them.
 ROTATING = ("json-file", "local")
 # The size of the tmpfs of the secrets is a part of the container's memory.
@@ -53,7 +59,7 @@ NO_LIMITS = Limits()
 @dataclass(frozen=True)
 class AgentSettings:
     """What the agent adds to the plan: ``PATH`` and name of its image, its limits, its runtime volume, its logging driver,
-    and the nodes of its AMD GPUs.
+    the nodes of its AMD GPUs, and the directory of its MPS daemon.
     """
 
     image_path: str = ""
@@ -62,6 +68,7 @@ class AgentSettings:
     image: str = ""
     log_driver: str = ""
     nodes: Mapping[str, str] = field(default_factory=dict)
+    mps: str = ""
 
 
 def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
@@ -74,7 +81,7 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
         "Entrypoint": [RUNTIME_PATH + "/bin/init"],
         # PID 1 checks these folders at each start, whatever root in the container has changed.
         "Cmd": ["check-folders"] if plan.session.permitted_folders else [],
-        "Env": _environment(container, settings.image_path),
+        "Env": _environment(container, settings),
         "Labels": dict(container.labels),
         # PID 1 reads the files of the session from its standard input, which ends with the first connection to it.
         "OpenStdin": True,
@@ -125,16 +132,29 @@ def network_options(network: Network) -> Dict[str, str]:
     return options
 
 
-def _environment(container: Container, image_path: str) -> List[str]:
-    path = container.environment.get("PATH") or image_path or DEFAULT_PATH
+def _environment(container: Container, settings: AgentSettings) -> List[str]:
+    path = container.environment.get("PATH") or settings.image_path or DEFAULT_PATH
     merged = {
         **container.environment,
         "PATH": SEARCH_PATH % path,
         # An agent whose default runtime is nvidia gives every GPU to a container whose image or user says "all".
         # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         GPUS_SEEN: ",".join(nvidia_only(container.resources.devices)) or NO_GPU,
+        **_share(container.resources, settings.mps),
     }
     return ["{}={}".format(*item) for item in merged.items()]
+
+
+def _share(resources: Resources, pipes: str) -> Dict[str, str]:
+    """The limits of a part of a GPU that MPS enforces, for each program of the container."""
+    share = resources.mps
+    if not share:
+        return {}
+    return {
+        MPS_PIPES: pipes,
+        MPS_MEMORY: "0=%dM" % (share.memory >> 20),
+        MPS_THREADS: str(max(1, round(share.shares * 100))),
+    }
 
 
 def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
@@ -151,6 +171,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
             runtime_mount(settings.runtime),
             *read_only_root.volume_mounts(plan, container),
             *(_mount(plan, mount) for mount in plan.session.mounts),
+            *([_mount(plan, Mount(settings.mps, settings.mps))] if container.resources.mps else []),
         ],
         "Ulimits": _ulimits(settings.limits, plan.session),
         "RestartPolicy": {"Name": "no"},

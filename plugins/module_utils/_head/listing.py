@@ -13,7 +13,7 @@ from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
 from .._core.exits import failed_apps, failed_roles, limit_reached
-from .._core.model import Container, Resources, Role
+from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.plan import read_placement
 from .details import HEALING, amounts, details
@@ -179,14 +179,25 @@ def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
         "reachable": agent.reachable,
         "reason": agent.reason,
         "schedulable": agent.schedulable,
-        "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": len(agent.gpus)},
+        "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": _gpu_count(agent.gpus)},
         "used": {
             name: round(sum(owner[name] for owner in owners.values()), 3) for name in ("millicpus", "memory", "gpus")
         },
         "owners": owners,
         "gpu_health": [gpu.to_json() for gpu in agent.gpu_health],
+        "gpu_sharing": agent.gpu_sharing.to_json(),
         "measured": _measured(agent),
     }
+
+
+def _gpu_count(gpus: Sequence[Gpu]) -> float:
+    """How many GPUs these are: a MIG device is less than one.
+
+    >>> _gpu_count([Gpu("GPU-1", 4.0), Gpu("MIG-1", 0.4286, 1 << 30)])
+    1.429
+    """
+    count = round(sum(min(1.0, gpu.shares) for gpu in gpus), 3)
+    return int(count) if count == int(count) else count
 
 
 def _measured(agent: Agent) -> Json | None:

@@ -72,8 +72,9 @@ class PerContainer:
 class FreeCapacity:
     """The resources that are free on an agent.
 
-    ``gpus`` maps each device to its free part and its declared number of shares, ``red`` each device that no session may get to the
-    reason. ``has_fabric``: no other session has its fabric.
+    ``gpus`` maps each device to its free part and its declared number of shares, which is below one for a MIG device: its size.
+    ``gpu_memory`` has the memory of devices whose parts are limited. ``red`` maps each device that no session may get to the reason,
+    and ``undivided`` is why no session gets a part of one. ``has_fabric``: no other session has its fabric.
     """
 
     agent: str
@@ -83,6 +84,8 @@ class FreeCapacity:
     cpu_ids: List[int] = field(default_factory=list)
     kernel: Mapping[str, Tuple[int, int]] = field(default_factory=dict)
     red: Mapping[str, str] = field(default_factory=dict)
+    gpu_memory: Mapping[str, int] = field(default_factory=dict)
+    undivided: str = ""
     has_fabric: bool = True
 
     def copy(self) -> FreeCapacity:
@@ -97,8 +100,8 @@ class FreeCapacity:
         """The first resource that does not suffice for ``count`` containers, for people: ``needs 4 CPUs, 1 free``."""
         for slot, room in self._rooms(per_container).items():
             if room < count:
-                red = self._red_gpus() if slot == "GPUs" else ""
-                return "needs {} {}, {} free".format(*self._needs(slot, per_container, count)) + red
+                why = self._why(per_container) if slot == "GPUs" else ""
+                return "needs {} {}, {} free".format(*self._needs(slot, per_container, count)) + why
         return ""
 
     def take(self, per_container: PerContainer) -> Resources:
@@ -158,11 +161,14 @@ class FreeCapacity:
         free_cpus = self.millicpus if slot == "CPUs" else len(self.cpu_ids) * 1000
         return show_cpus(count * per_container.millicpus), slot, show_cpus(max(0, free_cpus))
 
-    def _red_gpus(self) -> str:
-        """The red GPUs, with reasons."""
-        shown = [f"{gpu} is red: {reason}" for gpu, reason in sorted(self.red.items())]
-        more = ["and %d more are red" % (len(shown) - _SHOWN_GPUS)] if len(shown) > _SHOWN_GPUS else []
-        return f" ({'; '.join(shown[:_SHOWN_GPUS] + more)})" if shown else ""
+    def _why(self, per_container: PerContainer) -> str:
+        """Why GPUs are not free that no session has: red ones, and that an agent gives no parts."""
+        red = [f"{gpu} is red: {reason}" for gpu, reason in sorted(self.red.items())]
+        shown = red[:_SHOWN_GPUS] + (
+            ["and %d more are red" % (len(red) - _SHOWN_GPUS)] if len(red) > _SHOWN_GPUS else []
+        )
+        shown += [self.undivided] if self.undivided and per_container.gpus < 1 else []
+        return f" ({'; '.join(shown)})" if shown else ""
 
     def _gpu_room(self, gpus: float) -> int:
         if gpus >= 1:
@@ -176,17 +182,24 @@ class FreeCapacity:
         if gpus >= 1:
             chosen, booked = self._whole_gpus()[: int(gpus)], 1.0
         elif gpus > 0:
-            # The most used device that still has the part: unused devices stay free for containers that need whole ones.
+            # The most used device that still has the part: unused devices stay free for containers that need whole ones. Of MIG
+            # devices, it is the smallest that suffices.
             fitting = [(part, device) for device, (part, shares) in self.gpus.items() if _times(part, gpus, shares)]
             chosen = [min(fitting)[1]]
-            declared = self.gpus[chosen[0]][1]
-            booked = _shares_of(gpus, declared) / declared
+            booked = _part_of(gpus, self.gpus[chosen[0]][1])
         else:
             return []
         for device in chosen:
             part, shares = self.gpus[device]
             self.gpus[device] = (round(part - booked, 9), shares)
-        return [Gpu(device, booked) for device in chosen]
+        return [Gpu(device, booked, self._limit(device, booked)) for device in chosen]
+
+    def _limit(self, device: str, part: float) -> int:
+        """The memory that a part of a device can use: that of a MIG device is all its own."""
+        if part >= 1:
+            return 0
+        known = self.gpu_memory.get(device, 0)
+        return known if self.gpus[device][1] < 1 else int(known * part)
 
 
 def _shares_of(fraction: float, shares: float) -> int:
@@ -201,10 +214,21 @@ def _shares_of(fraction: float, shares: float) -> int:
     return count if shares > 1 and abs(fraction - count / shares) <= _SHARE_TOLERANCE else 0
 
 
+def _part_of(fraction: float, shares: float) -> float:
+    """The part of a device that a container gets that asks for a fraction; 0 if the device has no such part.
+
+    >>> [_part_of(fraction, 3) for fraction in (0.67, 0.5)], [_part_of(fraction, 0.43) for fraction in (0.1, 0.44, 0.5)]
+    ([0.6666666666666666, 0.0], [0.43, 0.43, 0.0])
+    """
+    if shares < 1:
+        return shares if fraction <= shares + _SHARE_TOLERANCE else 0.0
+    return _shares_of(fraction, shares) / shares
+
+
 def _times(part: float, fraction: float, shares: float) -> int:
-    """How many such fractions the free part of a device holds, counted in whole shares."""
-    wanted = _shares_of(fraction, shares)
-    return int(part * shares + _SUM_TOLERANCE) // wanted if wanted else 0
+    """How many such fractions the free part of a device holds."""
+    each = _part_of(fraction, shares)
+    return int(part / each + _SUM_TOLERANCE) if each else 0
 
 
 def parse_cpuset(text: str) -> Set[int]:
@@ -221,11 +245,13 @@ def parse_cpuset(text: str) -> Set[int]:
 
 def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
     """The capacity of an agent that is not booked."""
-    gpus = {gpu.id: (1.0, gpu.shares) for gpu in agent.gpus}
+    gpus = {gpu.id: (min(1.0, gpu.shares), gpu.shares) for gpu in agent.gpus}
     free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
     for resources in bookings:
         free.book(resources)
     free.red = {name: reason for name, reason in agent.red_gpus.items() if name in free.gpus}
     free.gpus.update({name: (0.0, free.gpus[name][1]) for name in free.red})
+    free.gpu_memory = {gpu.id: gpu.memory for gpu in agent.gpus if gpu.memory}
+    free.undivided = agent.gpu_sharing.reason
     free.kernel = kernel_bounds(agent.kernel)
     return free

@@ -133,6 +133,18 @@ AGENT_VARIABLES: Mapping[str, Documentation] = {
             "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
         },
     },
+    "agent_gpu_sharing": {
+        "type": "str",
+        "choices": ["none", "mps", "mig"],
+        "default": "none",
+        "description": "What limits a part of a GPU to its size. V(none): nothing does, and only GPUs with C(shares) in O(agent_gpus) "
+        "have parts. V(mps): NVIDIA's MPS, whose daemon runs on the agent. V(mig): parts are MIG devices.",
+    },
+    "agent_mps_directory": {
+        "type": "str",
+        "default": "/tmp/nvidia-mps",
+        "description": "Directory of the sockets of the MPS daemon (E(CUDA_MPS_PIPE_DIRECTORY)).",
+    },
     "agent_fabric": {
         "type": "str",
         "default": "",

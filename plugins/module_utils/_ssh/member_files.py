@@ -23,7 +23,7 @@ from .._core.model import Container, Plan
 from .._core.parallel import run_all
 from .._core.paths import covers
 from .._docker.client import Engine
-from .._docker.payloads import GPUS_SEEN
+from .._docker.payloads import OF_AGENT
 from . import config_files, host_lists
 from .container_files import PROFILE, Bundle
 from .rootfs import Entry, pack
@@ -104,7 +104,7 @@ class MemberFiles:
     def _environment(self, container: Container, identity: str) -> Dict[str, str]:
         """The environment of a login, with the variables of the plan in place of those that the container was created with."""
         seen = self.engine.inspect(identity, container.hostname) or {}
-        own = [f"{name}={text}" for name, text in container.environment.items() if name not in ("PATH", GPUS_SEEN)]
+        own = [f"{name}={text}" for name, text in container.environment.items() if name not in OF_AGENT]
         entries = [*((seen.get("Config") or {}).get("Env") or ()), *own]
         return config_files.login_environment(entries, container)
 

@@ -160,6 +160,7 @@ def _launch(
         edition=agent.edition,
         delivery=Delivery.from_text(secrets) if secrets else None,
         bootstrap_timeout=bootstrap_timeout,
+        mps=agent.mps,
         check=agent.check,
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import List
 
 from .._agents import overlay_probe, port_probe
+from .._agents.devices import NO_LIMIT
 from .._agents.examination import examine as examination
 from .._core.documents import Json
 from .._core.errors import EngineError
@@ -23,10 +24,14 @@ _LIFETIME, _SENDING = 300, 30
 _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 
 
-def examine(agent: Agent, addresses: List[str], several: bool) -> Json:
-    """C(report) describes the agent; ``addresses`` are those at which other agents, if there are ``several``, may reach it."""
+def examine(agent: Agent, addresses: List[str], several: bool, sharing: str = NO_LIMIT) -> Json:
+    """C(report) describes the agent; ``addresses`` are those at which other agents, if there are ``several``, may reach it.
+
+    ``sharing`` is what is to limit parts of its GPUs.
+    """
     options = {"name": agent.name, "docker_host": agent.docker_host, "timeout": agent.timeout, "edition": agent.edition}
-    return {"report": examination({**options, "fabric": agent.fabric, "addresses": addresses, "several": several})}
+    gpus = {"fabric": agent.fabric, "gpu_sharing": sharing, "mps_directory": agent.mps}
+    return {"report": examination({**options, **gpus, "addresses": addresses, "several": several})}
 
 
 def listen(agent: Agent, mark: str) -> Json:

@@ -17,6 +17,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from .._core.constants import DOCKER_HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
+from .._docker.device_nodes import MPS_DIRECTORY
 from .._module import at_least
 
 
@@ -25,7 +26,8 @@ class Agent:
     """An agent.
 
     ``name`` is its name in the inventory, ``timeout`` the seconds of a request to its engine, ``edition`` the digest of the scripts
-    in the SSH runtime of this release, ``fabric`` its interface for the fabric. With ``check``, nothing is changed.
+    in the SSH runtime of this release, ``fabric`` its interface for the fabric, ``mps`` the directory of its MPS daemon. With
+    ``check``, nothing is changed.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Agent:
     timeout: int = 60
     edition: str = ""
     fabric: str = ""
+    mps: str = MPS_DIRECTORY
     check: bool = False
 
 

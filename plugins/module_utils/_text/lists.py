@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.exits import limit_reached
+from .._core.model import Gpu
 from .._core.states import ENDED
 from .._core.units import show_bytes, show_cpus, show_seconds, show_time
 from .._planning.playbook_settings import ALL_COLUMNS, COLUMNS
@@ -119,7 +120,28 @@ def resources_of(session: Json) -> str:
     """The resources of each container, or of each container of a role; GPUs only if it has any."""
     if session.get("roles"):
         return "; ".join("%d %s: %s" % (role["size"], role["name"], show_amounts(role)) for role in session["roles"])
-    return show_amounts({**session["each"], "gpus": session["gpus"]})
+    parts = "; ".join(gpu_parts(session["each"].get("gpus") or ()))
+    return show_amounts({**session["each"], "gpus": session["gpus"]}) + (f" ({parts})" if parts else "")
+
+
+def gpu_parts(gpus: Sequence[Json]) -> List[str]:
+    """What a container has of each GPU of which it does not have all, and what limits it to that.
+
+    >>> gpu_parts([{"id": "GPU-1", "shares": 0.25, "memory": 6 << 30}])
+    ['SM 25%, 6g memory for each process, enforced by MPS']
+    >>> gpu_parts([{"id": "MIG-1", "shares": 0.4286, "memory": 20 << 30}, {"id": "GPU-1", "shares": 0.5}, {"id": "GPU-2"}])
+    ['SM 43%, 20g memory, enforced by MIG', '50%, not enforced']
+    """
+    shown = []
+    for gpu in [Gpu.from_json(one) for one in gpus]:
+        memory = show_bytes(gpu.memory) + " memory" + (" for each process" if gpu.limit == "MPS" else "")
+        limits = (
+            f"SM {gpu.shares:.0%}, {memory}, enforced by {gpu.limit}"
+            if gpu.limit
+            else f"{gpu.shares:.0%}, not enforced"
+        )
+        shown += [limits] if gpu.shares < 1 else []
+    return shown
 
 
 def show_amounts(amounts: Mapping[str, float]) -> str:
@@ -222,7 +244,7 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
             agent["group"],
             f"{show_cpus(agent['used']['millicpus'])} of {show_cpus(agent['capacity']['millicpus'])}",
             f"{show_bytes(agent['used']['memory'])} of {show_bytes(agent['capacity']['memory'])}",
-            "%g of %d" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
+            "%g of %g" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
             in_use(agent["measured"]) or "-",
             agent_state(agent),
         )
@@ -236,7 +258,9 @@ def agent_state(agent: Json) -> str:
     if not agent["reachable"]:
         return f"lost: {agent['reason']}"
     red = [f"{gpu['id']} is red: {', '.join(gpu['reasons'])}" for gpu in agent["gpu_health"] if gpu["state"] == "red"]
-    return "; ".join(["up" if agent["schedulable"] else "up, takes no new sessions", *red])
+    sharing = agent["gpu_sharing"]
+    fault = [sharing["reason"]] if sharing["kind"] != "none" and sharing["reason"] else []
+    return "; ".join(["up" if agent["schedulable"] else "up, takes no new sessions", *red, *fault])
 
 
 # What each column shows of a session; an empty text for nothing.

@@ -18,6 +18,7 @@ from .._core.errors import visible
 from .._core.model import Container, Plan, Port, Resources, Role, tunnel
 from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
+from .lists import gpu_parts
 from .table import table
 
 _EACH = "{}: {} CPUs, {} memory, {} shared memory"
@@ -144,6 +145,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         lines.append("No data folder: the files of this session are removed with it")
     for port in plan.main.ports[1:]:
         lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
+    parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]
+    lines += [f"Part of a GPU: {part}" for part in dict.fromkeys(parts)]
     lines += _gpu_warning(plan)
     if check_mode:
         return lines

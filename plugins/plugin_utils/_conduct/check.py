@@ -50,7 +50,9 @@ def _examine(play: Play) -> List[Json]:
         named = (play.of_host(host, "agent_swarm_address"), play.of_host(host, "ansible_host") or host)
         addresses = [str(address) for address in named if address]
         before = time.time()
-        answer = others.step(host, "doctor.examine", {"addresses": addresses, "several": len(play.names) > 1})
+        sharing = str(play.of_host(host, "agent_gpu_sharing") or "none")
+        options = {"addresses": addresses, "several": len(play.names) > 1, "sharing": sharing}
+        answer = others.step(host, "doctor.examine", options)
         return {**answer, "asked": (before, time.time())}
 
     answers = play.tried_calls(play.names, "doctor.examine", examined)

@@ -33,6 +33,8 @@ _OF_HOST: Mapping[str, Tuple[str, Any]] = {
     "cpus": ("agent_cpus", None),
     "memory": ("agent_memory", None),
     "gpus": ("agent_gpus", None),
+    "gpu_sharing": ("agent_gpu_sharing", "none"),
+    "mps_directory": ("agent_mps_directory", None),
     "fabric": ("agent_fabric", ""),
 }
 

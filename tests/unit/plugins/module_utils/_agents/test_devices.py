@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import devices
-from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import gid_types, rdma_ports
+from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import divided, gid_types, rdma_ports
+from ansible_collections.cluster.compute.plugins.module_utils._agents.nvidia import Answer, Seen, look, sizes
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
 WHOLE = """\
@@ -81,6 +83,93 @@ def test_mig_devices_are_asked_for(tmp_path: Path) -> None:
     proc = driver(tmp_path, "GPU-a")
     (tmp_path / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
     assert devices.gpu_ids(proc, lambda: SPLIT) == devices.parse_list(SPLIT)
+
+
+LOGS = {path.stem: path.read_text() for path in (Path(__file__).parent / "nvidia_smi").glob("*.xml")}
+T4 = "GPU-4c1f0f2e-6f0a-4b57-9a11-0a44c9d01e10"
+A100 = ("GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0", "GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f")
+MIG = ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d")
+MIB = 1 << 20
+
+
+def seen(model: str = "a100_mig", listed: str = SPLIT, old: str = "", new: str = "") -> Seen:
+    """What nvidia-smi says, with another text in the log of a model."""
+    assert old in LOGS[model]
+    answers = {("-q", "-x"): Answer(0, LOGS[model].replace(old, new)), ("-L",): Answer(0, listed)}
+    found = look(MIG, lambda *asked: answers[asked])
+    assert found
+    return found
+
+
+NAME, MEMORY = "A100-SXM4-40GB", "<total>19968 MiB"
+# Another text in the log, another profile in the list, and the size of the two MIG devices.
+SIZES = [
+    ("", "", "3g.20gb", 0.4286),
+    ("", "", "1g.20gb", 0.1429),
+    ("", "", "1g.5gb+me", 0.1429),
+    ("", "", "7g.40gb", 1.0),
+    (NAME, "A30", "2g.12gb", 0.5),
+    (NAME, "RTX PRO 6000 Blackwell Server Edition", "1g.24gb", 0.25),
+    (NAME, "RTX PRO 5000 Blackwell", "1g.24gb", 0.5),
+    # It shares the memory of its instance with other devices.
+    ("", "", "1c.3g.20gb", None),
+    (MEMORY, "<total>N/A", "3g.20gb", None),
+    ("<index>1</index>", "<index>1</index></mig_device><mig_device>", "3g.20gb", None),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "profile", "size"), SIZES)
+def test_a_mig_device_is_as_large_as_its_slices(old: str, new: str, profile: str, size: float | None) -> None:
+    found = sizes(seen(listed=SPLIT.replace("3g.20gb", profile), old=old, new=new))
+    assert found[A100[1]] == (1.0, 40960 * MIB)
+    assert [found.get(part) for part in MIG] == [(size, 19968 * MIB) if size else None] * 2
+
+
+def test_other_logs_have_the_memory_of_their_gpus() -> None:
+    assert {name: set(sizes(seen(name, "")).values()) for name in LOGS if name != "a100_mig"} == {
+        "t4": {(1.0, 15360 * MIB)},
+        "h100": {(1.0, 81559 * MIB)},
+        "rtx4090": {(1.0, 24564 * MIB)},
+    }
+    assert sizes(Seen()) == {}
+
+
+WHOLE_GPUS = [Gpu(A100[1]), Gpu("AMD-0000:03:00.0")]
+NO_PART = "gives no part of a GPU: "
+DIVIDED: list[tuple[list[Gpu], str, bool, list[Gpu], str]] = [
+    (WHOLE_GPUS, "none", False, WHOLE_GPUS, NO_PART + "agent_gpu_sharing is none, and agent_gpus has no shares"),
+    ([Gpu(A100[1], 4.0)], "none", True, [Gpu(A100[1], 4.0)], ""),
+    ([Gpu(part) for part in MIG], "none", False, [Gpu(part) for part in MIG], devices._UNDIVIDED["none"]),
+    ([], "none", False, [], ""),
+    (WHOLE_GPUS, "mps", False, [Gpu(A100[1], 100.0, 40960 * MIB), WHOLE_GPUS[1]], ""),
+    ([Gpu(A100[1], 4.0)], "mps", True, [Gpu(A100[1], 4.0, 40960 * MIB)], ""),
+    ([Gpu(A100[1])], "mps", True, [Gpu(A100[1])], devices._UNDIVIDED["mps"]),
+    ([Gpu("GPU-unknown"), Gpu(MIG[0])], "mps", False, [Gpu("GPU-unknown"), Gpu(MIG[0])], devices._UNDIVIDED["mps"]),
+    (
+        [Gpu(MIG[0]), Gpu("MIG-unknown"), Gpu(A100[1])],
+        "mig",
+        False,
+        [Gpu(A100[1]), Gpu(MIG[0], 0.4286, 19968 * MIB)],
+        "",
+    ),
+    (WHOLE_GPUS, "mig", False, WHOLE_GPUS, devices._UNDIVIDED["mig"]),
+]
+
+
+@pytest.mark.parametrize(("gpus", "sharing", "is_declared", "parts", "reason"), DIVIDED)
+def test_the_parts_of_gpus(
+    gpus: list[Gpu], sharing: str, is_declared: bool, parts: list[Gpu], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "mps_fault", lambda _directory: "")
+    found = divided(gpus, sharing, "/run/mps", is_declared, seen())
+    assert found == (parts, {"kind": sharing, "reason": reason})
+
+
+def test_without_a_daemon_or_a_log_no_gpu_is_divided() -> None:
+    found, why = divided([Gpu(A100[1], 4.0)], "mps", "/nonexistent", True, seen())
+    assert found == [Gpu(A100[1])]
+    assert why["reason"].startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
+    assert divided([Gpu(A100[1])], "mig", "", False, None)[0] == [Gpu(A100[1])]
 
 
 def write_port(sys: Path, device: str, port: int, link_layer: str, state: str = "4: ACTIVE") -> None:

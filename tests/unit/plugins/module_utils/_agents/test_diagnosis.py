@@ -82,6 +82,8 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "gpu health": ({"gpu_health": [GREEN_GPU, RED_GPU]}, WARN, "GPU-2 is red: it must be reset, XID 48 since the start of the host", "see nvidia-smi -q -i GPU-2 and dmesg there"),
+    "gpu sharing": ({"gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon at /m"}}, WARN, "the agent has no MPS daemon at /m", "as root there: CUDA_MPS_PIPE_DIRECTORY="),
+    "gpu sharing, mig": ({"gpu_sharing": {"kind": "mig", "reason": "gives no part of a GPU"}}, WARN, "the agent gives no part of a GPU", "create MIG devices there with nvidia-smi mig"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "folders": ({"silent_folders": ["/srv/a", "/srv/b"]}, WARN, "no answer from /srv/a, /srv/b", "check the file server"),
     "bridge filter": ({"bridge_filter": False}, WARN, "iptables does not see bridged packets: containers of different sessions", "load the module br_netfilter"),
@@ -218,7 +220,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 21 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 22 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:

@@ -52,7 +52,8 @@ def checked(model: str, text: str, tmp_path: Path, code: int = 0, kernel: str = 
     kmsg = tmp_path / "kmsg"
     kmsg.write_text(kernel)
     answers = {("-q", "-x"): Answer(code, text), ("-L",): Answer(0, LISTED)}
-    found = health.gpu_health(DEVICES[model], lambda *asked: answers[asked], str(kmsg), proc or str(tmp_path))
+    seen = nvidia.look(DEVICES[model], lambda *asked: answers[asked])
+    found = health.gpu_health(DEVICES[model], seen, str(kmsg), proc or str(tmp_path))
     assert [one.id for one in found] == DEVICES[model]
     assert all(bool(one.reasons) == (one.state != GREEN) for one in found)
     return {one.id: (one.state, *one.reasons) for one in found if one.state != GREEN}
@@ -122,6 +123,19 @@ def test_a_fault_has_its_exact_verdict(
 def test_the_fault_of_another_gpu_is_its_own(tmp_path: Path) -> None:
     assert list(checked("h100", with_fault("h100", "gpu_recovery_action", "Reset", 1), tmp_path)) == [H100[1]]
     assert list(checked("a100_mig", with_fault("a100_mig", ROWS + "failure", "Yes", 1), tmp_path)) == [A100[1]]
+
+
+def test_a_gpu_with_mig_is_used_only_through_its_mig_devices() -> None:
+    answers = {("-q", "-x"): Answer(0, LOGS["a100_mig"]), ("-L",): Answer(0, LISTED)}
+    devices = [A100[0], MIG[0], "0", "1"]
+    found = health.gpu_health(devices, nvidia.look(devices, lambda *asked: answers[asked]), "/x", "/x")
+    reason = ("MIG is enabled: only its MIG devices can be used",)
+    assert found == [
+        GpuHealth(A100[0], RED, reason),
+        GpuHealth(MIG[0], GREEN),
+        GpuHealth("0", RED, reason),
+        GpuHealth("1", GREEN),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -210,28 +224,29 @@ def test_without_a_log_every_gpu_is_red(code: int, text: str, reason: str, tmp_p
 @fuzzed(200)
 def test_a_hostile_log_gives_a_verdict(choices: Choices) -> None:
     text = changed_bytes(LOGS["h100"].encode(), choices).decode("utf-8", "replace")
-    found = health.gpu_health(H100, lambda *asked: Answer(0, text), "/nonexistent", "/nonexistent")
+    found = health.gpu_health(H100, nvidia.look(H100, lambda *asked: Answer(0, text)), "/nonexistent", "/nonexistent")
     assert [one.id for one in found] == list(H100)
     assert all("\n" not in reason and len(reason) < 200 for one in found for reason in one.reasons)
 
 
 def test_a_gpu_may_be_named_by_its_number(tmp_path: Path) -> None:
     text = with_fault("h100", "gpu_recovery_action", "Reset", 1)
-    found = health.gpu_health(["1", "0", "AMD-0000:03:00.0"], lambda *asked: Answer(0, text), "/x", str(tmp_path))
+    devices = ["1", "0", "AMD-0000:03:00.0"]
+    found = health.gpu_health(devices, nvidia.look(devices, lambda *asked: Answer(0, text)), "/x", str(tmp_path))
     reset = ("the driver asks for the recovery action Reset",)
     assert found == [GpuHealth("1", RED, reset), GpuHealth("0", GREEN)]
 
 
 def test_a_host_without_nvidia_smi_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvidia.shutil, "which", lambda _name: None)
-    assert health.gpu_health(["GPU-1"]) == []
+    assert health.gpu_health(["GPU-1"], nvidia.look(["GPU-1"])) == []
 
 
 def test_a_host_without_nvidia_gpus_is_not_asked() -> None:
     def never(*asked: str) -> Answer:
         raise AssertionError("nvidia-smi takes seconds")
 
-    assert health.gpu_health(["AMD-0000:03:00.0"], never) == []
+    assert nvidia.look(["AMD-0000:03:00.0"], never) is None
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import doctest
 import os
+import socket
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,3 +113,47 @@ def test_the_groups_of_nodes(tmp_path: Path) -> None:
 
 def test_examples() -> None:
     assert doctest.testmod(device_nodes).failed == 0
+
+
+@pytest.fixture
+def pipes() -> Iterator[Path]:
+    """A directory with a short path, because that of a socket has at most 107 characters."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def listener(pipes: Path, kind: int) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, kind)
+    made.bind(str(pipes / "control"))
+    return made
+
+
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_SEQPACKET])
+def test_an_mps_daemon_that_listens_is_not_disturbed(pipes: Path, kind: int) -> None:
+    with listener(pipes, kind) as daemon:
+        daemon.listen()
+        daemon.setblocking(False)
+        assert device_nodes.mps_fault(str(pipes), os.geteuid()) == ""
+        with pytest.raises(BlockingIOError):
+            daemon.accept()
+    assert "Connection refused" in device_nodes.mps_fault(str(pipes), os.geteuid())
+
+
+def test_what_is_no_directory_of_an_mps_daemon_has_its_reason(pipes: Path) -> None:
+    def reason(path: object, owner: int = os.geteuid()) -> str:
+        found = device_nodes.mps_fault(str(path), owner)
+        assert found.startswith(f"has no MPS daemon at {path}, its agent_mps_directory (")
+        return found.partition(" (")[2].rstrip(")")
+
+    assert reason(pipes) == "No such file or directory"
+    assert reason(pipes / "none") == "No such file or directory"
+    for path in ("", "relative", "/a/../b", "/a b", "/a\n"):
+        assert "not an absolute path" in device_nodes.mps_fault(path)
+    with listener(pipes, socket.SOCK_DGRAM):
+        assert reason(pipes) == "another program's socket"
+        assert reason(pipes, os.geteuid() + 1) == "a link, or not root's directory"
+    os.symlink(pipes, f"{pipes}-link")
+    try:
+        assert reason(f"{pipes}-link") == "a link, or not root's directory"
+    finally:
+        os.unlink(f"{pipes}-link")

@@ -72,6 +72,40 @@ def test_a_container_sees_its_own_gpus_whatever_image_or_user_ask_for(
     assert [text for text in made["Env"] if text.startswith("NVIDIA_")] == [f"NVIDIA_VISIBLE_DEVICES={seen}"]
 
 
+MPS = AgentSettings(mps="/run/mps")
+SHARES: list[tuple[Gpu, list[str]]] = [
+    (Gpu("GPU-a", 0.25, 6 << 30), ["ACTIVE_THREAD_PERCENTAGE=25", "PINNED_DEVICE_MEM_LIMIT=0=6144M"]),
+    (Gpu("GPU-a", 1 / 3, (8 << 30) + 1), ["ACTIVE_THREAD_PERCENTAGE=33", "PINNED_DEVICE_MEM_LIMIT=0=8192M"]),
+    (Gpu("GPU-a", 0.001, 5 << 20), ["ACTIVE_THREAD_PERCENTAGE=1", "PINNED_DEVICE_MEM_LIMIT=0=5M"]),
+]
+
+
+@pytest.mark.parametrize(("gpu", "limits"), SHARES)
+def test_a_part_of_a_gpu_has_the_limits_of_mps_whatever_image_or_user_ask_for(gpu: Gpu, limits: list[str]) -> None:
+    plan = Shape(environment={"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "100", "CUDA_MPS_PIPE_DIRECTORY": "/mine"}).plan()
+    first = plan.containers[0]
+    made = container_body(plan, replace(first, resources=replace(first.resources, gpus=(gpu,))), MPS)
+    found = sorted(text.removeprefix("CUDA_MPS_") for text in made["Env"] if text.startswith("CUDA_MPS_"))
+    assert found == sorted([*limits, "PIPE_DIRECTORY=/run/mps"])
+    assert made["HostConfig"]["DeviceRequests"][0]["DeviceIDs"] == ["GPU-a"]
+    assert made["HostConfig"]["Mounts"][-1] == {
+        "Type": "bind",
+        "Source": "/run/mps",
+        "Target": "/run/mps",
+        "ReadOnly": False,
+    }
+
+
+@pytest.mark.parametrize("gpu", [Gpu("GPU-a"), Gpu("GPU-a", 0.25), Gpu("MIG-a", 0.4286, 20 << 30)])
+def test_a_gpu_that_mps_does_not_limit_has_nothing_of_it(gpu: Gpu) -> None:
+    plan = Shape().plan()
+    first = plan.containers[0]
+    made = container_body(plan, replace(first, resources=replace(first.resources, gpus=(gpu,))), MPS)
+    assert not [text for text in made["Env"] if text.startswith("CUDA_")]
+    assert f"NVIDIA_VISIBLE_DEVICES={gpu.id}" in made["Env"]
+    assert [mount for mount in made["HostConfig"]["Mounts"] if mount["Source"] == "/run/mps"] == []
+
+
 PATHS = [
     ({}, "", DEFAULT_PATH),
     ({}, "/image/bin", "/image/bin"),

@@ -8,6 +8,7 @@ import pytest
 from samples import GIB, agent
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GpuSharing
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
     PerContainer,
@@ -123,6 +124,56 @@ def test_shares_of_a_device_add_up(shares: int, written: float) -> None:
     booked = [Resources(gpus=(Gpu("x", 1 / shares),))] * (shares - 1)
     again = free_of(agent("a", cpus=64, memory=64 * GIB, gpus=[Gpu("x", float(shares))]), booked)
     assert again.room(each) == 1
+
+
+# A 3g.20gb and a 1g.5gb of one A100, and a 3g.20gb of another: a slice is a seventh.
+MIG = (Gpu("MIG-a", 0.4286, 20 * GIB), Gpu("MIG-b", 0.1429, 5 * GIB), Gpu("MIG-c", 0.4286, 20 * GIB))
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        (0.1, MIG[1]),
+        (1 / 7, MIG[1]),
+        (0.2, MIG[0]),
+        (0.43, MIG[0]),
+        (0.44, MIG[0]),
+        (0.5, None),
+        (1, Gpu("GPU-d")),
+        (2, None),
+    ],
+)
+def test_a_part_is_the_smallest_mig_device_that_has_it(asked: float, given: Gpu | None) -> None:
+    free = free_of(agent("a", gpus=[*MIG, "GPU-d"]), [])
+    each = PerContainer(1000, GIB, gpus=asked)
+    assert [free.take(each).gpus] == [(given,)] if given else free.room(each) == 0
+
+
+def test_each_mig_device_is_given_once() -> None:
+    each = PerContainer(1000, GIB, gpus=0.1)
+    free = free_of(agent("a", cpus=8, gpus=MIG), [])
+    assert free.room(each) == 3
+    taken = [free.take(each) for _ in range(3)]
+    assert [one.gpus for one in taken] == [(MIG[1],), (MIG[0],), (MIG[2],)]
+    assert free.shortfall(each, 1) == "needs 0.1 GPUs, 0 free"
+    assert free_of(agent("a", gpus=MIG), taken).room(each) == 0
+
+
+def test_mps_limits_the_memory_of_a_part_and_of_no_whole_gpu() -> None:
+    free = free_of(agent("a", cpus=8, gpus=[Gpu("GPU-a", 100.0, 24 * GIB), Gpu("GPU-b", 100.0, 24 * GIB)]), [])
+    part = free.take(PerContainer(1000, GIB, gpus=0.25))
+    assert part.mps == Gpu("GPU-a", 0.25, 6 * GIB)
+    assert part.gpus == (part.mps,)
+    assert free.take(PerContainer(1000, GIB, gpus=1)).gpus == (Gpu("GPU-b"),)
+    assert free.room(PerContainer(1000, GIB, gpus=0.01)) == 6
+    assert free.room(PerContainer(10, 1 << 20, gpus=0.01)) == 75
+
+
+def test_a_reason_says_why_an_agent_gives_no_parts() -> None:
+    reason = "has no MPS daemon at /tmp/nvidia-mps"
+    free = free_of(agent("a", gpus=["GPU-a"], gpu_sharing=GpuSharing("mps", reason)), [])
+    assert free.shortfall(PerContainer(1000, GIB, gpus=0.5), 1) == f"needs 0.5 GPUs, 0 free ({reason})"
+    assert free.shortfall(PerContainer(1000, GIB, gpus=2), 1) == "needs 2 GPUs, 1 free"
 
 
 @pytest.mark.parametrize(("shares", "written"), [(3, 0.3), (3, 0.5), (2, 0.25), (4, 0.1), (3, 0.015), (1, 0.99)])

@@ -139,6 +139,39 @@ def test_no_session_gets_a_red_gpu(cluster: tuple[list[Agent], dict[str, FreeCap
         assert not given_gpus & {gpu for one in agents for gpu in one.red_gpus}
 
 
+PARTS = st.sampled_from(
+    [Gpu("", 100.0, 24 * GIB), Gpu("", 4.0), Gpu(""), Gpu("MIG-", 0.4286, 20 * GIB), Gpu("MIG-", 0.1429, GIB)]
+)
+
+
+@settings(max_examples=1000)
+@given(
+    st.lists(PARTS, max_size=6),
+    st.lists(st.sampled_from([0.05, 0.1, 0.25, 0.43, 0.5, 1, 2]), max_size=40),
+    st.sets(st.integers(0, 5)),
+)
+def test_no_part_of_a_gpu_is_given_twice(kinds: list[Gpu], asked: list[float], red: set[int]) -> None:
+    gpus = {f"{one.id}{number}": replace(one, id=f"{one.id}{number}") for number, one in enumerate(kinds)}
+    sick = tuple(GpuHealth(name, RED) for number, name in enumerate(gpus) if number in red)
+    host, booked = agent("a", cpus=64, memory=64 * GIB, gpus=list(gpus.values()), gpu_health=sick), []
+    for fraction in asked:
+        placed = place(Demand(1, PerContainer(100, GIB // 4, gpus=fraction)), [host], {"a": free_of(host, booked)})
+        if isinstance(placed, Placement):
+            booked += placed.resources
+            for gpu in placed.resources[0].gpus:
+                own = gpus[gpu.id]
+                assert gpu.shares == (own.shares if own.shares < 1 else pytest.approx(min(fraction, 1)))
+                assert gpu.shares >= min(fraction, 1) - 0.02
+                assert gpu.id not in [one.id for one in sick]
+                assert gpu.limit == (("MIG" if own.shares < 1 else "MPS" if own.memory else "") if fraction < 1 else "")
+    given_parts = [gpu for one in booked for gpu in one.gpus]
+    for name, own in gpus.items():
+        mine = [gpu for gpu in given_parts if gpu.id == name]
+        assert sum(gpu.shares for gpu in mine) <= min(1.0, own.shares) + 1e-6
+        assert sum(gpu.memory for gpu in mine) <= own.memory
+        assert len(mine) <= 1 or own.shares > 1
+
+
 @given(clusters(), DEMAND)
 def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(
     cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand

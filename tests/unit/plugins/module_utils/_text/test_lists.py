@@ -159,7 +159,7 @@ def test_a_session_without_a_data_folder_says_so(folders: list[Json] | None, sho
 def test_the_table_of_agents() -> None:
     used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
     up = {"name": "a", "group": "default", "reachable": True, "reason": "", "schedulable": True, "measured": None}
-    up.update(used=used, capacity=capacity, gpu_health=[])
+    up.update(used=used, capacity=capacity, gpu_health=[], gpu_sharing={"kind": "none", "reason": ""})
     gpus = [{"id": "x", "percent": 80}, {"id": "y", "percent": None}, {"id": "z", "percent": 40}]
     measured = {"millicpus": 1234, "memory": 5 << 20, "gpus": gpus}
     closed = {**up, "name": "c", "schedulable": False, "measured": measured}
@@ -178,6 +178,7 @@ def test_the_state_of_an_agent_names_its_red_gpus() -> None:
         {"id": "GPU-2", "state": "yellow", "reasons": ["its infoROM is corrupted"]},
     ]
     agent = {"reachable": True, "schedulable": True, "gpu_health": sick}
+    agent["gpu_sharing"] = {"kind": "none", "reason": "gives no part of a GPU"}
     red = "GPU-1 is red: it must be reset, XID 48 since the start of the host"
     assert agent_state(agent) == f"up; {red}"
     assert agent_state({**agent, "schedulable": False}) == f"up, takes no new sessions; {red}"
