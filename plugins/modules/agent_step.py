@@ -36,6 +36,10 @@ options:
     description: The interface of the agent for the fabric; set by the action plugin.
     type: str
     default: ''
+  mps:
+    description: The directory of the agent's MPS daemon; set by the action plugin.
+    type: str
+    default: /tmp/nvidia-mps
   docker_host:
     description: The address of the engine. If empty, the environment variable E(DOCKER_HOST) of the host, then the default socket.
     type: str
@@ -89,6 +93,7 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "agent": {"type": "str", "default": ""},
     "edition": {"type": "str", "default": ""},
     "fabric": {"type": "str", "default": ""},
+    "mps": {"type": "str", "default": "/tmp/nvidia-mps"},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
     "stays": {"type": "path"},
@@ -105,6 +110,7 @@ def work(params: Json, check_mode: bool) -> Json:
         timeout=params["timeout"],
         edition=params["edition"],
         fabric=params["fabric"],
+        mps=params["mps"],
         check=check_mode,
     )
     return call(params["call"], place, {**params["params"], **params["secrets"]})

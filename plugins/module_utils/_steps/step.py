@@ -17,7 +17,6 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from .._core.constants import DOCKER_HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
-from .._docker.device_nodes import MPS_DIRECTORY
 from .._module import at_least
 
 
@@ -35,7 +34,7 @@ class Agent:
     timeout: int = 60
     edition: str = ""
     fabric: str = ""
-    mps: str = MPS_DIRECTORY
+    mps: str = ""
     check: bool = False
 
 
