@@ -65,14 +65,12 @@ options:
     type: list
     elements: dict
   gpu_sharing:
-    description:
-      - What limits a part of a GPU to its size. V(none) limits nothing, V(mps) is NVIDIA's MPS, and with V(mig) parts are MIG devices.
+    description: What limits a part of a GPU to its size. V(mps) is NVIDIA's MPS. With V(mig), parts are MIG devices.
     type: str
     choices: [none, mps, mig]
     default: none
   mps_directory:
-    description:
-      - The directory of the sockets of the MPS daemon.
+    description: The directory of the sockets of the MPS daemon.
     type: str
     default: /tmp/nvidia-mps
   fabric:
@@ -165,9 +163,7 @@ agent:
           description: Bytes.
           type: int
         gpus:
-          description:
-            - The GPUs, each with C(id), C(shares), and C(memory), the bytes that parts are limited to together, or 0.
-            - A number of shares below one is the size of a MIG device.
+          description: The GPUs, each with C(id), C(shares), below one for a MIG device, and C(memory) in bytes if parts are limited.
           type: list
           elements: dict
         cpu_ids:
@@ -313,15 +309,8 @@ agent:
           elements: str
           sample: [it must be reset]
     gpu_sharing:
-      description: What limits parts of GPUs.
+      description: C(kind) is what limits parts of GPUs, and C(reason) why sessions get none of them, or empty.
       type: dict
-      contains:
-        kind:
-          description: C(none), C(mps) or C(mig).
-          type: str
-        reason:
-          description: Why sessions get no part of a GPU; empty if they can.
-          type: str
     fabric:
       description: The interface for the fabric, and why sessions cannot use it.
       type: dict
