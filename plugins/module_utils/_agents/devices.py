@@ -73,7 +73,7 @@ def divided(
     The inventory ``is_declared`` to say into how many shares each GPU is divided. ``directory`` is that of the MPS daemon.
     """
     reason = mps_fault(directory) if sharing == MPS else ""
-    known = sizes(seen) if seen and not reason else {}
+    known = sizes(seen) if seen else {}
     if sharing == MIG:
         found = _mig_devices(gpus, known)
     elif sharing == MPS:

@@ -245,7 +245,9 @@ def parse_cpuset(text: str) -> Set[int]:
 
 def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
     """The capacity of an agent that is not booked."""
-    gpus = {gpu.id: (min(1.0, gpu.shares), gpu.shares) for gpu in agent.gpus}
+    # Nothing limits parts of a GPU while the daemon is missing.
+    most = 1.0 if agent.gpu_sharing.reason else float("inf")
+    gpus = {gpu.id: (min(1.0, gpu.shares), min(most, gpu.shares)) for gpu in agent.gpus}
     free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
     for resources in bookings:
         free.book(resources)

@@ -17,7 +17,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
-from .._core.reports import Agent
+from .._core.reports import Agent, GpuSharing
 from .capacity import FreeCapacity, free_of
 from .placement import Demand, Placement, Shortfall, excluded, listed, refusal, room_for, shortfall_of, tightness
 from .placement import place as place_alike
@@ -52,11 +52,16 @@ def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
     wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
     if not all(agent.reachable for agent in wanted):
         return ""
-    ready = [
-        replace(one, schedulable=True, avoid="", swarm="any", image_architecture="", gpu_health=()) for one in agents
-    ]
+    ready = [_idle(agent) for agent in agents]
     found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
     return found.reason if isinstance(found, Shortfall) else ""
+
+
+def _idle(agent: Agent) -> Agent:
+    """The agent after all that may change: the daemon of MPS may start, too."""
+    sharing = GpuSharing() if agent.gpu_sharing.kind == "mps" else agent.gpu_sharing
+    usual = replace(agent, schedulable=True, avoid="", swarm="any", image_architecture="")
+    return replace(usual, gpu_health=(), gpu_sharing=sharing)
 
 
 def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:

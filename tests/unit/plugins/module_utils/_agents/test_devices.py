@@ -165,9 +165,9 @@ def test_the_parts_of_gpus(
     assert found == (parts, {"kind": sharing, "reason": reason})
 
 
-def test_without_a_daemon_or_a_log_no_gpu_is_divided() -> None:
+def test_without_a_daemon_a_report_says_why_no_part_is_given() -> None:
     found, why = divided([Gpu(A100[1], 4.0)], "mps", "/nonexistent", True, seen())
-    assert found == [Gpu(A100[1])]
+    assert found == [Gpu(A100[1], 4.0, 40960 * MIB)]
     assert why["reason"].startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
     assert divided([Gpu(A100[1])], "mig", "", False, None)[0] == [Gpu(A100[1])]
 

@@ -171,7 +171,7 @@ def test_mps_limits_the_memory_of_a_part_and_of_no_whole_gpu() -> None:
 
 def test_a_reason_says_why_an_agent_gives_no_parts() -> None:
     reason = "has no MPS daemon at /tmp/nvidia-mps"
-    free = free_of(agent("a", gpus=["GPU-a"], gpu_sharing=GpuSharing("mps", reason)), [])
+    free = free_of(agent("a", gpus=[Gpu("GPU-a", 4.0, GIB)], gpu_sharing=GpuSharing("mps", reason)), [])
     assert free.shortfall(PerContainer(1000, GIB, gpus=0.5), 1) == f"needs 0.5 GPUs, 0 free ({reason})"
     assert free.shortfall(PerContainer(1000, GIB, gpus=2), 1) == "needs 2 GPUs, 1 free"
 
