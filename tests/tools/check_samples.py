@@ -53,7 +53,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         **{"gpu_health": [], "gpu_driver": "", "gpu_toolkit": "", "nvlink": {"gpus": 0, "linked": 0}},
         "fabric": {"interface": "", "reason": "has no agent_fabric", "mtu": 0, "speed": 0},
         **{"rdma": [], "session_networks": [], "open_api": []},
-        "gpu_sharing": {"kind": "none", "reason": "gives no part of a GPU"},
+        "gpu_sharing": {"kind": "none", "reason": ""},
         "nofile": 1048576,
         "memlock": -1,
         "networks": ["172.17.0.0/16"],

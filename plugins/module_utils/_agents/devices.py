@@ -16,8 +16,9 @@ import os
 import re
 from typing import Callable, List, Mapping, Sequence, Tuple
 
+from .._core.constants import MIG_DEVICE
 from .._core.documents import Json
-from .._core.model import MIG_DEVICE, Gpu
+from .._core.model import Gpu
 from .._docker.device_nodes import amd_gpus, mps_fault
 from .host import read
 from .nvidia import Seen, listed_gpus, output_of, sizes

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Sequence, Tuple
 from xml.etree import ElementTree
 
+from .._core.constants import MIG_DEVICE
 from .._core.errors import visible
-from .._core.model import MIG_DEVICE
 from .._docker.device_nodes import nvidia_only
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.

@@ -85,3 +85,5 @@ DOCKER_HOST = "unix:///var/run/docker.sock"
 STATE_DIR = "/var/lib/cluster-compute"
 # The policy of the site, which only root may write.
 POLICY_FILE = "/etc/cluster-compute/policy.json"
+# The ID of a MIG device begins with it.
+MIG_DEVICE = "MIG-"

@@ -15,15 +15,13 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from .constants import GRACE, SCHEMA
+from .constants import GRACE, MIG_DEVICE, SCHEMA
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
 
 # The command that stands for ENTRYPOINT and CMD of the image.
 IMAGE_COMMAND = "image"
 # In the path of an app, the place of its token.
 TOKEN = "{token}"
-# The ID of a MIG device begins with it.
-MIG_DEVICE = "MIG-"
 
 
 @dataclass(frozen=True)
@@ -74,10 +72,9 @@ def tunnel(folder: str, local_port: int, port: int) -> str:
 
 @dataclass(frozen=True)
 class Gpu(Document):
-    """A GPU, or a share of it (1.0 is the whole device).
+    """A GPU with its number of shares, below one for a MIG device; or what a container has of it (1.0 is the whole device).
 
-    Of an agent's GPU, ``shares`` is their number; below one, it is a MIG device, which is this part of its GPU and is not divided.
-    ``memory`` is what a part can use, in bytes, or the whole memory of an agent's GPU; 0 if nothing limits a part.
+    ``memory`` is all that it has, in bytes, or what a container has of that; 0 if nothing limits a part to its size.
     """
 
     id: str
