@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict, dataclass, field
-from typing import List, Mapping, Tuple
+from typing import Dict, List, Mapping, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
@@ -147,10 +147,15 @@ def _apps(bundle: Bundle, container: Container, session: Session, contents: Imag
     return [*files, index_entry(index_lines(session.apps))]
 
 
-def _host_lists(bundle: Bundle, container: Container, session: Session) -> List[Entry]:
+def host_texts(bundle: Bundle, container: Container, session: Session) -> Dict[str, str]:
+    """The lists of hosts for a container, by path."""
     has_gpus = any(role.compute and role.gpus for role in session.roles) or bool(container.resources.gpus)
-    files = host_lists.files(bundle.hostfile, has_gpus, bundle.hostnames)
-    return [Entry(path, _bytes(content), optional=True) for path, content in files.items()]
+    return host_lists.files(bundle.hostfile, has_gpus, bundle.hostnames)
+
+
+def _host_lists(bundle: Bundle, container: Container, session: Session) -> List[Entry]:
+    texts = host_texts(bundle, container, session)
+    return [Entry(path, _bytes(content), optional=True) for path, content in texts.items()]
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:

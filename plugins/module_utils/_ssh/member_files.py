@@ -17,15 +17,15 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List
 
-from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER, RUNTIME_PATH
+from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER, LABEL_LAUNCH, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
 from .._core.paths import covers
 from .._docker.client import Engine
 from .._docker.payloads import OF_AGENT
-from . import config_files, host_lists
-from .container_files import PROFILE, Bundle
+from . import config_files
+from .container_files import PROFILE, Bundle, host_texts
 from .rootfs import Entry, pack
 
 _HOSTS = "/etc/hosts"
@@ -66,9 +66,13 @@ class MemberFiles:
     parallelism: int
 
     def follow(self, *, check: bool) -> Json:
-        """Write the files of the containers whose session has other members than they name."""
-        listed = self.engine.containers(self.plan.session.id)
-        up = {one["Labels"].get(LABEL_CONTAINER): one["Id"] for one in listed if one["State"] == "running"}
+        """Write the files of the containers whose session has other members than they name.
+
+        Containers of the launch that does this have been made with these members.
+        """
+        listed, launch = self.engine.containers(self.plan.session.id), self.plan.session.launch
+        former = [one for one in listed if one["State"] == "running" and one["Labels"].get(LABEL_LAUNCH) != launch]
+        up = {one["Labels"].get(LABEL_CONTAINER): one["Id"] for one in former}
         running = [container for container in self.plan.on(self.agent) if container.id in up]
         archives = run_all(lambda one: self._archive(one, up[one.id]), running, self.parallelism)
         stale = [(container, archive) for container, archive in zip(running, archives) if archive]
@@ -89,7 +93,7 @@ class MemberFiles:
         known = config_files.known_hosts(
             self._read(container, identity, config_files.KNOWN_HOSTS), self.bundle.known_hosts
         )
-        lists = host_lists.files(self.bundle.hostfile, bool(container.resources.gpus))
+        lists = host_texts(self.bundle, container, self.plan.session)
         lists[PROFILE] = config_files.login_profile(environment["PATH"], size)
         texts = {
             **{path: text for path, text in lists.items() if not self._is_mounted(path)},

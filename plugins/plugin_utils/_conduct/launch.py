@@ -89,7 +89,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.makes_containers:
         create(play, plan, work, made)
         start(play, plan, work, request, made)
-    if len(made.containers) < len(plan.containers):
+    if len(made.containers) < len(plan.containers) or placed.former_size:
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
     if any(app.command for app in request.apps):

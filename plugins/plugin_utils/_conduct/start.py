@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Dict
+from typing import Dict, Sequence
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
@@ -25,7 +25,7 @@ from .play import Play, StepError
 def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
     """Create the network and the containers: those of the host of the network first have their network.
 
-    ``made`` is the part of the plan that people read of.
+    ``made`` is the part of the plan whose containers the session lacks.
     """
     if work.network_is_apart:
         with play.phase("network"):
@@ -36,9 +36,11 @@ def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
             own = {"plan": plan.part(agent)}
             return own if work.network_is_apart else {**own, "network": agent == work.network_host}
 
-        created = play.on_each(list(work.agents), "containers.created", options)
+        created = play.on_each(_busy(plan, made), "containers.created", options)
     if not work.network_is_apart:
-        play.timings["network"] = max(float(one.get("network_duration") or 0.0) for one in created.values())
+        play.timings["network"] = max(
+            (float(one.get("network_duration") or 0.0) for one in created.values()), default=0.0
+        )
 
 
 def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan) -> None:
@@ -49,14 +51,21 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
 
     with play.phase("start", made):
         try:
-            _start_in_order(play, plan, own, {**common}, request.apps_timeout)
+            _start_in_order(play, plan, own, {**common}, request.apps_timeout, _busy(plan, made))
         except StepError:
             own.forget()
             raise
         own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
 
 
-def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, seconds: int) -> None:
+def _busy(plan: Plan, made: Plan) -> Sequence[str]:
+    """The agents on which containers are created or started. Those of roles, or with secrets, may wait although they run."""
+    return plan.agents if plan.session.roles or plan.session.secrets else made.agents
+
+
+def _start_in_order(
+    play: Play, plan: Plan, own: SessionIdentity, common: Json, seconds: int, agents: Sequence[str]
+) -> None:
     """Start the roles whose containers wait for none first, and wait until they are ready. Without roles, all start together."""
     for roles in waves(plan.session.roles) or [()]:
         part = plan.of_roles(roles) if roles else plan
@@ -64,7 +73,7 @@ def _start_in_order(play: Play, plan: Plan, own: SessionIdentity, common: Json, 
         def options(agent: str, part: Plan = part) -> Json:
             return {**common, "plan": part.part(agent), "bundle": own.bundle(agent)}
 
-        play.on_each(part.agents, "containers.started", options)
+        play.on_each([agent for agent in part.agents if agent in agents], "containers.started", options)
         busy = [role.name for role in plan.session.roles if role.name in roles and (role.command or role.ready)]
         begun = plan.of_roles(busy)
         more = {agent: {"plan": begun.part(agent), "deadline": seconds} for agent in begun.agents}

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import pytest
+from app_pages import get
 from controller import Controller, Session
 from engine_lab import IMAGE, make_image
 
@@ -190,6 +191,17 @@ def test_a_command_of_a_role_that_fails_later_is_listed(controller: Controller) 
     assert "RUNNING (unhealthy)" in shown
     assert "ps1: the command ended with exit code 4" in shown
     controller.terminate("fails").check()
+
+
+def test_an_app_of_main1_leads_to_a_service_of_another_role(controller: Controller) -> None:
+    """The service listens inside its container only; the line is the one of docs/sessions.md, with other ports."""
+    serve = "mkdir /tmp/board; cd /tmp/board; hostname >name; exec python3 -m http.server --bind 127.0.0.1 6006"
+    app = {"name": "board", "port": 8000, "command": "exec ssh -N -L 0.0.0.0:8000:localhost:6006 worker1"}
+    roles = [{"name": "worker", "command": serve}]
+    session = controller.launched("serves", session_roles=roles, session_apps=[app])
+    [found] = session.document["apps"]
+    assert get(f"http://{found['address']}:{found['port']}/name") == "worker1\n"
+    controller.terminate("serves").check()
 
 
 def test_the_example_reads_the_weights_of_both_servers(controller: Controller) -> None:

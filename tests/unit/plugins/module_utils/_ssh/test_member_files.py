@@ -6,9 +6,22 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+from types import SimpleNamespace
+from typing import Any
+
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import hosts_text
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
+    DEEPSPEED_HOSTFILE,
+    HOSTNAMES_FILE,
+    LABEL_LAUNCH,
+    MPI_HOSTFILE,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.host_lists import hostfile, hostnames
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import MemberFiles, hosts_text
 
 ENGINES = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 THREE = plan(request(cluster_size=3), "aaa")
@@ -34,3 +47,56 @@ def test_names_on_the_fabric_are_those_of_the_members() -> None:
     members = "10.201.0.2\tmain1\n10.201.0.34\tmain1-fabric\n10.201.0.3\tsub1\n10.201.0.35\tsub1-fabric\n"
     assert hosts_text(ENGINES + members, made) == ENGINES + members
     assert hosts_text(ENGINES + "10.201.0.36\tsub2-fabric\n10.201.0.2\tmain1\n", made) == ENGINES + members
+
+
+class Engine:
+    """An engine with running containers of a plan, of which ``former`` were made by another launch, without hosts in their files."""
+
+    def __init__(self, made: Plan, *former: str) -> None:
+        self._listed = [
+            {
+                "Id": one.hostname,
+                "State": "running",
+                "Labels": {**one.labels, **({LABEL_LAUNCH: "former"} if one.hostname in former else {})},
+            }
+            for one in made.containers
+        ]
+        self.read: set[str] = set()
+        self.fed: dict[str, dict[str, str]] = {}
+
+    def containers(self, _session: str) -> list[dict[str, Any]]:
+        return self._listed
+
+    def inspect(self, *_names: str) -> None: ...
+
+    def read_file(self, identity: str, _path: str, _hostname: str) -> bytes:
+        self.read.add(identity)
+        return b""
+
+    def feed(self, identity: str, _command: list[str], archive: bytes, _hostname: str) -> None:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+            names = [one.name for one in packed if one.isfile()]
+            self.fed[identity] = {"/" + name: packed.extractfile(name).read().decode() for name in names}  # type: ignore[union-attr]
+
+
+def follow(made: Plan, engine: Any) -> Any:
+    texts = {"hostfile": hostfile(made), "hostnames": hostnames(made)}
+    bundle: Any = SimpleNamespace(known_hosts="", pinned="", client_config="", **texts)
+    return MemberFiles(engine, made, "a", bundle, 1).follow(check=False)
+
+
+def test_only_containers_of_former_launches_are_looked_at() -> None:
+    """The others have been made with all members."""
+    engine = Engine(THREE, "main1")
+    assert follow(THREE, engine) == {"changed": True, "followed": ["main1"]}
+    assert engine.read == {"main1"}
+
+
+def test_parallel_shells_reach_containers_that_do_not_compute_after_a_change_too() -> None:
+    made = plan(request(roles=[{"name": "ps"}, {"name": "worker", "gpus": 1}]), "aaa")
+    engine = Engine(made, "main1")
+    follow(made, engine)
+    assert engine.fed["main1"][HOSTNAMES_FILE].split() == ["main1", "ps1", "worker1"]
+    assert engine.fed["main1"][MPI_HOSTFILE].split()[::2] == ["main1", "worker1"]
+    # As in its files at the start, where the role with GPUs decides for all.
+    assert engine.fed["main1"][DEEPSPEED_HOSTFILE] == hostfile(made)
