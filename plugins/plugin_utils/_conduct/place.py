@@ -103,8 +103,12 @@ class Placed:
 
     @property
     def makes_containers(self) -> bool:
-        """Whether containers are created or started: a session that only gets smaller lacks none."""
-        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added)
+        """Whether containers are created or started: a session that only gets smaller lacks none.
+
+        A repair that was interrupted may have left roles whose containers run, and whose commands have not begun.
+        """
+        may_wait = self.outcome == "repair" and not self.former_size and self.plan and self.plan.session.roles
+        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
 
     def made(self, plan: Plan) -> Plan:
         """The part of the plan whose containers are created or started."""

@@ -16,6 +16,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
@@ -143,6 +144,18 @@ def test_roles_start_when_those_before_them_are_ready(tmp_path: Path) -> None:
         ("a", "containers.started", ["worker1"]),
     ]
     assert [len(args["plan"]["peers"]) for _host, name, args in play.asked if name == "containers.started"] == [3] * 3
+
+
+def test_the_commands_of_roles_begin_after_a_repair_that_was_interrupted_before(tmp_path: Path) -> None:
+    """All containers run, so the head finds none missing."""
+    asked = request(roles=[{"name": "ps", "command": "serve"}])
+    made = plan(asked, "aa")
+    Artifacts(str(tmp_path), "train").identity(made.session.id, create=True)
+    decision = {"outcome": "repair", "missing": [], "session": ROW, "plan": made.to_json(), "changed": True, "reason": ""}
+    play = playing(tmp_path, **{"session.place": decision})
+    launch(play, Asked(asked, SETTINGS), Reports(AGENTS))
+    begun = [[one["hostname"] for one in args["plan"]["containers"]] for args in options_of(play, "containers.begun")]
+    assert begun == [["ps1"]]
 
 
 def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -> None:
