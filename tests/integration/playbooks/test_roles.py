@@ -199,7 +199,7 @@ def test_an_app_of_main1_leads_to_a_service_of_another_role(controller: Controll
     app = {"name": "board", "port": 8000, "command": "exec ssh -N -L 0.0.0.0:8000:localhost:6006 worker1"}
     roles = [{"name": "worker", "command": serve}]
     session = controller.launched("serves", session_roles=roles, session_apps=[app])
-    [found] = session.document["apps"]
+    [found] = [one for one in session.document["apps"] if one["name"] == "board"]
     assert get(f"http://{found['address']}:{found['port']}/name") == "worker1\n"
     controller.terminate("serves").check()
 
