@@ -283,15 +283,15 @@ class Drill(Steps):
         moves = {"session_on_lost": "relocate", "session_lost_after": LOST_AFTER}
         self._launch(name, "launch", {"session_agents": [agent], **moves})
         freeze = f"kill -STOP $(cat /var/run/docker.pid); sleep {LOST_SECONDS}; kill -CONT $(cat /var/run/docker.pid)"
-        lost = f"iptables -I INPUT {REJECT}; {freeze}; iptables -D INPUT {REJECT}"
+        # The command that begins this still has its answer.
+        lost = f"sleep 5; iptables -I INPUT {REJECT}; {freeze}; iptables -D INPUT {REJECT}"
         begun, message = time.monotonic(), ""
         self.runs.root(agent, f"nohup sh -c {quote(lost)} >/dev/null 2>&1 </dev/null &")
-        self._pass()
         time.sleep(LOST_AFTER)
-        # A manager of the Swarm may notice it later.
+        # The first pass notices it, a later one moves the session, once a manager of the Swarm has lost the host, too.
         while not message and time.monotonic() < begun + LOST_SECONDS:
             message = next((line for line in self._pass().text.splitlines() if f"in place of {agent}" in line), "")
-        time.sleep(max(0.0, begun + LOST_SECONDS - time.monotonic()))
+        time.sleep(max(0.0, begun + LOST_SECONDS + LOST_AFTER - time.monotonic()))
         self._pass()
         if not message or agent in self._containers(name).values():
             raise DrillError(f"No pass has moved {name} off {agent} within {LOST_SECONDS} s.")
