@@ -89,7 +89,8 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.makes_containers:
         create(play, plan, work, made)
         start(play, plan, work, request, made)
-    if len(made.containers) < len(plan.containers) or placed.former_size:
+    # What starts again as a whole has its files already.
+    if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
     if any(app.command for app in request.apps):

@@ -111,11 +111,10 @@ class Placed:
         return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
 
     def made(self, plan: Plan) -> Plan:
-        """The part of the plan whose containers are created or started."""
-        names = {*map(str, self.decision.get("missing") or ()), *self.added}
-        if self.outcome == "placed":
-            return plan
-        return replace(plan, containers=tuple(one for one in plan.containers if one.hostname in names))
+        """The part of the plan whose containers are created or started; all of it if none is missing."""
+        names = {*(self.decision.get("missing") or ()), *self.added}
+        part = tuple(one for one in plan.containers if one.hostname in names)
+        return replace(plan, containers=part) if part and self.outcome != "placed" else plan
 
     @property
     def removed(self) -> List[Tuple[str, str]]:

@@ -151,7 +151,14 @@ def test_the_commands_of_roles_begin_after_a_repair_that_was_interrupted_before(
     asked = request(roles=[{"name": "ps", "command": "serve"}])
     made = plan(asked, "aa")
     Artifacts(str(tmp_path), "train").identity(made.session.id, create=True)
-    decision = {"outcome": "repair", "missing": [], "session": ROW, "plan": made.to_json(), "changed": True, "reason": ""}
+    decision = {
+        "outcome": "repair",
+        "missing": [],
+        "session": ROW,
+        "plan": made.to_json(),
+        "changed": True,
+        "reason": "",
+    }
     play = playing(tmp_path, **{"session.place": decision})
     launch(play, Asked(asked, SETTINGS), Reports(AGENTS))
     begun = [[one["hostname"] for one in args["plan"]["containers"]] for args in options_of(play, "containers.begun")]
