@@ -31,6 +31,15 @@ def test_one_fault_is_repaired_and_reported(agents: Agents, tmp_path: Path) -> N
     assert not any("drill" in line for held in agents.held().values() for line in held)
 
 
+def test_a_session_moves_off_a_lost_host_that_comes_back(agents: Agents, tmp_path: Path) -> None:
+    verdicts = tmp_path / "drill.json"
+    shown = drill(agents, "--fault", "host lost", "--disruptive", "--file", str(verdicts)).check().text
+    [outcome] = json.loads(verdicts.read_text())["outcomes"]
+    assert outcome["verdict"] == "ok", shown
+    assert "main1 made again on" in outcome["message"]
+    assert not any("drill" in line for held in agents.held().values() for line in held)
+
+
 def test_an_unknown_fault_is_refused(agents: Agents) -> None:
     refused = drill(agents, "--fault", "sub killd")
     assert refused.code == 2
