@@ -323,6 +323,22 @@ agent:
           description: Empty if sessions can use it.
           type: str
           sample: has no agent_fabric
+    host_network:
+      description: The address of the agent for other hosts, and why C(session_network=host) cannot use its network.
+      type: dict
+      contains:
+        address:
+          description: Its IPv4 address; empty without one.
+          type: str
+          sample: 192.0.2.11
+        interface:
+          description: The interface that has this address.
+          type: str
+          sample: ens1
+        reason:
+          description: Empty if sessions can use it.
+          type: str
+          sample: has no IPv4 address
     rdma_ports:
       description: The ports of the host's RDMA devices.
       type: list

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Dict, Sequence
 
-from ..module_utils._core.constants import SSH_PORT
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Container, Network, Plan
 from ..module_utils._ssh import config_files, host_lists
@@ -24,8 +23,8 @@ from ._artifacts import Artifacts
 from ._ssh_route import Route
 
 
-def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = SSH_PORT) -> Bundle:
-    """The keys and texts for these containers that only the controller can generate. Their servers listen on this port."""
+def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = 0) -> Bundle:
+    """The keys and texts for these containers that only the controller can generate. ``port``: another one than the plan's."""
     cluster = identity.cluster
     keys = (cluster.public, identity.user.public, *plan.session.authorized_keys)
     return Bundle(
@@ -37,7 +36,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
         authorized_keys="".join(f"{key}\n" for key in keys),
         cluster_key=cluster.private,
         cluster_public=cluster.public + "\n",
-        client_config=config_files.client_config(plan, port),
+        client_config=config_files.client_config(plan, port or plan.network.ssh_port),
         hostfile=host_lists.hostfile(plan),
         hostnames=host_lists.hostnames(plan),
         hosts={item.hostname: _host_identity(identity, plan.network, item) for item in containers},
@@ -77,7 +76,7 @@ class SessionIdentity:
         if self.is_new:
             self.artifacts.remove(self.plan.session.id)
 
-    def bundle(self, agent: str, port: int = SSH_PORT) -> str:
+    def bundle(self, agent: str, port: int = 0) -> str:
         """The keys and texts for the containers of an agent, as an option that is never logged."""
         return make_bundle(self.plan, self.identity, self.plan.on(agent), port).to_text()
 

@@ -139,6 +139,23 @@ def own_address(wanted: List[str]) -> str:
         return str(asking.getsockname()[0])
 
 
+def host_network(addresses: List[str], info: Json) -> Json:
+    """The address for other hosts, with its interface, and why sessions cannot use the network of this host."""
+    address = own_address(addresses)
+    interface = next((name for name, held in _interfaces() if held == address), "")
+    unable = [
+        one
+        for one in ("rootless", "userns")
+        if any(f"name={one}" in text for text in info.get("SecurityOptions") or ())
+    ]
+    reason = f"has an engine with {unable[0]}, which keeps containers off its network," if unable else ""
+    return {
+        "address": address,
+        "interface": interface,
+        "reason": reason or ("" if interface else "has no IPv4 address"),
+    }
+
+
 def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
     """An interface for the fabric, and why sessions cannot use it. The engine would make a missing one up, or refuse it late."""
     users = [

@@ -142,6 +142,7 @@ def _host_report(options: Json) -> Json:
         "gpu_sharing": {"kind": options["gpu_sharing"], "reason": ""},
         "rdma_ports": rdma_ports(options["fabric"]),
         "fabric": host.fabric(options["fabric"], ()),
+        "host_network": host.host_network([options["address"]], {}),
     }
 
 
@@ -164,6 +165,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "kernel": host.kernel_limits(options["docker_host"]),
         "networks": [network_entry(network) for network in networks],
         "fabric": host.fabric(options["fabric"], networks),
+        "host_network": host.host_network([swarm.get("NodeAddr", ""), options["address"]], info),
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
         "containers": _with_relays(observed(engine, ours, options["measure"], silent), everyone),

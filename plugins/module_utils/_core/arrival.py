@@ -25,6 +25,7 @@ from .forms import (
     AMOUNT,
     HOSTNAME,
     ID,
+    INTERFACE,
     LOGIN,
     MOST,
     PORT,
@@ -311,7 +312,7 @@ _PLAN = {
     "session": _SESSION,
     "network": {
         "name": WORD,
-        "driver": matching("bridge|overlay"),
+        "driver": matching("bridge|overlay|host"),
         "subnet": a_subnet,
         "gateway": an_address,
         "ip_range": a_subnet,
@@ -319,6 +320,8 @@ _PLAN = {
         "encrypted": a_flag,
         "labels": texts,
         "fabric": lambda value: value == "" or a_subnet(value),
+        "ssh_port": PORT,
+        "master_port": PORT,
     },
     "containers": [
         {
@@ -332,6 +335,7 @@ _PLAN = {
             "agent": AGENT,
             "address": an_address,
             "resources": RESOURCES,
+            "interface": INTERFACE,
             "ports": [{"name": WORD, "container_port": PORT, "host_ip": an_address, "host_port": PORT}],
             "environment": texts,
             "labels": texts,

@@ -17,6 +17,7 @@ LABEL_OWNER = LABEL_SESSION + ".owner"
 LABEL_GRACE = LABEL_SESSION + ".grace"
 LABEL_FABRIC = LABEL_SESSION + ".fabric"
 LABEL_FIRST = LABEL_SESSION + ".first"
+LABEL_HOST_PORTS = LABEL_SESSION + ".host_ports"
 LABEL_SLOTS = LABEL_SESSION + ".slots"
 LABEL_BEGAN = LABEL_SESSION + ".began"
 LABEL_FOLDERS = LABEL_SESSION + ".folders"
@@ -68,6 +69,8 @@ MASTER_PORT = 12345
 
 SINGLE_NODE = "single-node"
 MULTI_NODE = "multi-node"
+# Values of session_network, of which the engine knows the second.
+PRIVATE, HOST = "private", "host"
 
 # A bridge of the kernel has so many ports, one for each container of its network: BR_MAX_PORTS in net/bridge/br_private.h.
 BRIDGE_PORTS = 1023

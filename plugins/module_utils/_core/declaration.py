@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
 from . import value_rules
-from .constants import GRACE, RELOCATE, RESTART_ALL
+from .constants import GRACE, HOST, PRIVATE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
 from .value_rules import check_disk, check_log_size, check_public_keys, check_text, within
 
@@ -134,6 +134,12 @@ class ContainerSettings:
         "Containers get a second network interface, on the fabric of their agents (C(agent_fabric)), which NCCL, Gloo, UCX and Open "
         "MPI use. All containers know it by names such as C(sub1-fabric). The session goes to agents whose fabric no other session "
         "has.",
+    )
+    network: str = declared_choice(
+        (PRIVATE, HOST),
+        "V(private): the session has a network of its own. V(host): its containers use the network of their agents, at its full "
+        "throughput and without isolation. Each is on an agent of its own. SSH, C(MASTER_PORT) and apps whose ports are in use get "
+        "ports of O(session_port_range) that are free on all of these agents.",
     )
     bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)
     authorized_keys: Tuple[str, ...] = declared(

@@ -139,6 +139,7 @@ ROLE = matching(ROLE_NAME)
 HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
 # The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
 AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
+INTERFACE = matching(r"[A-Za-z0-9_.:@-]{1,15}")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
 AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)

@@ -12,7 +12,16 @@ import json
 import re
 from typing import Any, Callable, Mapping
 
-from .constants import LABEL_CONTAINER, LABEL_FABRIC, LABEL_FIRST, LABEL_LAUNCH, LABEL_RELAY, LABEL_SESSION, LABEL_SLOTS
+from .constants import (
+    LABEL_CONTAINER,
+    LABEL_FABRIC,
+    LABEL_FIRST,
+    LABEL_HOST_PORTS,
+    LABEL_LAUNCH,
+    LABEL_RELAY,
+    LABEL_SESSION,
+    LABEL_SLOTS,
+)
 from .names import check_owner, check_session_name
 
 # Limits of what a session can have. A label that exceeds them is not the collection's.
@@ -129,6 +138,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION + ".request": _is_word,
     LABEL_FABRIC: ipaddress.IPv4Network,
     LABEL_FIRST: _are_sizes,
+    LABEL_HOST_PORTS: re.compile("[0-9]{1,5},[0-9]{1,5}").fullmatch,
     LABEL_SLOTS: _are_slots,
     LABEL_LAUNCH: _is_word,
     LABEL_CONTAINER: is_uuid,

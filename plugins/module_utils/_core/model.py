@@ -15,7 +15,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from .constants import GRACE, MIG_DEVICE, SCHEMA
+from .constants import GRACE, HOST, MASTER_PORT, MIG_DEVICE, PRIVATE, SCHEMA, SSH_PORT
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
 
 # The command that stands for ENTRYPOINT and CMD of the image.
@@ -220,6 +220,7 @@ class Session(SessionIdentity):
     read_only_root: bool = False
     rdma: bool = False
     fabric: bool = False
+    network: str = PRIVATE
     bootstrap: str = ""
     authorized_keys: Tuple[str, ...] = ()
     command: str = ""
@@ -275,7 +276,11 @@ class Session(SessionIdentity):
 
 @dataclass(frozen=True)
 class Network(Document):
-    """The session's private network. ``fabric`` is the subnet of its second network, on the fabric of its agents, if it has one."""
+    """The session's private network. ``fabric`` is the subnet of its second network, on the fabric of its agents, if it has one.
+
+    With the driver C(host) it is the network of its agents: ``subnet`` is the smallest that has their addresses. All containers
+    listen at ``ssh_port``, and at ``master_port`` those that compute.
+    """
 
     name: str
     driver: str
@@ -286,6 +291,12 @@ class Network(Document):
     encrypted: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     fabric: str = ""
+    ssh_port: int = SSH_PORT
+    master_port: int = MASTER_PORT
+
+    @property
+    def is_of_host(self) -> bool:
+        return self.driver == HOST
 
     @property
     def fabric_name(self) -> str:
@@ -314,7 +325,7 @@ class Network(Document):
 
 @dataclass(frozen=True)
 class Container(Document):
-    """A member of a session, with everything that an agent needs to create it."""
+    """A member of a session, with everything that an agent needs to create it. ``interface`` has its address."""
 
     id: str
     name: str
@@ -327,6 +338,7 @@ class Container(Document):
     address: str
     resources: Resources
     ports: Tuple[Port, ...] = ()
+    interface: str = "eth0"
     environment: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 

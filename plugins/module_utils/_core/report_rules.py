@@ -16,6 +16,7 @@ from .forms import (
     AMOUNT,
     GPUS,
     HOSTNAME,
+    INTERFACE,
     MOST,
     PORT,
     RESOURCES,
@@ -128,6 +129,11 @@ REPORT = {
     "gpu_health": _GPU_HEALTH,
     "gpu_sharing": _GPU_SHARING,
     "fabric": {"interface": a_line, "reason": a_text},
+    "host_network": {
+        "address": lambda value: value == "" or an_address(value),
+        "interface": lambda value: value == "" or INTERFACE(value),
+        "reason": a_text,
+    },
     "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag)],
 }
 

@@ -76,6 +76,15 @@ class GpuSharing(Document):
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class HostNetwork(Document):
+    """The address of an agent for other hosts, with its interface, and why sessions cannot use its network."""
+
+    address: str = ""
+    interface: str = ""
+    reason: str = "has no IPv4 address"
+
+
 # The states of a GPU. No session is placed on a red one.
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
@@ -129,6 +138,7 @@ class Agent:
     gpu_health: Tuple[GpuHealth, ...] = ()
     fabric: Fabric = field(default_factory=Fabric)
     gpu_sharing: GpuSharing = field(default_factory=GpuSharing)
+    host_network: HostNetwork = field(default_factory=HostNetwork)
 
     @property
     def red_gpus(self) -> Dict[str, str]:
@@ -178,5 +188,6 @@ class Agent:
             rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
             fabric=Fabric.from_json(data.get("fabric") or {}),
             gpu_sharing=GpuSharing.from_json(data.get("gpu_sharing") or {}),
+            host_network=HostNetwork.from_json(data.get("host_network") or {}),
             gpu_health=tuple(GpuHealth.from_json(gpu) for gpu in data.get("gpu_health") or ()),
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Dict, List, Sequence, Tuple
+from typing import Collection, Dict, List, Sequence, Tuple
 
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
-from .._core.errors import ComputeError, ConflictError, EngineError, StateError
+from .._core.errors import ComputeError, ConflictError, EngineError, StateError, TakenError
 from .._core.model import Network, Plan
 from .._core.waiting import deadline_in, retry_until
 from .client import Engine
@@ -29,7 +29,11 @@ COUNTING = 5
 
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
-    """Create the session's network as in the plan, unless it exists."""
+    """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
+    if plan.network.is_of_host:
+        same = shape(plan.network)
+        network = {**same, "id": "", "session": plan.session.id}
+        return {"changed": False, "network": network, "removed": [], "diff": {"before": same, "after": same}}
     if plan.network.driver == "overlay":
         _must_manage(engine)
     wanted = shape(plan.network)
@@ -46,6 +50,19 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
         "removed": [],
         "diff": {"before": before, "after": wanted},
     }
+
+
+def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> None:
+    """Refuse a port of a container on the network of its agent at which something else listens, while the container does not run."""
+    if not plan.network.is_of_host or any(one["State"] == "running" for one in engine.containers(plan.session.id)):
+        return
+    published = [port.host_port for one in plan.on(engine.agent) for port in one.ports]
+    used = sorted({plan.network.ssh_port, plan.network.master_port, *published}.intersection(listening))
+    if used:
+        raise TakenError(
+            f"On {engine.agent} something else listens at port {used[0]}, which session {plan.session.name} needs.",
+            engine.agent,
+        )
 
 
 def absent(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Sequence
 
-from .._core.constants import DEFAULT_PATH, LABEL_OWNER, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
+from .._core.constants import DEFAULT_PATH, HOST, LABEL_OWNER, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
 from . import read_only_root
@@ -73,7 +73,10 @@ class AgentSettings:
 
 def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     """The engine's create request for one container."""
-    ports = {"%d/tcp" % port.container_port for port in container.ports}
+    # On the network of the agent, nothing is published, and the container has no address of its own.
+    is_on_host = plan.network.is_of_host
+    ports = set() if is_on_host else {"%d/tcp" % port.container_port for port in container.ports}
+    places = {} if is_on_host else {plan.network.name: endpoint(container)}
     return {
         "Image": settings.image or plan.session.image_of(container),
         "Hostname": container.hostname,
@@ -95,7 +98,7 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
         "ExposedPorts": {port: {} for port in sorted(ports)},
         "HostConfig": _host_config(plan, container, settings),
         # By name, without a lookup: a Swarm worker sees an overlay only when it has a container on it.
-        "NetworkingConfig": {"EndpointsConfig": {plan.network.name: endpoint(container)}},
+        "NetworkingConfig": {"EndpointsConfig": places},
     }
 
 
@@ -159,13 +162,15 @@ def _share(resources: Resources, pipes: str) -> Dict[str, str]:
 
 def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     bindings: Dict[str, List[Dict[str, str]]] = {}
-    for port in container.ports:
+    for port in () if plan.network.is_of_host else container.ports:
         place = {"HostIp": port.host_ip, "HostPort": str(port.host_port)}
         bindings.setdefault("%d/tcp" % port.container_port, []).append(place)
     return {
-        "NetworkMode": plan.network.name,
-        # The engine itself writes the line of the container.
-        "ExtraHosts": ["{}:{}".format(*pair) for pair in plan.names if pair[0] != container.hostname],
+        "NetworkMode": HOST if plan.network.is_of_host else plan.network.name,
+        # The engine itself writes the line of a container that has an address of its own.
+        "ExtraHosts": [
+            "{}:{}".format(*pair) for pair in plan.names if plan.network.is_of_host or pair[0] != container.hostname
+        ],
         "PortBindings": bindings,
         "Mounts": [
             runtime_mount(settings.runtime),

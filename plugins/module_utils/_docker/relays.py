@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from .._core.constants import (
+    HOST,
     LABEL_BATCH,
     LABEL_CONTAINER,
     LABEL_LAUNCH,
@@ -28,7 +29,7 @@ from .._core.constants import (
     RUNTIME_PATH,
 )
 from .._core.documents import Json, digest
-from .._core.errors import EngineError, TakenError
+from .._core.errors import EngineError, InputError, TakenError
 from .._core.model import App
 from .._core.names import container_names
 from .client import Engine
@@ -68,6 +69,9 @@ class Relays:
             elif name in specs or name in unwanted:
                 going.append(relay)
         missing = [app for app in apps if app.name not in staying]
+        if missing and self.main["HostConfig"]["NetworkMode"] == HOST:
+            rule = "must be left out with session_network host: the app listens at its own port of the agent"
+            raise InputError("session_apps_publish", missing[0].name, rule)
         if not self.check:
             for relay in going:
                 self.engine.remove(relay["Id"], engine_name(relay))

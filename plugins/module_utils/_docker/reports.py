@@ -14,6 +14,7 @@ from .._core.constants import (
     LABEL,
     LABEL_CONTAINER,
     LABEL_FABRIC,
+    LABEL_HOST_PORTS,
     LABEL_LAUNCH,
     LABEL_ORIGIN,
     LABEL_RELAY,
@@ -220,9 +221,10 @@ def has_apps(labels: Json) -> bool:
 
 
 def _booked(labels: Json) -> Set[int]:
-    """The host ports of main1, which stay reserved while it is stopped."""
+    """The host ports of main1, and of each container on the network of its agent, which stay reserved while it is stopped."""
     ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
-    return {int(port["host_port"]) for port in ports if port.get("host_port")}
+    listened = set(map(int, filter(None, labels.get(LABEL_HOST_PORTS, "").split(","))))
+    return listened.union(int(port["host_port"]) for port in ports if port.get("host_port"))
 
 
 def _document(text: str | None, otherwise: Any) -> Any:

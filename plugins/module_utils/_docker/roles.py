@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, List, Mapping, Tuple
 
-from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH, SSH_PORT
+from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError
 from .._core.model import Container, Plan, Role
@@ -48,7 +48,7 @@ class RoleContainers:
         check_mounts_answer(list(self._listed().values()), self.agent)
         with_command = [member for member in members if member[1].command]
         # At each start PID 1 unpacks its files and removes `go`, before it accepts logins.
-        self._wait([(member, str(SSH_PORT)) for member in with_command], seconds)
+        self._wait([(member, str(self.plan.network.ssh_port)) for member in with_command], seconds)
         run_all(self._begin, with_command, default_parallelism())
         with_sign = [(member, member[1].ready) for member in members if member[1].ready]
         self._wait(with_sign, seconds, self._must_not_have_failed)

@@ -8,28 +8,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import islice
-from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
 from .._core.constants import (
+    HOST,
     LABEL_BEGAN,
     LABEL_CONTAINER,
     LABEL_FABRIC,
     LABEL_FIRST,
     LABEL_FOLDERS,
+    LABEL_HOST_PORTS,
     LABEL_LAUNCH,
     LABEL_SESSION,
     LABEL_SLOTS,
+    MASTER_PORT,
+    SSH_PORT,
 )
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import Member
-from .._planning.addresses import at_slots
+from .._planning.addresses import NO_SUBNET, at_slots
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity, free_of
-from .._planning.placement import Placement, usable_ports
+from .._planning.placement import Placement, host_places, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
 from .._planning.resizing import with_sizes
@@ -76,7 +81,7 @@ def rebuilt_plan(
     """The plan of an adopted session, from the request whose digest its labels have, in the size that they have.
 
     ``booked`` and ``plans`` are what other sessions hold: devices and ports of a lost container are chosen beside it. Raises
-    InputError for another request, and ConflictError if no container of the session is seen or a lost container has no room any more.
+    InputError for another request, and ConflictError if no container of the session is seen or a lost container has no room.
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
@@ -90,12 +95,12 @@ def rebuilt_plan(
         for member, agent in zip(request.members, placed_on)
     )
     first = example.label(LABEL_FIRST)
+    ports = _ports(observed) or Allocation(plans, agents).ports(request, placed_on)
     inputs = PlanInputs(
         session_id=row.id,
         launch=example.label(LABEL_LAUNCH),
         placement=Placement(placed_on, resources, mode),
-        subnet=at_slots(example.label(LABEL_SESSION + ".subnet"), [slot for part in slots for slot in part]),
-        ports=_ports(observed) or Allocation(plans, agents).ports(request, placed_on[0]),
+        **_network(request, example, placed_on, slots, ports, agents),
         mtu=mtu_for(mode, agents, placed_on),
         fabric=example.label(LABEL_FABRIC),
         began=_began(example) or row.created,
@@ -105,6 +110,30 @@ def rebuilt_plan(
         first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
     )
     return build_plan(request, inputs)
+
+
+def _network(
+    request: Request,
+    example: ObservedContainer,
+    placed_on: Sequence[str],
+    slots: Sequence[Sequence[int]],
+    ports: Tuple[Port, ...],
+    agents: Sequence[Agent],
+) -> Dict[str, Any]:
+    """The addresses and ports of a plan. On the network of the hosts, an agent that does not answer has no known address."""
+    if request.network != HOST:
+        subnet = at_slots(example.label(LABEL_SESSION + ".subnet"), [slot for part in slots for slot in part])
+        return {"subnet": subnet, "ports": ports}
+    hosts = host_places(agents)
+    lost = [name for name in placed_on if name not in hosts]
+    if lost:
+        raise ConflictError(
+            f"Session {request.name} is known from its labels alone, and the address of {lost[0]} is not known: bring it back and "
+            "run this again, or end the session with terminate.yml.", lost[0])  # fmt: skip
+    text = example.label(LABEL_HOST_PORTS) or "%d,%d" % (SSH_PORT, MASTER_PORT)
+    ssh, master = map(int, text.split(","))
+    first = [replace(port, container_port=ssh, host_port=ssh) for port in ports[:1]]
+    return {"subnet": NO_SUBNET, "ports": (*first, *ports[1:]), "master_port": master, "hosts": hosts}
 
 
 def _began(container: ObservedContainer) -> float:

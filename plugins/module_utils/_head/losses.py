@@ -147,7 +147,7 @@ def _moved(store: Store, row: Row, plan: Plan, request: Request, places: Places,
     others = [held for held in held_plans(store) if held.session.id != row.id]
     ports = plan.main.ports
     if plan.main.hostname in places:
-        ports = Allocation(others, context.agents).ports(request, places[plan.main.hostname][0])
+        ports = Allocation(others, context.agents).ports(request, [places[plan.main.hostname][0]])
     taken = {agent.name: agent.names for agent in context.agents}
     return moved_plan(plan, request, places, ports, context.agents, taken)
 

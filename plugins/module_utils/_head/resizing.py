@@ -21,7 +21,7 @@ from .._core.errors import StateError
 from .._core.model import Plan
 from .._core.reports import Agent, ObservedContainer
 from .._planning.allocation import check_folders
-from .._planning.placement import Placement, Shortfall, usable_ports
+from .._planning.placement import Placement, Shortfall, host_places, usable_ports
 from .._planning.policy_rules import check_policy, over_quota
 from .._planning.request import Request
 from .._planning.resizing import check_subnet, growth_demand, resized, with_sizes
@@ -56,6 +56,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
         *([added] if added else []),
         taken_names=context.taken_names,
         rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in context.agents},
+        hosts=host_places(context.agents),
     )
     row.request, row.lease = request, context.now + context.lease
     row.holder = held_with(context.holder, former if _grows(former, request) else ())

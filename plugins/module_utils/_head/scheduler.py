@@ -15,13 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
+from .._core.constants import HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import describe_command_exit
 from .._core.model import Container, Plan
 from .._core.reports import ObservedContainer
+from .._planning.addresses import NO_SUBNET
 from .._planning.allocation import Allocation, check_folders
-from .._planning.placement import Placement, Shortfall, usable_ports
+from .._planning.placement import Placement, Shortfall, host_places, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, relaunched
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
@@ -319,12 +321,15 @@ def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tu
 
 
 def _planned(row: Row, request: Request, placement: Placement, allocation: Allocation, context: Context) -> Plan:
+    ports = allocation.ports(request, placement.agents)
     inputs = PlanInputs(
         session_id=row.id,
         launch=str(uuid.uuid4()),
         placement=placement,
-        subnet=allocation.subnet(request),
-        ports=allocation.ports(request, placement.agents[0]),
+        subnet=NO_SUBNET if request.network == HOST else allocation.subnet(request),
+        ports=ports,
+        master_port=allocation.master_port(request, placement.agents, ports),
+        hosts=host_places(context.agents),
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         fabric=allocation.fabric(request),
         began=context.now,

@@ -34,6 +34,10 @@ class Subnet:
     addresses: Tuple[str, ...]
 
 
+# Of a session on the network of its agents, whose addresses come from them.
+NO_SUBNET = Subnet("", "", "", ())
+
+
 def prefix_for(size: int) -> int:
     """The longest prefix of which each half can hold ``size`` containers and the gateway."""
     prefix = _LONGEST_PREFIX
@@ -86,6 +90,20 @@ def slot_of(gateway: str, address: str) -> int:
     7
     """
     return int(ipaddress.IPv4Address(address)) - int(ipaddress.IPv4Address(gateway)) - 1
+
+
+def host_subnet(addresses: Sequence[str]) -> Subnet:
+    """The smallest subnet that has the addresses of hosts, and one below them in place of a gateway.
+
+    >>> host_subnet(["192.0.2.5", "192.0.2.7"]).subnet
+    '192.0.2.4/30'
+    """
+    numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
+    lowest, highest = min(numbers) - 1, max(numbers)
+    network = ipaddress.IPv4Network((lowest, 32))
+    while int(network.broadcast_address) < highest:
+        network = network.supernet()
+    return Subnet(str(network), str(network.network_address), str(network), tuple(addresses))
 
 
 def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -> int:

@@ -14,7 +14,7 @@ import ipaddress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import LABEL_FIRST, LABEL_SESSION, LABEL_SPEC
+from .._core.constants import HOST, LABEL_FIRST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
 from .._core.errors import ComputeError
 from .._core.model import Container, Network, Plan, Session
 from .._core.names import container_names
@@ -67,6 +67,8 @@ def _choices(plan: Plan) -> PlanInputs:
         placement=Placement(places, tuple(container.resources for container in plan.containers), session.mode),
         subnet=Subnet(network.subnet, network.gateway, network.ip_range, addresses),
         ports=plan.main.ports,
+        master_port=network.master_port,
+        hosts={container.agent: (container.address, container.interface) for container in plan.containers},
         mtu=network.mtu,
         fabric=network.fabric,
         began=session.began,
@@ -94,19 +96,28 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
         yield "mode", plan.session.mode, request.mode
     if bool(plan.network.fabric) != request.fabric:
         yield "fabric", plan.network.fabric, request.fabric
+    if request.network == HOST and len(plan.agents) < request.size:
+        yield "agents", plan.agents, f"{request.size} agents"
     for name, text in (("subnet", plan.network.subnet), ("fabric", plan.network.fabric or plan.network.subnet)):
         subnet = ipaddress.IPv4Network(text)
-        if not any(subnet.subnet_of(ipaddress.IPv4Network(pool)) for pool in request.network_pool):
+        if request.network != HOST and not any(
+            subnet.subnet_of(ipaddress.IPv4Network(pool)) for pool in request.network_pool
+        ):
             yield name, text, ", ".join(request.network_pool)
 
 
 def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:
     first, last = parse_port_range(request.port_range)
-    wanted = wanted_ports(request, "")
+    wanted, is_on_host = wanted_ports(request, ""), request.network == HOST
     found = [(port.name, port.container_port) for port in plan.main.ports]
-    if found and found != [(name, port) for name, port, _preferred, _host_ip in wanted]:
-        yield "ports", found, [(name, port) for name, port, _preferred, _host_ip in wanted]
+    # On the network of the host, an app has no other port inside.
+    inside = [port.host_port for port in plan.main.ports] if is_on_host else [port for _name, port, *_rest in wanted]
+    expected = list(zip([name for name, *_rest in wanted], inside))
+    if (found or is_on_host) and (found != expected or len(found) != len(wanted)):
+        yield "ports", found, expected
         return
+    if not (first <= plan.network.master_port <= last if is_on_host else plan.network.master_port == MASTER_PORT):
+        yield "master_port", plan.network.master_port, request.port_range if is_on_host else MASTER_PORT
     for port, (name, _port, preferred, host_ip) in zip(plan.main.ports, wanted):
         if host_ip and port.host_ip != host_ip:
             yield f"port {name}", port.host_ip, host_ip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
-from .._core.constants import RDMA_FOLDER, SSH_PORT
+from .._core.constants import HOST, MASTER_PORT, RDMA_FOLDER, SSH_PORT
 from .._core.errors import InputError
 from .._core.model import Plan, Port
 from .._core.reports import Agent
@@ -56,9 +56,10 @@ class Allocation:
     def check(self, request: Request, placement: Placement) -> None:
         """Raise a ComputeError if a session with this placement cannot be launched."""
         check_folders(request, placement, self._agents.values())
-        self.subnet(request)
+        if request.network != HOST:
+            self.subnet(request)
         self.fabric(request)
-        self.ports(request, placement.agents[0])
+        self.master_port(request, placement.agents, self.ports(request, placement.agents))
 
     def subnet(self, request: Request) -> Subnet:
         """A subnet that overlaps with no other session's, and with no route or network of any agent, and hides no address it needs."""
@@ -74,25 +75,42 @@ class Allocation:
         taken = {*self._taken_networks, self.subnet(request).subnet}
         return choose_subnet(request.size, request.network_pool, taken).subnet
 
-    def ports(self, request: Request, name: str) -> Tuple[Port, ...]:
-        """Where SSH and the apps of ``main1`` are published on its agent; nowhere if the inventory lacks the agent."""
-        if name not in self._agents:
+    def ports(self, request: Request, names: Sequence[str]) -> Tuple[Port, ...]:
+        """Where SSH and the apps of ``main1`` are published on its agent, which comes first; nowhere if the inventory lacks it.
+
+        On the network of the hosts they listen there, and SSH of the others listens at the same port.
+        """
+        if names[0] not in self._agents:
             return ()
-        taken = set(self._ports_taken_on(name))
-        first, last = parse_port_range(request.port_range)
+        taken = self._taken(request, names)
         ports = []
-        for label, container_port, preferred, host_ip in wanted_ports(request, self._agents[name].publish):
-            host_port = choose_port(preferred, first, last, taken)
+        for label, container_port, preferred, host_ip in wanted_ports(request, self._agents[names[0]].publish):
+            host_port = choose_port(preferred, *parse_port_range(request.port_range), taken)
             taken.add(host_port)
-            ports.append(Port(label, container_port, host_ip, host_port))
+            ports.append(Port(label, host_port if request.network == HOST else container_port, host_ip, host_port))
         return tuple(ports)
+
+    def master_port(self, request: Request, names: Sequence[str], ports: Sequence[Port]) -> int:
+        """The port for MASTER_PORT and TF_CONFIG, which on the network of the hosts no one else uses."""
+        if request.network != HOST:
+            return MASTER_PORT
+        taken = self._taken(request, names).union(port.host_port for port in ports)
+        return choose_port(None, *parse_port_range(request.port_range), taken)
+
+    def _taken(self, request: Request, names: Sequence[str]) -> Set[int]:
+        used = names if request.network == HOST else names[:1]
+        return set().union(*(self._ports_taken_on(name) for name in used if name in self._agents))
 
     @cached_property
     def _taken_networks(self) -> FrozenSet[str]:
         agents = self._agents.values()
         used = [name for agent in agents for name in (*agent.routes, *agent.subnets, *agent.needed_addresses)]
         return frozenset(used).union(
-            subnet for plan in self._plans for subnet in (plan.network.subnet, plan.network.fabric) if subnet
+            subnet
+            for plan in self._plans
+            for subnet in (plan.network.subnet, plan.network.fabric)
+            # The network of the agents is in their routes.
+            if subnet and not plan.network.is_of_host
         )
 
     def _ports_taken_on(self, name: str) -> Set[int]:
@@ -102,11 +120,21 @@ class Allocation:
             # A main1 that has stopped listens on no port and keeps its ports.
             taken.update(port for container in agent.containers for port in container.data.get("ports") or ())
             taken.update(port.host_port for plan in self._plans if plan.main.agent == name for port in plan.main.ports)
+            on_hosts = [plan.network for plan in self._plans if plan.network.is_of_host and name in plan.agents]
+            taken.update(port for network in on_hosts for port in (network.ssh_port, network.master_port))
             self._taken_ports[name] = taken
         return self._taken_ports[name]
 
 
 def wanted_ports(request: Request, publish: str) -> List[Tuple[str, int, int, str]]:
     """The ports of ``main1`` that a session publishes: name, port in the container, preferred port or 0, and address of the agent."""
-    apps = [(app.name, app.port, app.preferred_port, ALL_ADDRESSES if app.public else LOOPBACK) for app in request.apps]
+    apps = [
+        (
+            app.name,
+            app.port,
+            app.preferred_port or (app.port if request.network == HOST else 0),
+            ALL_ADDRESSES if app.public else LOOPBACK,
+        )
+        for app in request.apps
+    ]
     return [("ssh", SSH_PORT, 0, publish), *apps]

@@ -11,7 +11,6 @@ import json
 from functools import lru_cache
 from typing import Dict, Mapping, Sequence, Tuple
 
-from .._core.constants import MASTER_PORT
 from .._core.model import Container, Role, Session
 from .._core.topology import MAIN, members
 
@@ -31,10 +30,10 @@ def _ranks(size: int, roles: Tuple[Tuple[str, int, bool], ...]) -> Mapping[str, 
     return {hostname: rank for rank, hostname in enumerate(computing)}
 
 
-def ranks_of(session: Session, containers: Sequence[Container], container: Container) -> Dict[str, str]:
+def ranks_of(session: Session, containers: Sequence[Container], container: Container, port: int) -> Dict[str, str]:
     """The place of a container among those that compute. The others have no rank: with one, they would join the training."""
     ranks = computing_ranks(session)
-    master = {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(MASTER_PORT)}
+    master = {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(port)}
     if container.hostname not in ranks:
         return master
     rank, local_rank = str(ranks[container.hostname]), container.local_rank
@@ -52,7 +51,7 @@ def ranks_of(session: Session, containers: Sequence[Container], container: Conta
     }
 
 
-def tf_config(session: Session, container: Container) -> Dict[str, str]:
+def tf_config(session: Session, container: Container, port: int) -> Dict[str, str]:
     """The variable TF_CONFIG: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG
 
     With a role C(ps), C(worker) or C(evaluator), C(main1) is the chief, and containers of other roles have no part. Otherwise all that
@@ -63,7 +62,7 @@ def tf_config(session: Session, container: Container) -> Dict[str, str]:
         ranks = computing_ranks(session)
         if container.hostname not in ranks:
             return {}
-        return _variable('{"worker": %s}' % _addresses(tuple(ranks)), WORKER, ranks[container.hostname])
+        return _variable('{"worker": %s}' % _addresses(tuple(ranks), port), WORKER, ranks[container.hostname])
     # Without parameter servers, the chief computes, too.
     has_chief = PS in sizes or "main1" in computing_ranks(session)
     tasks = {**({MAIN: CHIEF} if has_chief else {}), PS: PS, WORKER: WORKER}
@@ -74,7 +73,7 @@ def tf_config(session: Session, container: Container) -> Dict[str, str]:
     hostnames = {
         task: tuple("%s%d" % (role, index + 1) for index in range(sizes.get(role, 0))) for role, task in tasks.items()
     }
-    parts = ['"%s": %s' % (task, _addresses(found)) for task, found in hostnames.items() if found]
+    parts = ['"%s": %s' % (task, _addresses(found, port)) for task, found in hostnames.items() if found]
     return _variable("{%s}" % ", ".join(parts), kind, container.index - 1)
 
 
@@ -83,6 +82,6 @@ def _variable(cluster: str, kind: str, index: int) -> Dict[str, str]:
 
 
 @lru_cache(maxsize=8)
-def _addresses(hostnames: Tuple[str, ...]) -> str:
+def _addresses(hostnames: Tuple[str, ...], port: int) -> str:
     """The list that all containers have: making it for each of a thousand takes a second."""
-    return json.dumps(["%s:%d" % (hostname, MASTER_PORT) for hostname in hostnames])
+    return json.dumps(["%s:%d" % (hostname, port) for hostname in hostnames])

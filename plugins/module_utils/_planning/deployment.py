@@ -137,10 +137,11 @@ def controller_address(host: str, connection: str = "ssh", ansible_host: str = "
 def network_host(plan: Plan, statuses: Sequence[AgentStatus], head: str) -> str:
     """The host that creates and removes the network of a plan.
 
-    A bridge belongs to the one agent. An overlay needs a manager of its agents' Swarm: one that has containers of the plan if
-    possible, and of these the head if it is one, else the first that answers, and the head if none does.
+    A bridge belongs to the one agent, and the network of the agents is not created. An overlay needs a manager of its agents' Swarm:
+    one that has containers of the plan if possible, and of these the head if it is one, else the first that answers, and the head
+    if none does.
     """
-    if plan.network.driver == "bridge":
+    if plan.network.driver != "overlay":
         return plan.main.agent
     swarm = next((status.swarm for status in statuses if status.name == plan.main.agent), "")
     managers = [status.name for status in statuses if status.reachable and status.is_manager and status.swarm == swarm]

@@ -14,10 +14,6 @@ from .._core.model import Container, Network, Session
 from .._core.topology import replicas
 from .computing import ranks_of, tf_config
 
-# The engine names the interface of the first network eth0, and that of docker_gwbridge, which every container on an overlay
-# has, eth1. The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.
-INTERFACE = "eth0"
-
 
 def standard_environment(
     session: Session, network: Network, containers: Sequence[Container], container: Container
@@ -35,8 +31,8 @@ def standard_environment(
         "BACKENDAI_KERNEL_ID": container.id,
         "BACKENDAI_SESSION_ID": session.id,
         "BACKENDAI_SESSION_NAME": session.name,
-        **ranks_of(session, containers, container),
-        **tf_config(session, container),
+        **ranks_of(session, containers, container, network.master_port),
+        **tf_config(session, container, network.master_port),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
         "HYDRA_HOST_FILE": HYDRA_HOSTFILE,
@@ -46,16 +42,18 @@ def standard_environment(
         "PDSH_RCMD_TYPE": "ssh",
         "WCOLL": HOSTNAMES_FILE,
         "CLUSTERSHELL_CFGDIR": CLUSTERSHELL_FOLDER,
-        **_interfaces(network),
+        **_interfaces(network, container),
     }
 
 
-def _interfaces(network: Network) -> Dict[str, str]:
+def _interfaces(network: Network, container: Container) -> Dict[str, str]:
     """Variables that make the usual libraries use the session's network, by the name of its interface or by its subnet.
 
     With a fabric, what MPI programs exchange goes through it, and the launcher stays in the private network.
+    The engine names the interface of the first network eth0, and that of C(docker_gwbridge), which an overlay brings, eth1.
+    The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.
     """
-    name = network.fabric_interface if network.fabric else INTERFACE
+    name = network.fabric_interface if network.fabric else container.interface
     return {
         # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact name)
         "NCCL_SOCKET_IFNAME": "=" + name,

@@ -30,6 +30,7 @@ class Demand:
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
     containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents
     that already run containers of the session or role. ``beside`` are the agents that run containers of its other roles.
+    ``host``: each container is on an agent of its own, in its network, where ``ports`` must be free.
     """
 
     size: int
@@ -45,6 +46,8 @@ class Demand:
     roles: Tuple[Demand, ...] = ()
     placed: Tuple[str, ...] = ()
     beside: Tuple[str, ...] = ()
+    host: bool = False
+    ports: Tuple[int, ...] = ()
 
     @property
     def parts(self) -> Tuple[Demand, ...]:
@@ -96,7 +99,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 def room_for(demand: Demand, free: FreeCapacity) -> int:
     """How many containers of the session an agent can hold."""
-    if _must_share_fabric(demand, free):
+    if _must_share_fabric(demand, free) or (demand.host and free.agent in demand.beside):
         return 0
     room = free.room(demand.per_container)
     left = max(0, demand.per_agent - demand.placed.count(free.agent))
@@ -125,6 +128,11 @@ def _lacks(agent: Agent, demand: Demand) -> str:
     """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
     if demand.per_container.fabric and agent.fabric.reason:
         return f"{agent.fabric.reason} for session_fabric"
+    if demand.host and agent.host_network.reason:
+        return f"{agent.host_network.reason} for session_network host"
+    used = [str(port) for port in demand.ports if port in agent.ports]
+    if used:
+        return f"uses port {' and '.join(used)}, at which the containers of the session listen"
     return rdma_refusal(agent, demand.per_container.fabric) if demand.rdma else ""
 
 
@@ -281,8 +289,9 @@ def _shortfall(
         lines.append("together they hold %d of %d containers" % (total, demand.size))
     needed = -(-demand.size // demand.most)
     if needed > len(eligible):
-        lines = ["session_per_agent: %d needs %d agents, %d %s eligible" % (
-            demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")]  # fmt: skip
+        line = "session_per_agent: %d needs %d agents, %d %s eligible" % (
+            demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")  # fmt: skip
+        lines = [line.replace("session_per_agent: 1", "session_network: host") if demand.host else line]
     # A refused agent of this resource group is part of the reason; agents of other groups are not, and none that is out of reach
     # of the network of a session that grows.
     unsaid = (_UNDESIGNATED,) if demand.placed else ()
@@ -293,6 +302,12 @@ def _shortfall(
 def listed(lines: Sequence[str]) -> str:
     more = len(lines) - _SHOWN_REASONS
     return "; ".join(lines[:_SHOWN_REASONS]) + ("; and %d more" % more if more > 0 else "")
+
+
+def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:
+    """The address and the interface of each agent whose network sessions can use."""
+    found = {agent.name: agent.host_network for agent in agents}
+    return {name: (host.address, host.interface) for name, host in found.items() if not host.reason}
 
 
 # The address of a RoCE port belongs to a network interface of its card. A container on a bridge or an overlay has none, and no valid

@@ -19,6 +19,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import (
     GRACE,
+    HOST,
     LABEL,
     LABEL_BATCH,
     LABEL_BEGAN,
@@ -27,21 +28,24 @@ from .._core.constants import (
     LABEL_FIRST,
     LABEL_FOLDERS,
     LABEL_GRACE,
+    LABEL_HOST_PORTS,
     LABEL_LAUNCH,
     LABEL_SECRETS,
     LABEL_SESSION,
     LABEL_SLOTS,
     LABEL_SPEC,
+    MASTER_PORT,
     MULTI_NODE,
     SCHEMA,
+    SSH_PORT,
     VXLAN_OVERHEAD,
 )
 from .._core.documents import digest, sparse
-from .._core.model import Container, Mount, Network, Plan, Port, Session
+from .._core.model import App, Container, Mount, Network, Plan, Port, Session
 from .._core.names import container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
-from .addresses import Subnet, slot_of
+from .addresses import Subnet, host_subnet, slot_of
 from .environment import standard_environment
 from .placement import Placement, rdma_environment
 from .request import Request
@@ -52,9 +56,10 @@ from .torchrun import torchrun_environment
 class PlanInputs:
     """What a plan is made from besides the request: the IDs, the placement and the addresses.
 
-    ``fabric`` is the subnet on the fabric, and ``own_volumes`` what the policy of the site says. By agent: ``taken_names`` are the
-    names that containers without a session have, ``rdma_ports`` those that the session can use. ``first`` are the digest of the
-    first request and its sizes, if a size is another one now.
+    ``hosts`` are the address and the interface of agents for a session in their network, which has no ``subnet``, and ``master_port``
+    is a port that is free there. ``fabric`` is the subnet on the fabric, and ``own_volumes`` what the policy of the site says. By
+    agent: ``taken_names`` are the names that containers without a session have, ``rdma_ports`` those that the session can use.
+    ``first`` are the digest of the first request and its sizes, if a size is another one now.
     """
 
     session_id: str
@@ -62,6 +67,8 @@ class PlanInputs:
     placement: Placement
     subnet: Subnet
     ports: Tuple[Port, ...]
+    master_port: int = MASTER_PORT
+    hosts: Mapping[str, Tuple[str, str]] = field(default_factory=dict)
     mtu: int | None = None
     fabric: str = ""
     began: float = 0.0
@@ -79,13 +86,20 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
 
     Whatever a session has by the same name as its request is the request's.
     """
+    if request.network == HOST:
+        addresses = [inputs.hosts[agent][0] for agent in inputs.placement.agents]
+        inputs = replace(inputs, subnet=host_subnet(addresses), mtu=None)
     known = {field.name for field in fields(request)}
     shared = {field.name: getattr(request, field.name) for field in fields(Session) if field.name in known}
     own = {"id": inputs.session_id, "launch": inputs.launch, "mode": inputs.placement.mode}
     own["request"] = inputs.first[0] or request.digest
     chosen = {"own_volumes": inputs.own_volumes, "permitted_folders": inputs.permitted_folders}
     session = Session(**{**shared, **own, **chosen}, began=inputs.began)
-    session = replace(session, mounts=tuple(_engine_mount(mount, session) for mount in request.mounts))
+    session = replace(
+        session,
+        mounts=tuple(_engine_mount(mount, session) for mount in request.mounts),
+        apps=tuple(_listening(app, inputs.ports) if request.network == HOST else app for app in request.apps),
+    )
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
     ranks = inputs.local_ranks or local_ranks(inputs.placement.agents)
@@ -94,7 +108,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
         {
             **standard_environment(session, network, containers, container),
             **(_rdma(network, inputs, container) if request.rdma else {}),
-            **torchrun_environment(request.torchrun, session, container),
+            **torchrun_environment(request.torchrun, session, container, network.master_port),
         }
         for container in containers
     ]
@@ -184,6 +198,7 @@ def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
         LABEL_SESSION + ".subnet": inputs.subnet.subnet,
         LABEL_SESSION + ".request": session.request,
         **({LABEL_FABRIC: inputs.fabric} if inputs.fabric else {}),
+        **({LABEL_HOST_PORTS: "%d,%d" % (_ssh_port(inputs), inputs.master_port)} if session.network == HOST else {}),
         **({LABEL_SLOTS: _slots(session, inputs.subnet)} if session.roles else {}),
         LABEL_LAUNCH: session.launch,
         **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
@@ -202,7 +217,7 @@ def _slots(session: Session, subnet: Subnet) -> str:
 def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], encrypted: bool) -> Network:
     return Network(
         name=network_name(session.owner, session.name, session.id),
-        driver="overlay" if session.mode == MULTI_NODE else "bridge",
+        driver=HOST if session.network == HOST else "overlay" if session.mode == MULTI_NODE else "bridge",
         subnet=inputs.subnet.subnet,
         gateway=inputs.subnet.gateway,
         ip_range=inputs.subnet.ip_range,
@@ -210,7 +225,20 @@ def _network(session: Session, inputs: PlanInputs, labels: Mapping[str, str], en
         encrypted=encrypted and session.mode == MULTI_NODE,
         labels=labels,
         fabric=inputs.fabric,
+        ssh_port=_ssh_port(inputs),
+        master_port=inputs.master_port,
     )
+
+
+def _ssh_port(inputs: PlanInputs) -> int:
+    """The port of sshd in every container."""
+    return inputs.ports[0].container_port if inputs.ports else SSH_PORT
+
+
+def _listening(app: App, ports: Sequence[Port]) -> App:
+    """An app on the network of the agent, where it listens at the port that is free there."""
+    port = next((one.host_port for one in ports if one.name == app.name), app.port)
+    return replace(app, port=port, ready=str(port) if app.ready == str(app.port) else app.ready)
 
 
 def _container(
@@ -249,6 +277,7 @@ def _container(
         address=inputs.subnet.addresses[member.rank],
         resources=resources,
         ports=inputs.ports if member.rank == 0 else (),
+        interface=inputs.hosts[agent][1] if session.network == HOST else Container.interface,
     )
     own[LABEL_SPEC] = _spec(session, network, container)
     return replace(container, labels={**network.labels, **own})

@@ -53,6 +53,7 @@ class Limits:
     disk: int | None = None
     rdma: bool | None = None
     fabric: bool | None = None
+    host_network: bool | None = None
     commit: bool | None = None
     waiting: int | None = None
     patience: int | None = None
@@ -233,6 +234,7 @@ _LIMITS: Dict[str, Any] = {
     "disk": lambda variable, value: parse_bytes(value, variable),
     "rdma": check_boolean,
     "fabric": check_boolean,
+    "host_network": check_boolean,
     "commit": check_boolean,
     "waiting": _whole(0),
     "patience": _whole(1, _YEAR),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
+from .._core.constants import HOST, PRIVATE
 from .._core.errors import InputError
 from .._core.image_reference import split
 from .._core.model import App, Mount, Resources
@@ -313,8 +314,9 @@ def _check_ports(request: Request, permitted: str) -> None:
     if first < lowest or last > highest:
         _refuse("port_range", request.port_range, f"must be within {permitted}")
     for app in request.apps:
-        if app.preferred_port and not lowest <= app.preferred_port <= highest:
-            _refuse("apps", app.preferred_port, f"must be a preferred port within {permitted}")
+        port = app.preferred_port or (app.port if request.network == HOST else 0)
+        if port and not lowest <= port <= highest:
+            _refuse("apps", port, f"must be a preferred port within {permitted}")
 
 
 def _check_lifetime(request: Request, longest: int) -> None:
@@ -358,8 +360,13 @@ def _check_fabric(request: Request, permitted: bool) -> None:
         _refuse("fabric", request.fabric, "must be false")
 
 
-# What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents.
-_UNSAID: Mapping[str, Sequence[str]] = {"port_range": ["1024-65535"]}
+def _check_host_network(request: Request, permitted: bool) -> None:
+    if request.network == HOST and not permitted:
+        _refuse("network", request.network, f"must be {PRIVATE}")
+
+
+# What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents, as does their network.
+_UNSAID: Mapping[str, Sequence[Any]] = {"port_range": ["1024-65535"], "host_network": [False]}
 _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "resource_groups": _check_group,
     "images": _check_image,
@@ -375,4 +382,5 @@ _RULES: Mapping[str, Callable[[Request, Any], None]] = {
     "disk": _check_disk,
     "rdma": _check_rdma,
     "fabric": _check_fabric,
+    "host_network": _check_host_network,
 }

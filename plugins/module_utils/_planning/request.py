@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import List, Mapping, Tuple
 
 from .._core import value_rules
-from .._core.constants import MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
+from .._core.constants import HOST, MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
 from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Role, Secret, User
@@ -298,8 +298,10 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
 
     def _demand_of(self, role: Role) -> Demand:
         per_container = PerContainer(role.millicpus, role.memory, role.shm, role.gpus, role.pinned, self.fabric)
-        how = (self.mode, role.group, self.strategy, self.agents, self.agents_policy, self.rdma, role.per_agent)
-        return Demand(role.size, per_container, *how, role=role.name)
+        is_on_host = self.network == HOST
+        per_agent = 1 if is_on_host else role.per_agent
+        how = (self.mode, role.group, self.strategy, self.agents, self.agents_policy, self.rdma, per_agent)
+        return Demand(role.size, per_container, *how, role=role.name, host=is_on_host)
 
     @property
     def parts(self) -> Tuple[Role, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import RELOCATE, SINGLE_NODE
+from .._core.constants import HOST, RELOCATE, SINGLE_NODE
 from .._core.errors import InputError
 from .._core.model import Role
 from .._core.topology import NOT_COMPUTING, waves
@@ -117,6 +117,7 @@ def check_together(request: Request) -> None:
     if request.fabric and request.read_only_root:
         rule = "must be false with session_read_only_root: the names of a container are written after its start"
         raise InputError("session_fabric", request.fabric, rule)
+    _check_network(request)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
     for variable, value in (
@@ -143,6 +144,25 @@ def _check_placement(request: Request) -> None:
         raise InputError("session_per_agent", request.per_agent, rule % request.size)
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "needs session_agents")
+
+
+def _check_network(request: Request) -> None:
+    """What needs a network of the session's own, or another place than one container for each agent."""
+    if request.network != HOST:
+        return
+    if request.size > 1 and request.mode == SINGLE_NODE:
+        rule = "needs session_cluster_mode multi-node: each of the %d containers is on an agent of its own"
+        raise InputError("session_network", HOST, rule % request.size)
+    for variable, is_set, reason in (
+        ("per_agent", any(part.per_agent > 1 for part in request.parts), "1 or unset"),
+        ("fabric", request.fabric, "false: containers have all interfaces of their agents"),
+        ("network_encrypted", request.network_encrypted, "false: no network is made"),
+        ("read_only_root", request.read_only_root, "false: the names of new containers are written into running ones"),
+        ("on_lost", request.on_lost == RELOCATE, "keep or end: a container has the address of its agent"),
+    ):
+        if is_set:
+            value = getattr(request, variable)
+            raise InputError(f"session_{variable}", value, f"must with session_network host be {reason}")
 
 
 def _check_on_lost(request: Request) -> None:

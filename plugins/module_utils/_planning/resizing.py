@@ -17,12 +17,12 @@ from dataclasses import replace
 from itertools import count
 from typing import Collection, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_FIRST, LABEL_SPEC, SINGLE_NODE
+from .._core.constants import LABEL_FIRST, LABEL_SPEC, MULTI_NODE, SINGLE_NODE
 from .._core.errors import ConflictError
 from .._core.model import Container, Plan
 from .._core.reports import Agent
 from .._core.topology import members
-from .addresses import at_slots, prefix_for, slot_of
+from .addresses import NO_SUBNET, at_slots, prefix_for, slot_of
 from .placement import Demand, Placement
 from .plan import PlanInputs, build_plan
 from .request import Request
@@ -73,8 +73,9 @@ def growth_demand(request: Request, plan: Plan, agents: Sequence[Agent]) -> Dema
     if plan.network.driver != "bridge":
         mode, swarm = request.mode, next((agent.swarm for agent in agents if agent.name == plan.main.agent), "")
         wanted = request.agents if request.agents_policy == "strict" else [agent.name for agent in agents]
-        within = [agent.name for agent in agents if agent.swarm == swarm and agent.name in wanted]
-    staying = _staying(plan, request)
+        is_reached = [agent.swarm == swarm or plan.network.is_of_host for agent in agents]
+        within = [agent.name for agent, reached in zip(agents, is_reached) if reached and agent.name in wanted]
+    staying, network = _staying(plan, request), plan.network
     parts = tuple(
         replace(
             part,
@@ -84,6 +85,7 @@ def growth_demand(request: Request, plan: Plan, agents: Sequence[Agent]) -> Dema
             policy="strict",
             placed=tuple(one.agent for one in staying if part.role in ("", one.role)),
             beside=tuple(one.agent for one in staying if part.role not in ("", one.role)),
+            ports=(network.ssh_port, network.master_port) if network.is_of_host else (),
         )
         for part, size, former in zip(request.demand().parts, request.sizes, plan.session.sizes)
         if size > former
@@ -100,7 +102,7 @@ def _staying(plan: Plan, request: Request) -> Tuple[Container, ...]:
 def check_subnet(request: Request, plan: Plan) -> None:
     """Refuse a size for which the subnet of the session has no addresses."""
     prefix = int(plan.network.subnet.rpartition("/")[2])
-    if prefix > prefix_for(request.size):
+    if not plan.network.is_of_host and prefix > prefix_for(request.size):
         message = "Session %s keeps its %d containers: its subnet %s has no addresses for %d. End it, and launch it with that size."
         raise ConflictError(
             message % (request.name, len(plan.containers), plan.network.subnet, request.size), request.name
@@ -115,6 +117,7 @@ def resized(
     launch: str = "",
     taken_names: Mapping[str, Collection[str]] | None = None,
     rdma_ports: Mapping[str, Sequence[str]] | None = None,
+    hosts: Mapping[str, Tuple[str, str]] | None = None,
 ) -> Plan:
     """The plan of a session in the sizes of the request. ``added`` is the place of the containers that it does not have yet."""
     session, network = plan.session, plan.network
@@ -125,12 +128,16 @@ def resized(
         (staying[name].agent, staying[name].resources, used[name]) if name in staying else next(new)
         for name in (member.hostname for member in request.members)
     ]
+    agents, resources, slots = (tuple(part) for part in zip(*places))
+    mode = MULTI_NODE if len(set(agents)) > 1 else session.mode
     inputs = PlanInputs(
         session_id=session.id,
         launch=launch or str(uuid.uuid4()),
-        placement=Placement(tuple(one[0] for one in places), tuple(one[1] for one in places), session.mode),
-        subnet=at_slots(network.subnet, [slot for _agent, _resources, slot in places]),
+        placement=Placement(agents, resources, mode),
+        subnet=NO_SUBNET if network.is_of_host else at_slots(network.subnet, slots),
         ports=plan.main.ports,
+        master_port=network.master_port,
+        hosts={**(hosts or {}), **{one.agent: (one.address, one.interface) for one in plan.containers}},
         mtu=network.mtu,
         fabric=network.fabric,
         began=session.began,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import islice, permutations
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import MULTI_NODE, SINGLE_NODE
+from .._core.constants import HOST, MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
 from .._core.reports import Agent, GpuSharing
 from .capacity import FreeCapacity, free_of
@@ -29,6 +29,9 @@ Free = Mapping[str, FreeCapacity]
 
 def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
+    if demand.host:
+        # Hosts reach each other without a Swarm.
+        agents = [replace(agent, swarm=HOST) for agent in agents]
     if not demand.roles:
         return place_alike(demand, agents, free)
     # The strategy is about several agents.
@@ -37,9 +40,10 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
         alone = place_alike(role, agents, free)
         if isinstance(alone, Shortfall):
             return Shortfall(f"role {role.role}: {alone.reason}", alone.is_final)
-    found = _on_one(demand, sorted(roles, key=_hardness), agents, free)
-    if isinstance(found, Placement) or demand.mode == SINGLE_NODE:
-        return found
+    if not demand.host or demand.size == 1:
+        found = _on_one(demand, sorted(roles, key=_hardness), agents, free)
+        if isinstance(found, Placement) or demand.mode == SINGLE_NODE:
+            return found
     return _across(demand, agents, free)
 
 
@@ -116,6 +120,7 @@ def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], f
         if isinstance(outcome, Shortfall):
             return Shortfall(f"role {role.role}, beside the others: {outcome.reason}")
         found[role.role] = outcome
+        agents = [agent for agent in agents if not demand.host or agent.name not in outcome.agents]
         for name, resources in zip(outcome.agents, outcome.resources):
             # The roles of a session share the fabric of an agent.
             left[name].book(replace(resources, fabric=False))

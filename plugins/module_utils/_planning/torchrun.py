@@ -15,7 +15,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict
 
-from .._core.constants import MASTER_PORT
 from .._core.errors import InputError
 from .._core.model import Container, Session
 from .computing import computing_ranks
@@ -53,7 +52,7 @@ def check_torchrun(torchrun: Torchrun, size: int) -> None:
         raise InputError("session_torchrun_nodes", torchrun.nodes, rule)
 
 
-def torchrun_environment(torchrun: Torchrun, session: Session, container: Container) -> Dict[str, str]:
+def torchrun_environment(torchrun: Torchrun, session: Session, container: Container, port: int) -> Dict[str, str]:
     """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
     ranks = computing_ranks(session)
     if container.hostname not in ranks:
@@ -66,14 +65,14 @@ def torchrun_environment(torchrun: Torchrun, session: Session, container: Contai
             "PET_NODE_RANK": str(ranks[container.hostname]),
             "PET_NPROC_PER_NODE": processes,
             "PET_MASTER_ADDR": main,
-            "PET_MASTER_PORT": str(MASTER_PORT),
+            "PET_MASTER_PORT": str(port),
         }
     if torchrun.mode == ELASTIC:
         return {
             "PET_NNODES": torchrun.nodes or "1:%d" % len(ranks),
             "PET_NPROC_PER_NODE": processes,
             "PET_RDZV_BACKEND": "c10d",
-            "PET_RDZV_ENDPOINT": "%s:%d" % (main, MASTER_PORT),
+            "PET_RDZV_ENDPOINT": "%s:%d" % (main, port),
             "PET_RDZV_ID": session.id,
             "PET_MAX_RESTARTS": str(torchrun.restarts),
             # The processes need a store of their own: a shared one keeps keys of the processes before a restart, and the

@@ -12,11 +12,11 @@ import re
 import shlex
 from dataclasses import dataclass
 from itertools import chain
-from typing import Dict, List, Mapping, Sequence
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH, SSH_PORT
 from .._core.errors import ComputeError
-from .._core.model import Container, Plan, Port
+from .._core.model import Container, Network, Plan, Port
 
 HOST_KEY = CONFIG_FOLDER + "/ssh_host_ed25519_key"
 HOST_CERTIFICATE = HOST_KEY + "-cert.pub"
@@ -39,11 +39,12 @@ _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 @dataclass(frozen=True)
 class Server:
-    """The program that serves SSH in a container, and where it listens."""
+    """The program that serves SSH in a container, and where it listens: without ``addresses`` at all of them."""
 
     program: str = RUNTIME_PATH + "/libexec/sshd"
     port: int = SSH_PORT
     pid_file: str = "none"
+    addresses: Tuple[str, ...] = ()
 
     @property
     def is_of_runtime(self) -> bool:
@@ -51,6 +52,14 @@ class Server:
 
 
 OF_SESSION = Server()
+
+
+def server_of(network: Network, container: Container) -> Server:
+    """The server of a container. On the network of its agent it listens where other containers and the controller need it."""
+    if not network.is_of_host:
+        return OF_SESSION
+    addresses = {container.address, *(port.host_ip for port in container.ports if port.name == "ssh")}
+    return Server(port=network.ssh_port, addresses=("0.0.0.0",) if "0.0.0.0" in addresses else tuple(sorted(addresses)))
 
 
 def login_environment(entries: Sequence[str], container: Container) -> Dict[str, str]:
@@ -93,6 +102,7 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int, server
     """The configuration of sshd. It logs only errors, because its log is also the log of the user's programs."""
     return _lines(
         "Port %d" % server.port,
+        *("ListenAddress " + address for address in server.addresses),
         "HostKey " + HOST_KEY,
         "HostCertificate " + HOST_CERTIFICATE,
         "AuthorizedKeysFile " + AUTHORIZED_KEYS,
@@ -171,9 +181,14 @@ def known_hosts(text: str, line: str) -> str:
 
 def pinned_lines(plan: Plan, host_keys: Mapping[str, str]) -> str:
     """Each host key by name and address, for tools without support for certificate authorities."""
+    place = (
+        "%s,%s %s"
+        if plan.network.ssh_port == SSH_PORT
+        else f"[%s]:{plan.network.ssh_port},[%s]:{plan.network.ssh_port} %s"
+    )
     return _lines(
         *[
-            f"{name},{address} {host_keys[container.hostname]}"
+            place % (name, address, host_keys[container.hostname])
             for container in plan.containers
             for name, address in plan.network.names_of(container.hostname, container.address)
         ]
@@ -239,6 +254,7 @@ def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") ->
     lines += [
         "Host " + " ".join([main] + others),
         "    User " + plan.session.user.name,
+        *(["    Port %d" % plan.network.ssh_port] if plan.network.is_of_host else []),
         "    IdentityFile " + _path(folder, "id_container"),
         "    IdentitiesOnly yes",
         "    StrictHostKeyChecking yes",

@@ -96,12 +96,17 @@ class ImageContents:
 
 
 def container_entries(
-    bundle: Bundle, container: Container, session: Session, environment: Mapping[str, str], contents: ImageContents
+    bundle: Bundle,
+    container: Container,
+    session: Session,
+    environment: Mapping[str, str],
+    contents: ImageContents,
+    server: config_files.Server = config_files.OF_SESSION,
 ) -> List[Entry]:
     """Every file of one container; a folder that needs an owner or a mode comes before its files."""
     user = session.user
     return [
-        *_server(bundle, container, session, environment),
+        *_server(bundle, container, session, environment, server),
         *_client(bundle, user, contents),
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),

@@ -182,7 +182,9 @@ class FileInstaller:
         for target in targets:
             contents = known.get(target.contents_key) or read_contents(self.engine, target, self.plan.session)
             known[target.contents_key] = contents
-            wanted = container_entries(self.bundle, target.container, self.plan.session, target.environment, contents)
+            server = config_files.server_of(self.plan.network, target.container)
+            parts = (self.bundle, target.container, self.plan.session, target.environment, contents, server)
+            wanted = container_entries(*parts)
             made.append(contents.tree.place(wanted))
         return made
 

@@ -87,7 +87,8 @@ class MemberFiles:
         # The engine mounts it read-only on a read-only root. Its DNS server answers for new names.
         hosts = found if self.plan.session.read_only_root else hosts_text(found, self.plan)
         startups = config_files.startups(size, container.resources.memory)
-        server = config_files.sshd_config(environment, self.plan.session.user.name, startups)
+        own = config_files.server_of(self.plan.network, container)
+        server = config_files.sshd_config(environment, self.plan.session.user.name, startups, own)
         if hosts == found and server == self._read(container, identity, _SERVER):
             return b""
         known = config_files.known_hosts(

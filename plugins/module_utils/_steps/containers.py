@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Mapping, Sequence, Tuple
 
-from .._agents.host import engine_limits
+from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
 from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
@@ -24,7 +24,7 @@ from .._docker.containers import AgentContainers
 from .._docker.data_folders import check_folders_answer
 from .._docker.error_text import naming_image
 from .._docker.logs import LogRequest
-from .._docker.networks import present, without_networks
+from .._docker.networks import check_host_ports, present, without_networks
 from .._docker.read_only_root import writable_folders
 from .._docker.removal import Removal
 from .._docker.removal import stopped as stop_containers
@@ -177,6 +177,7 @@ def _created(launch: AgentContainers, bundle: Bundle | None, interface: str, *, 
     """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
     if launch.plan.network.fabric:
         fabric.present(launch.engine, launch.plan, interface, check=launch.check)
+    check_host_ports(launch.engine, launch.plan, listening_ports())
     begun = time.monotonic()
     made = present(launch.engine, launch.plan, launch.check) if network else {}
     seconds = round(time.monotonic() - begun, 3)

@@ -81,6 +81,17 @@ def test_the_interface_for_the_fabric(interface: str, networks: list[Json], reas
     assert host.fabric(interface, networks, str(tmp_path)) == {"interface": interface, "reason": reason}
 
 
+def test_the_address_for_other_hosts_and_the_engines_that_keep_containers_off_it() -> None:
+    found = host.host_network(["198.51.100.7"], {"SecurityOptions": ["name=seccomp,profile=default"]})
+    assert (found["address"] == "") == bool(found["reason"])
+    if found["address"]:
+        assert host.host_network([found["address"]], {}) == found
+        assert found["interface"] not in ("", "lo")
+    for option in ("rootless", "userns"):
+        reason = host.host_network([], {"SecurityOptions": [f"name={option}"]})["reason"]
+        assert reason == f"has an engine with {option}, which keeps containers off its network,"
+
+
 def test_limits_of_the_kernel(tmp_path: Path) -> None:
     write(tmp_path, "sys/net/ipv4/neigh/default/gc_thresh3", "1024\n")
     write(tmp_path, "sys/kernel/pid_max", "4194304\n")

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks
 
@@ -52,6 +54,39 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def removed(engine: RefusingEngine, seconds: float) -> dict[str, Any]:
     return networks.absent(engine, ["s"], deadline_in(seconds), False)  # type: ignore[arg-type]
+
+
+class Listening:
+    """An engine with a container of the session, or without one."""
+
+    agent = "a"
+
+    def __init__(self, *states: str) -> None:
+        self.states = states
+
+    def containers(self, _session: str) -> list[dict[str, Any]]:
+        return [{"State": state} for state in self.states]
+
+
+def check_ports(made: Plan, port: int, *states: str) -> None:
+    networks.check_host_ports(Listening(*states), made, {port, 22})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("port", [30001, 30002, 8888])
+def test_a_port_that_something_else_has_taken_is_refused_before_a_container_exists(port: int) -> None:
+    ports = (Port("ssh", 30001, "127.0.0.1", 30001), Port("lab", 8888, "127.0.0.1", 8888))
+    made = plan(request(network="host"), "a", ports=ports, master_port=30002, hosts={"a": ("192.0.2.5", "ens1")})
+    with pytest.raises(TakenError, match="On a something else listens at port %d, which session train needs" % port):
+        check_ports(made, port, "exited")
+    check_ports(made, port, "running")
+    check_ports(made, 9999)
+    check_ports(plan(request(), "a", ports=ports), 30001)
+
+
+def test_the_network_of_the_hosts_is_not_made() -> None:
+    made = plan(request(network="host"), "a", hosts={"a": ("192.0.2.5", "ens1")})
+    result = networks.present(Listening(), made, False)  # type: ignore[arg-type]
+    assert (result["changed"], result["network"]["driver"]) == (False, "host")
 
 
 def test_a_refusal_for_a_moment_is_waited_for() -> None:

@@ -43,6 +43,16 @@ def test_who_it_is_and_what_runs() -> None:
     assert container_body(bounded, plan.containers[1], AgentSettings())["Cmd"] == ["check-folders"]
 
 
+def test_on_the_network_of_its_agent_a_container_has_all_names_and_publishes_nothing() -> None:
+    plan = Shape(size=2).plan()
+    plan = replace(plan, network=replace(plan.network, driver="host"))
+    made = container_body(plan, plan.main, AgentSettings())
+    assert made["HostConfig"]["NetworkMode"] == "host"
+    assert made["HostConfig"]["ExtraHosts"] == ["main1:10.213.77.2", "sub1:10.213.77.3"]
+    assert (made["NetworkingConfig"], made["ExposedPorts"]) == ({"EndpointsConfig": {}}, {})
+    assert made["HostConfig"]["PortBindings"] == {}
+
+
 def test_network_by_name_with_a_static_address_and_every_name() -> None:
     plan = Shape(size=12).plan()
     made = container_body(plan, plan.containers[10], AgentSettings())

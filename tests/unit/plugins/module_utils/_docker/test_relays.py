@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App
-from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import relay_body
+from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays, relay_body
 
 
 def body() -> dict[str, Any]:
@@ -30,3 +33,15 @@ def test_a_relay_of_a_cuda_image_sees_no_gpu() -> None:
 
 def test_a_relay_keeps_no_log_on_the_disk_of_its_agent() -> None:
     assert body()["HostConfig"]["LogConfig"] == {"Type": "none"}
+
+
+def test_on_the_network_of_its_agent_an_app_has_no_relay() -> None:
+    class Engine:
+        def containers(self, _session: str) -> list[dict[str, Any]]:
+            return []
+
+    main = {"Id": "m", "Labels": {LABEL_SESSION: "s"}, "HostConfig": {"NetworkMode": "host"}}
+    relays = Relays(Engine(), main, (30000, 30001))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="session_network host: the app listens at its own port of the agent"):
+        relays.change([App(name="web", port=8000)], [])
+    assert not relays.change([], ["web"])

@@ -14,7 +14,7 @@ from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, HostNetwork, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
@@ -48,6 +48,14 @@ ADOPTED = [
         ),
         (replace(A, millicpus=1000), GPUS),
         id="with roles",
+    ),
+    pytest.param(
+        request(network="host", cluster_mode="multi-node", apps=[{"name": "web", "port": 8000}], roles=[{"name": "w"}]),
+        (
+            replace(A, host_network=HostNetwork("192.0.2.5", "ens1", ""), ports=(8000,)),
+            replace(B, host_network=HostNetwork("192.0.2.6", "ens2", "")),
+        ),
+        id="on the network of the hosts",
     ),
 ]
 

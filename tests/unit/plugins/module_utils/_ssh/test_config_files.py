@@ -12,7 +12,7 @@ from ssh_lab import make_plan
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
 
 PLAN = make_plan("image", 3)
@@ -170,3 +170,43 @@ def test_logins_between_containers_take_the_port_of_their_servers(tmp_path: Path
 
     shown = subprocess.run(["ssh", "-G", "-F", str(config), "sub2"], capture_output=True, text=True, check=True).stdout
     assert "\nport 2222\n" in shown
+
+
+def on_hosts(published: str) -> Plan:
+    main, *subs = PLAN.containers
+    ports = (Port("ssh", 30001, published, 30001),)
+    network = replace(PLAN.network, driver="host", ssh_port=30001)
+    return replace(PLAN, network=network, containers=(replace(main, ports=ports), *subs))
+
+
+@pytest.mark.parametrize(
+    ("published", "rank", "addresses"),
+    [
+        ("127.0.0.1", 0, ["127.0.0.1", "own"]),
+        ("192.0.2.1", 0, ["192.0.2.1", "own"]),
+        ("0.0.0.0", 0, ["0.0.0.0"]),
+        ("0.0.0.0", 1, ["own"]),
+    ],
+)
+def test_on_the_network_of_hosts_sshd_listens_where_it_is_needed(
+    published: str, rank: int, addresses: list[str]
+) -> None:
+    made = on_hosts(published)
+    server = config_files.server_of(made.network, made.containers[rank])
+    lines = config_files.sshd_config({}, "work", 10, server).splitlines()
+    wanted = [made.containers[rank].address if address == "own" else address for address in addresses]
+    assert sorted(line.split()[1] for line in lines if line.startswith("ListenAddress")) == sorted(wanted)
+    assert lines[0] == "Port 30001"
+
+
+def test_on_the_network_of_hosts_every_client_takes_the_planned_port(tmp_path: Path) -> None:
+    made, config = on_hosts("127.0.0.1"), tmp_path / "config"
+    config.write_text(config_files.controller_config(made, "127.0.0.1", str(tmp_path)))
+    for host in ("main1", "sub2"):
+        shown = subprocess.run(["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True)
+        assert "\nport 30001\n" in shown.stdout
+    keys = {one.hostname: f"key{one.rank}" for one in made.containers}
+    assert (
+        config_files.pinned_lines(made, keys).splitlines()[1]
+        == f"[sub1]:30001,[{made.containers[1].address}]:30001 key1"
+    )
