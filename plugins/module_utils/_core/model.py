@@ -11,7 +11,6 @@ Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. do
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
@@ -58,16 +57,6 @@ class App(Document):
         """
         url = self.url(address, port, token)
         return url if TOKEN in self.path else f"{url} {token}"
-
-
-def tunnel(folder: str, local_port: int, port: int) -> str:
-    """The command that forwards a port of this machine to a port of ``main1``. It fails if the local port is in use.
-
-    >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
-    'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
-    """
-    config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
-    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:main1:%d main1" % (config, local_port, port)
 
 
 @dataclass(frozen=True)
@@ -276,10 +265,8 @@ class Session(SessionIdentity):
 
 @dataclass(frozen=True)
 class Network(Document):
-    """The session's private network. ``fabric`` is the subnet of its second network, on the fabric of its agents, if it has one.
-
-    With the driver C(host) it is the network of its agents: ``subnet`` is the smallest that has their addresses. All containers
-    listen at ``ssh_port``, and at ``master_port`` those that compute.
+    """The session's private network, or with the driver C(host) that of its agents: ``subnet`` is the smallest with their addresses.
+    ``fabric`` is the subnet of its second network, if it has one. Containers listen at ``ssh_port`` and ``master_port``.
     """
 
     name: str
@@ -396,8 +383,7 @@ class Plan(Document):
     def images(self) -> Mapping[str, Tuple[str, ...]]:
         """The images of the containers, each with the agents that need it."""
         pairs = [(self.session.image_of(container), container.agent) for container in self.containers]
-        found = dict.fromkeys(image for image, _agent in pairs)
-        return {image: tuple(dict.fromkeys(agent for other, agent in pairs if other == image)) for image in found}
+        return {image: tuple(dict.fromkeys(agent for other, agent in pairs if other == image)) for image in dict(pairs)}
 
     def of_roles(self, roles: Sequence[str]) -> Plan:
         """The containers of these roles, which know the addresses of all."""

@@ -81,7 +81,7 @@ def rebuilt_plan(
     """The plan of an adopted session, from the request whose digest its labels have, in the size that they have.
 
     ``booked`` and ``plans`` are what other sessions hold: devices and ports of a lost container are chosen beside it. Raises
-    InputError for another request, and ConflictError if no container of the session is seen or a lost container has no room.
+    InputError for another request, and ConflictError if no container of the session is seen or a lost container has no room any more.
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)

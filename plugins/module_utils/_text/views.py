@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence, Tuple
@@ -15,7 +16,7 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, sparse
 from .._core.errors import visible
-from .._core.model import Container, Plan, Port, Resources, Role, tunnel
+from .._core.model import Container, Plan, Port, Resources, Role
 from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .lists import gpu_parts
@@ -296,3 +297,13 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
         last = log["text"].splitlines()[-int(tail) :]
         lines += [f"{log['hostname']}: {line}" for line in last] or [f"{log['hostname']}: (nothing)"]
     return lines
+
+
+def tunnel(folder: str, local_port: int, port: int) -> str:
+    """The command that forwards a port of this machine to a port of ``main1``. It fails if the local port is in use.
+
+    >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
+    'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
+    """
+    config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
+    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:main1:%d main1" % (config, local_port, port)

@@ -12,11 +12,12 @@ from typing import List, Mapping, Sequence
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
-from ...module_utils._core.model import App, Plan, tunnel
+from ...module_utils._core.model import App, Plan
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._ssh.app_files import running
 from ...module_utils._ssh.app_installer import show_tokens
 from ...module_utils._ssh.keys import Identity
+from ...module_utils._text.views import tunnel
 from .. import _app_urls as app_urls
 from .._artifacts import Artifacts
 from .._session_shell import Shell

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sessions with ``session_network: host``: an agent for each container, planned ports, addresses of the agents, growth, and the policy."""
+"""Sessions with ``session_network: host``: an agent for each container, ports, addresses, growth, policy."""
 
 from __future__ import annotations
 
