@@ -134,7 +134,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
             explanation = carry_out(play, placed, plan, work)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
-        files = restore_files(play, plan, placed.session, work)
+        files = restore_files(play, plan, placed.session, work.address)
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:

@@ -78,7 +78,7 @@ def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Se
     return record(play, "failed", **change, logs=list(logs))
 
 
-def restore_files(play: Play, plan: Plan, session: Json, work: Deployment) -> List[str]:
+def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[str]:
     """Write the files of a running session that the controller has lost; returns their names. Lost keys are a warning."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     if artifacts.session != plan.session.id:
@@ -86,10 +86,10 @@ def restore_files(play: Play, plan: Plan, session: Json, work: Deployment) -> Li
         return []
     missing = [name for name in _NEEDED if artifacts.read(name) is None]
     if missing and not play.check:
-        route = play.route_to(plan.main.agent, work.address)
+        route = play.route_to(plan.main.agent, address)
         SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
         if artifacts.read(DOCUMENT) is None:
-            artifacts.write_json(DOCUMENT, session_document(plan, session, work.address, {}, artifacts.folder))
+            artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
         play.warn(*filter(None, [shared_config.update(artifacts.base)]))
     return missing
 

@@ -19,7 +19,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._head.retention import retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import Deployment
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
@@ -132,7 +131,7 @@ def restored(made: Plan, folder: Path, *, check: bool = False) -> tuple[list[str
     """The names of the files that are written again, and the warnings."""
     play = conducted({}, check=check, session_artifacts=str(folder))
     row = {"state": "RUNNING", "created": 1.0, "changed": 2.0}
-    return restore_files(play, made, row, Deployment(address="192.0.2.1")), play.warnings
+    return restore_files(play, made, row, "192.0.2.1"), play.warnings
 
 
 LOST = ("id_container", "known_hosts", "session.json", "ssh_config")
