@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller import ROOT, SMALL, Controller, Done, run
+from controller import SMALL, Controller, Done, run, run_playbook
 from openmetrics import parsed
 from servers import until
 
@@ -67,8 +67,8 @@ def test_the_timer_launches_what_waits_and_writes_the_page_and_the_metrics(
     page, metrics = tmp_path / "page of sessions.html", tmp_path / "metrics of sessions.prom"
     variables = {"timer_minutes": 5, "timer_variables": str(controller.common)}
     command = controller.command("queue_timer", **variables, timer_page=str(page), timer_metrics=str(metrics))
-    run(command, cwd=ROOT, env=environment).check()
-    assert run(command, cwd=ROOT, env=environment).check().changed == 0
+    run_playbook(command, environment).check()
+    assert run_playbook(command, environment).check().changed == 0
     assert "is PENDING" in controller.launch("queued", agent_schedulable=False, **SMALL).check().text
     *_comment, line = (controller.home / "crontab").read_text().splitlines()
     assert line.startswith("*/5 * * * * ")
@@ -83,13 +83,13 @@ def test_the_timer_launches_what_waits_and_writes_the_page_and_the_metrics(
     assert parsed(metrics.read_text())["cluster_compute_session_containers_running"][labels] == 1
     assert metrics.stat().st_mode & 0o777 == 0o644
     controller.terminate("queued").check()
-    run([*command, "-e", "timer_state=absent"], cwd=ROOT, env=environment).check()
+    run_playbook([*command, "-e", "timer_state=absent"], environment).check()
     assert not [path for path in log.parent.iterdir() if path.is_file()]
     assert "cluster-compute" not in (controller.home / "crontab").read_text()
 
 
 def test_an_interval_of_an_hour_is_refused(controller: Controller) -> None:
-    wrong = run(controller.command("queue_timer", timer_minutes=60), cwd=ROOT, env=controller.environment)
+    wrong = controller.play("queue_timer", timer_minutes=60)
     assert "timer_minutes: '60'" in wrong.message
 
 
@@ -101,7 +101,7 @@ def test_a_timer_without_agents_for_its_passes_is_refused(controller: Controller
 def test_the_timer_of_systemd_makes_a_pass(controller: Controller, manager: dict[str, str]) -> None:
     def play(**variables: object) -> Done:
         command = controller.command("queue_timer", timer_variables=str(controller.common), **variables)
-        return run(command, cwd=ROOT, env=manager).check()
+        return run_playbook(command, manager).check()
 
     log = controller.home / ".local/share/cluster-compute/cluster-compute-queue.log"
     assert "A pass over the queue runs every 7 minutes, by systemd" in play(timer_minutes=7).text
