@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from controller import PLAYBOOK, ROOT, Done, run
+from controller import PLAYBOOK, ROOT, Done, run_playbook
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 
@@ -28,8 +28,8 @@ def play(tmp_path: Path, tasks: str, folder: Path, *arguments: str) -> Done:
 def _run(tmp_path: Path, content: Json, *arguments: str) -> Done:
     book = tmp_path / "play.yml"
     book.write_text(json.dumps([{"hosts": "agents", "gather_facts": False, **content}]))
-    variables = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "default"}
-    return run([PLAYBOOK, "-i", "inventory/local.yml", str(book), *arguments], cwd=ROOT, env=variables).check()
+    variables = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+    return run_playbook([PLAYBOOK, "-i", "inventory/local.yml", str(book), *arguments], variables).check()
 
 
 def filled(folder: Path, *names: str) -> Path:
