@@ -12,11 +12,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.exits import limit_reached
-from .._core.model import Gpu
 from .._core.states import ENDED
 from .._core.units import show_bytes, show_cpus, show_seconds, show_time
 from .._planning.playbook_settings import ALL_COLUMNS, COLUMNS
-from .table import table
+from .table import gpu_parts, table
 
 # What a list shows where a session has no data folder: its files are removed with it.
 NO_FOLDER = "none"
@@ -122,26 +121,6 @@ def resources_of(session: Json) -> str:
         return "; ".join("%d %s: %s" % (role["size"], role["name"], show_amounts(role)) for role in session["roles"])
     parts = "; ".join(gpu_parts(session["each"].get("gpus") or ()))
     return show_amounts({**session["each"], "gpus": session["gpus"]}) + (f" ({parts})" if parts else "")
-
-
-def gpu_parts(gpus: Sequence[Json]) -> List[str]:
-    """What a container has of each GPU of which it does not have all, and what limits it to that.
-
-    >>> gpu_parts([{"id": "GPU-1", "shares": 0.25, "memory": 6 << 30}])
-    ['SM 25%, 6g memory for each process, enforced by MPS']
-    >>> gpu_parts([{"id": "MIG-1", "shares": 0.4286, "memory": 20 << 30}, {"id": "GPU-1", "shares": 0.5}, {"id": "GPU-2"}])
-    ['SM 43%, 20g memory, enforced by MIG', '50%, not enforced']
-    """
-    shown = []
-    for gpu in [Gpu.from_json(one) for one in gpus]:
-        memory = show_bytes(gpu.memory) + " memory" + (" for each process" if gpu.limit == "MPS" else "")
-        limits = (
-            f"SM {gpu.shares:.0%}, {memory}, enforced by {gpu.limit}"
-            if gpu.limit
-            else f"{gpu.shares:.0%}, not enforced"
-        )
-        shown += [limits] if gpu.shares < 1 else []
-    return shown
 
 
 def show_amounts(amounts: Mapping[str, float]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any, List, Sequence
 
 from .._core.documents import Json
+from .._core.model import Gpu
 from .._core.units import show_bytes
 from .._planning.policy import Limits, SitePolicy
 from .._planning.policy_rules import QUOTAS, shown
@@ -150,3 +151,23 @@ def _link(pair: Json | None) -> str:
         return "-"
     shown = (("%.0f", pair["mbits"]), ("%.2f", pair["milliseconds"]))
     return ", ".join("-" if value is None else text % value for text, value in shown)
+
+
+def gpu_parts(gpus: Sequence[Json]) -> List[str]:
+    """What a container has of each GPU of which it does not have all, and what limits it to that.
+
+    >>> gpu_parts([{"id": "GPU-1", "shares": 0.25, "memory": 6 << 30}])
+    ['SM 25%, 6g memory for each process, enforced by MPS']
+    >>> gpu_parts([{"id": "MIG-1", "shares": 0.4286, "memory": 20 << 30}, {"id": "GPU-1", "shares": 0.5}, {"id": "GPU-2"}])
+    ['SM 43%, 20g memory, enforced by MIG', '50%, not enforced']
+    """
+    shown = []
+    for gpu in [Gpu.from_json(one) for one in gpus]:
+        memory = show_bytes(gpu.memory) + " memory" + (" for each process" if gpu.limit == "MPS" else "")
+        limits = (
+            f"SM {gpu.shares:.0%}, {memory}, enforced by {gpu.limit}"
+            if gpu.limit
+            else f"{gpu.shares:.0%}, not enforced"
+        )
+        shown += [limits] if gpu.shares < 1 else []
+    return shown

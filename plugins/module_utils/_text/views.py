@@ -19,8 +19,7 @@ from .._core.errors import visible
 from .._core.model import Container, Plan, Port, Resources, Role
 from .._core.topology import order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
-from .lists import gpu_parts
-from .table import table
+from .table import gpu_parts, table
 
 _EACH = "{}: {} CPUs, {} memory, {} shared memory"
 # Waiting sessions that a pass shows.
