@@ -312,33 +312,11 @@ agent:
       description: C(kind) is what limits parts of GPUs, and C(reason) why sessions get none of them, or empty.
       type: dict
     fabric:
-      description: The interface for the fabric, and why sessions cannot use it.
+      description: C(interface) is the network interface for the fabric, and C(reason) why sessions cannot use it, or empty.
       type: dict
-      contains:
-        interface:
-          description: Its name; empty without one.
-          type: str
-          sample: ens2f0
-        reason:
-          description: Empty if sessions can use it.
-          type: str
-          sample: has no agent_fabric
     host_network:
-      description: The address of the agent for other hosts, and why C(session_network=host) cannot use its network.
+      description: C(address) of the agent for other hosts, C(interface) with this address, and C(reason) why sessions cannot use it.
       type: dict
-      contains:
-        address:
-          description: Its IPv4 address; empty without one.
-          type: str
-          sample: 192.0.2.11
-        interface:
-          description: The interface that has this address.
-          type: str
-          sample: ens1
-        reason:
-          description: Empty if sessions can use it.
-          type: str
-          sample: has no IPv4 address
     rdma_ports:
       description: The ports of the host's RDMA devices.
       type: list
