@@ -142,8 +142,8 @@ def head_reads(report: dict[str, Any]) -> None:
                 asked, found if isinstance(found, Placement) else Placement(("a",), (), "")
             )
     unguarded([report, {"name": "b"}], ["a", "b"])
-    rdma_refusal(agents[0])
-    usable_ports(agents[0])
+    rdma_refusal(agents[0], fabric=True)
+    usable_ports(agents[0], fabric=True)
 
 
 @fuzzed(2000)
