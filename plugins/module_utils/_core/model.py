@@ -61,10 +61,7 @@ class App(Document):
 
 @dataclass(frozen=True)
 class Gpu(Document):
-    """A GPU with its number of shares, below one for a MIG device; or what a container has of it (1.0 is the whole device).
-
-    ``memory`` is all that it has, in bytes, or what a container has of that; 0 if nothing limits a part to its size.
-    """
+    """A GPU with its number of shares, below one for a MIG device; or what a container has of it: 1.0 is all. ``memory`` limits it."""
 
     id: str
     shares: float = 1.0
