@@ -18,7 +18,7 @@ NETWORK = {"name": "n", "driver": "bridge", "subnet": "10.0.0.0/29", "gateway": 
 def test_values_have_the_types_of_their_fields() -> None:
     read = Resources.from_json({"millicpus": 500, "gpus": [{"id": "GPU-1", "shares": 1}], "cpuset": "0-1"})
     assert json.dumps(read.to_json()) == (
-        '{"millicpus": 500, "memory": 0, "shm": 0, "gpus": [{"id": "GPU-1", "shares": 1.0}], "cpuset": "0-1", '
+        '{"millicpus": 500, "memory": 0, "shm": 0, "gpus": [{"id": "GPU-1", "shares": 1.0, "memory": 0}], "cpuset": "0-1", '
         '"fabric": false}'
     )
     assert hash(read) == hash(Resources.from_json(read.to_json()))
