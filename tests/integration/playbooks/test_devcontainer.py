@@ -53,7 +53,7 @@ def test_a_session_from_a_devcontainer_file(controller: Controller, tmp_path: Pa
 # With the keys, and the forms of their values, of the files that these projects publish.
 PUBLISHED = {
     "python/cpython": """{
-        "image": "ghcr.io/python/devcontainer:2024.09.25.11038928730",
+        "image": "registry.example.org/python/devcontainer:2024.09.25",
         "onCreateCommand": [
             // common tools
             "dnf", "install", "-y", "which"
@@ -119,11 +119,14 @@ CHECKS = {
 
 @pytest.fixture
 def pulled(controller: Controller) -> Iterator[None]:
-    """The image that a file names, as if the agent had pulled it: an image of the lab stands for it."""
-    image = "ghcr.io/python/devcontainer:2024.09.25.11038928730"
+    """The image that a file names, as if the agent had pulled it: an image of the lab stands for it. Volumes of the files go."""
+    image = "registry.example.org/python/devcontainer:2024.09.25"
     controller.client.tag("cluster-compute/reference:1", *image.split(":"))
     yield
     controller.client.remove_image(image)
+    for volume in controller.client.volumes(filters={"name": "cluster-compute-test-"})["Volumes"] or ():
+        if volume["Name"].startswith(("cluster-compute-test-vscode", "cluster-compute-test-history-")):
+            controller.client.remove_volume(volume["Name"])
 
 
 @pytest.mark.parametrize("published", PUBLISHED)
