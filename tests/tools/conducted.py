@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from played import Answer
 
@@ -34,8 +35,9 @@ class Hosts:
     The script has an answer for a step, or for all steps of a noun; a function gets the ``verb`` beside the parameters.
     """
 
-    def __init__(self, script: Script, variables: Mapping[str, Json]) -> None:
+    def __init__(self, script: Script, variables: Mapping[str, Json], names: Sequence[str]) -> None:
         self.asked: list[tuple[str, str, Json]] = []
+        self._names = names
         self._script = script
         self._variables = variables
 
@@ -57,6 +59,9 @@ class Hosts:
         return dict(answer)
 
     def host(self, name: str) -> Any:
+        if name not in self._names:
+            raise AnsibleError(f"the inventory has no host {name!r}")
+
         def fetch(step: str, params: Json, path: str, _size: int) -> Json:
             Path(path).touch()
             return self.step(name, step, {**params, "path": path})
@@ -105,7 +110,7 @@ def conducted(
     )
     task_vars = {"ansible_play_hosts_all": list(names or ["a"]), "hostvars": inventory or {}, **variables}
     play: Any = Play(action, task_vars)  # type: ignore[arg-type]
-    play._hosts = Hosts(script, inventory or {})
+    play._hosts = Hosts(script, inventory or {}, [*play.names, *(inventory or {})])
     play.said, play.asked = said, play._hosts.asked
     return play
 

@@ -80,21 +80,21 @@ def digest(document: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def sparse(value: Any) -> Any:
-    """A dataclass as a document of the fields that count and differ from their defaults.
+def sparse(value: Any, uncounted: bool = False) -> Any:
+    """A dataclass as a document of the fields that differ from their defaults and count in digests, or with ``uncounted`` of all such.
 
     A new field has its default in everything that exists, and so changes no digest.
     """
     if is_dataclass(value):
         pairs = ((known, getattr(value, known.name)) for known in fields(value))
-        return {known.name: sparse(part) for known, part in pairs if _counts(known, part)}
+        return {known.name: sparse(part, uncounted) for known, part in pairs if _counts(known, part, uncounted)}
     if isinstance(value, Mapping):
-        return {name: sparse(part) for name, part in value.items()}
-    return [sparse(part) for part in value] if isinstance(value, (list, tuple)) else value
+        return {name: sparse(part, uncounted) for name, part in value.items()}
+    return [sparse(part, uncounted) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _counts(known: Field[Any], value: Any) -> bool:
-    if UNCOUNTED.items() <= known.metadata.items():
+def _counts(known: Field[Any], value: Any, uncounted: bool) -> bool:
+    if not uncounted and UNCOUNTED.items() <= known.metadata.items():
         return False
     return bool(value != (known.default if known.default_factory is MISSING else known.default_factory()))
 

@@ -77,10 +77,10 @@ def plan_to_read(plan: Plan) -> Json:
     containers = {}
     for one in plan.containers:
         own = {name: value for name, value in one.environment.items() if name not in common}
-        containers[one.hostname] = sparse(replace(one, environment=own, labels={}))
+        containers[one.hostname] = sparse(replace(one, environment=own, labels={}), uncounted=True)
     return {
-        "session": sparse(plan.session),
-        "network": sparse(replace(plan.network, labels={})),
+        "session": sparse(plan.session, uncounted=True),
+        "network": sparse(replace(plan.network, labels={}), uncounted=True),
         "environment": common,
         "containers": containers,
     }

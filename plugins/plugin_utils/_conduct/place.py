@@ -105,9 +105,10 @@ class Placed:
     def makes_containers(self) -> bool:
         """Whether containers are created or started: a session that only gets smaller lacks none.
 
-        A repair that was interrupted may have left roles whose containers run, and whose commands have not begun.
+        A repair that was interrupted may have left containers that run without their fabric, or whose commands have not begun.
         """
-        may_wait = self.outcome == "repair" and not self.former_size and self.plan and self.plan.session.roles
+        plan = self.plan if self.outcome == "repair" and not self.former_size else None
+        may_wait = plan and (plan.session.roles or plan.network.fabric)
         return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
 
     def made(self, plan: Plan) -> Plan:

@@ -144,8 +144,8 @@ class RecentReports:
         return reports
 
     def note_use(self, agents: Iterable[str]) -> None:
-        """A launch or an end has changed something on these agents."""
-        names = list(agents)
+        """A launch or an end has changed something on these agents. Those outside of the play are not asked at all."""
+        names = [agent for agent in agents if agent in self._play.names]
         for _end, _reports, used in self._known.values():
             used.update(names)
 

@@ -59,8 +59,9 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
 
 
 def _busy(plan: Plan, made: Plan) -> Sequence[str]:
-    """The agents on which containers are created or started. Those of roles, or with secrets, may wait although they run."""
-    return plan.agents if plan.session.roles or plan.session.secrets else made.agents
+    """The agents on which containers are created or started. Those of roles, with secrets or a fabric may wait although they run."""
+    may_wait = plan.session.roles or plan.session.secrets or plan.network.fabric
+    return plan.agents if may_wait else made.agents
 
 
 def _start_in_order(

@@ -23,6 +23,8 @@ from .reports import RecentReports, Reports, collect_reports
 
 # What the head keeps of the logs of each container.
 _LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
+# What the answer of an agent has if its report is outdated. A network without containers goes after the answer.
+_MARKS = ("changed", "failed", "left_networks")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def terminate(
         return Ended(session, termination_summary(session, name, True), bool(begun["changed"]))
     removed = remove(play, reports, begun["remove"], session["id"] if is_ending else "")
     if recent:
-        recent.note_use(name for name, one in removed.answers.items() if one.get("changed") or one.get("failed"))
+        recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}

@@ -52,7 +52,7 @@ def play(ids: Json, pulled: Json | None = None, check: bool = False) -> Any:
         "image.export": {"changed": False},
         "image.load": {"changed": True},
     }
-    return conducted(script, *ids, check=check)
+    return conducted(script, *ids, check=check, inventory={"c": {}, "localhost": {}})
 
 
 def done(play: Any, **more: Any) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,26 @@ def test_a_repair_names_what_it_makes_and_updates_only_what_keeps_running(
     )
     assert [what for key, what in shown if key in ("create", "start")] == [made, made]
     assert ("containers.followed" in [name for _host, name, _more in play.asked]) == (len(missing) == 1)
+
+
+@pytest.mark.parametrize(("fabric", "hosts"), [(False, ["a"]), (True, ["a", "b"])])
+def test_a_repair_also_looks_for_containers_that_lack_their_fabric(
+    tmp_path: Path, fabric: bool, hosts: list[str]
+) -> None:
+    wanted = replace(ASKED, fabric=fabric)
+    planned = plan(wanted, "ab")
+    repair = {
+        "outcome": "repair",
+        "session": ROW,
+        "plan": planned.to_json(),
+        "changed": True,
+        "reason": "",
+        "remove": [],
+    }
+    play = playing(tmp_path, **{"session.place": {**repair, "missing": ["main1"]}})
+    asked = Asked(wanted, SETTINGS, queued=PLAN.session.id, takes_variables=False, is_checked=True)
+    launch(play, asked, Reports(AGENTS))
+    assert [host for host, name, _more in play.asked if name == "containers.started"] == hosts
 
 
 @pytest.mark.parametrize(("check", "diff", "is_last"), [(True, True, True), (True, False, False), (False, True, False)])

@@ -129,7 +129,12 @@ def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyP
 def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither values of secrets nor variables with their default are shown, and no value or origin starts a line."""
     asked = request(
-        cluster_size=2, cpus=0.5, memory="2g", command="one\ntwo", secrets=[{"name": "key", "value": "s3cret"}]
+        cluster_size=2,
+        cpus=0.5,
+        memory="2g",
+        lifetime=3600,
+        command="one\ntwo",
+        secrets=[{"name": "key", "value": "s3cret"}],
     )
     planned = plan(asked)
     placed = SimpleNamespace(
@@ -155,3 +160,4 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     assert (read["containers"]["sub1"]["environment"]["RANK"], read["environment"]["MASTER_ADDR"]) == ("1", "main1")
     assert "MASTER_ADDR" not in read["containers"]["sub1"]["environment"], "what all containers share is there once"
     assert "labels" not in str(read)
+    assert (read["session"]["lifetime"], "idle_timeout" in read["session"]) == (3600, False)

@@ -330,3 +330,18 @@ def test_the_end_of_many_sessions_asks_the_agents_once_and_then_those_that_hold_
     play = ending(**{"sessions.list": {"sessions": names}, "containers": {"changed": False}})
     assert len(terminate_matching(play, "sweep-*", many=True)) == 3
     assert reported(play) == "abc" + "b" + "c"
+
+
+def test_a_session_on_a_host_outside_of_the_play_ends_with_the_others() -> None:
+    names = [{"name": f"sweep-{name}", "containers": [{"agent": name}]} for name in ("a", "gone", "b")]
+    play = ending(**{"sessions.list": {"sessions": names}, "containers": {"changed": False}})
+    assert len(terminate_matching(play, "sweep-*", many=True)) == 3
+    assert reported(play) == "abc" + "b"
+
+
+def test_an_agent_that_has_seen_the_network_of_an_ended_session_is_asked_again() -> None:
+    names = [{"name": "sweep-1", "containers": []}, {"name": "sweep-2", "containers": []}]
+    answers = [{"changed": False, "left_networks": ["n"]}, *[{"changed": False}] * 5]
+    play = ending(**{"sessions.list": {"sessions": names}, "containers": lambda _host, _args: answers.pop(0)})
+    terminate_matching(play, "sweep-*", many=True)
+    assert reported(play) == "abc" + "a"
