@@ -17,6 +17,7 @@ from .._core.errors import ComputeError, ConflictError, EngineError, StateError,
 from .._core.model import Network, Plan
 from .._core.waiting import deadline_in, retry_until
 from .client import Engine
+from .ending import active
 from .payloads import MTU_OPTION, network_body, network_options
 from .removal import is_refusal
 
@@ -54,7 +55,7 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
 
 def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> None:
     """Refuse a port of a container on the network of its agent at which something else listens, while the container does not run."""
-    if not plan.network.is_of_host or any(one["State"] == "running" for one in engine.containers(plan.session.id)):
+    if not plan.network.is_of_host or active(engine.containers(plan.session.id)):
         return
     published = [port.host_port for one in plan.on(engine.agent) for port in one.ports]
     used = sorted({plan.network.ssh_port, plan.network.master_port, *published}.intersection(listening))

@@ -34,7 +34,7 @@ from .._core.model import App
 from .._core.names import container_names
 from .client import Engine
 from .payloads import GPUS_SEEN, NO_GPU, runtime_mount
-from .reports import container_entry, engine_name, is_relay, published, relays_by_session
+from .reports import booked_ports, container_entry, engine_name, is_ours, is_relay, published, relays_by_session
 
 # The port at which a relay listens. Its user is not root.
 _LISTEN = 7000
@@ -103,7 +103,10 @@ class Relays:
         raise EngineError(message % (app.name, *self.ports, self.engine.agent), self.engine.agent)
 
     def _candidates(self, app: App) -> Iterator[int]:
-        used = set().union(*(published(listed) for listed in self.engine.containers(everyone=True)))
+        everyone = self.engine.containers(everyone=True)
+        # At a port of a session on the network of this agent, perhaps nothing listens yet.
+        booked = (booked_ports(listed["Labels"]) for listed in everyone if is_ours(listed))
+        used = set().union(*map(published, everyone), *booked)
         first, last = self.ports
         free = [port for port in range(first, last + 1) if port not in used and port != app.preferred_port]
         yield from ([app.preferred_port] if app.preferred_port and app.preferred_port not in used else [])

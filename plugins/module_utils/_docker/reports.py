@@ -111,7 +111,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "address": address,
         "network": network,
         "resources": Resources.from_json(resources).to_json() if resources else {},
-        "ports": sorted(published(listed) | _booked(labels)),
+        "ports": sorted(published(listed) | booked_ports(labels)),
         "labels": labels,
     }
 
@@ -220,7 +220,7 @@ def has_apps(labels: Json) -> bool:
     return any(port.get("name") != "ssh" for port in ports)
 
 
-def _booked(labels: Json) -> Set[int]:
+def booked_ports(labels: Json) -> Set[int]:
     """The host ports of main1, and of each container on the network of its agent, which stay reserved while it is stopped."""
     ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
     listened = set(map(int, filter(None, labels.get(LABEL_HOST_PORTS, "").split(","))))

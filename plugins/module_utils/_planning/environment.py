@@ -42,18 +42,21 @@ def standard_environment(
         "PDSH_RCMD_TYPE": "ssh",
         "WCOLL": HOSTNAMES_FILE,
         "CLUSTERSHELL_CFGDIR": CLUSTERSHELL_FOLDER,
-        **_interfaces(network, container),
+        **_interfaces(network, container, ",".join(f"{one.address}/32" for one in containers)),
     }
 
 
-def _interfaces(network: Network, container: Container) -> Dict[str, str]:
+def _interfaces(network: Network, container: Container, addresses: str) -> Dict[str, str]:
     """Variables that make the usual libraries use the session's network, by the name of its interface or by its subnet.
+
+    On the network of its hosts, ``addresses`` take the place of a subnet, which may contain other interfaces.
 
     With a fabric, what MPI programs exchange goes through it, and the launcher stays in the private network.
     The engine names the interface of the first network eth0, and that of C(docker_gwbridge), which an overlay brings, eth1.
     The name keeps NCCL, Gloo and UCX off the gateway, through which no other container answers.
     """
     name = network.fabric_interface if network.fabric else container.interface
+    own = addresses if network.is_of_host else network.subnet
     return {
         # https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html ("=" asks for the exact name)
         "NCCL_SOCKET_IFNAME": "=" + name,
@@ -63,13 +66,13 @@ def _interfaces(network: Network, container: Container) -> Dict[str, str]:
         # https://openucx.readthedocs.io/en/master/running.html
         "UCX_NET_DEVICES": name,
         # Open MPI 4: https://www.open-mpi.org/faq/?category=tcp#tcp-selection
-        "OMPI_MCA_btl_tcp_if_include": network.fabric or network.subnet,
-        "OMPI_MCA_oob_tcp_if_include": network.subnet,
+        "OMPI_MCA_btl_tcp_if_include": network.fabric or own,
+        "OMPI_MCA_oob_tcp_if_include": own,
         "OMPI_MCA_orte_default_hostfile": MPI_HOSTFILE,
         # The engine's seccomp profile denies process_vm_readv: ranks of one container exchange through shared memory
         # instead. Open MPI 5 detects that, Open MPI 4 warns at every large message.
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         # Open MPI 5 starts its processes through PRRTE: https://docs.open-mpi.org/en/v5.0.x/launching-apps/
-        "PRTE_MCA_prte_if_include": network.subnet,
+        "PRTE_MCA_prte_if_include": own,
         "PRTE_MCA_prte_default_hostfile": MPI_HOSTFILE,
     }

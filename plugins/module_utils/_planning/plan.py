@@ -293,7 +293,11 @@ def _spec(session: Session, network: Network, container: Container) -> str:
     if session.roles:
         # They change with the sizes of the roles before.
         made_from = replace(made_from, rank=0, local_rank=0)
-    return digest([session.id, session.request, sparse(replace(network, labels={})), sparse(made_from)])
+    network = replace(network, labels={})
+    if network.is_of_host:
+        # The smallest subnet of the hosts changes with them.
+        network = replace(network, subnet="", gateway="", ip_range="")
+    return digest([session.id, session.request, sparse(network), sparse(made_from)])
 
 
 def _engine_mount(mount: Mount, session: Session) -> Mount:

@@ -170,7 +170,9 @@ def authority_line(plan: Plan, authority: str) -> str:
     """The known_hosts line that trusts every container of the session, including containers that are created later."""
     roles = [f"{role}*" for role in dict.fromkeys(container.role for container in plan.containers)]
     subnets = [_address_patterns(subnet) for subnet in (plan.network.subnet, plan.network.fabric) if subnet]
-    return f"@cert-authority {','.join(roles + list(dict.fromkeys(chain(*subnets))))} {authority}"
+    # Other hosts are in the subnet of the hosts.
+    addresses = [address for _name, address in plan.names] if plan.network.is_of_host else chain(*subnets)
+    return f"@cert-authority {','.join(roles + list(dict.fromkeys(addresses)))} {authority}"
 
 
 def known_hosts(text: str, line: str) -> str:

@@ -13,6 +13,7 @@ configuration again: logins that exist stay, and new ones get the new variables.
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from dataclasses import dataclass
 from typing import Dict, List
@@ -131,12 +132,16 @@ def hosts_text(text: str, plan: Plan) -> str:
     names = {address: name for name, address in plan.names}
     subnets = [ipaddress.ip_network(text) for text in (plan.network.subnet, plan.network.fabric) if text]
 
+    former = re.compile("(%s)[0-9]+" % "|".join({re.escape(container.role) for container in plan.containers}))
+
     def is_kept(line: str) -> bool:
         address, *rest = line.split() or [""]
         try:
             is_member = any(ipaddress.ip_address(address) in subnet for subnet in subnets)
         except ValueError:
             return True
+        if plan.network.is_of_host:  # other hosts are in its subnet, too
+            return not (len(rest) == 1 and former.fullmatch(rest[0]))
         return not is_member or (address in names and rest != [names[address]])
 
     kept: List[str] = [line for line in text.splitlines() if is_kept(line)]

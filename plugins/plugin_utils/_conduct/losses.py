@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import List, Mapping
 
 from ...module_utils._agents.swarm_plan import read_agents
-from ...module_utils._core.constants import LABEL_HOST_PORTS, LABEL_SESSION, MULTI_NODE
+from ...module_utils._core.constants import HOST, LABEL_SESSION, MULTI_NODE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, StateError
 from .play import Play
@@ -85,11 +85,11 @@ def _rejoin(play: Play, reports: Reports, agent: str) -> str:
 
 def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
     found = [one for report in reports.agents if report["name"] == agent for one in report.get("containers") or ()]
-    labels = [(one["session"], one.get("labels") or {}) for one in found]
-    overlays = [
-        one for one, own in labels if own.get(LABEL_SESSION + ".mode") == MULTI_NODE and LABEL_HOST_PORTS not in own
-    ]
-    return sorted(set(overlays))
+    spans = LABEL_SESSION + ".mode"
+    overlays = {
+        one["session"] for one in found if one["labels"].get(spans) == MULTI_NODE and one.get("network") != HOST
+    }
+    return sorted(overlays)
 
 
 def _manager(reports: Reports) -> Json:

@@ -79,6 +79,7 @@ def test_a_port_that_something_else_has_taken_is_refused_before_a_container_exis
     with pytest.raises(TakenError, match="On a something else listens at port %d, which session train needs" % port):
         check_ports(made, port, "exited")
     check_ports(made, port, "running")
+    check_ports(made, port, "paused")
     check_ports(made, 9999)
     check_ports(plan(request(), "a", ports=ports), 30001)
 

@@ -8,23 +8,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import App
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays, relay_body
+
+MAIN = {
+    "Id": "m",
+    "ImageID": "sha256:0",
+    "Names": ["/alice.train.main1"],
+    "Labels": {},
+    "Mounts": [{"Name": "runtime", "Destination": RUNTIME_PATH}],
+    "NetworkSettings": {"Networks": {"n": {"IPAMConfig": {"IPv4Address": "10.0.0.2"}}}},
+}
 
 
 def body() -> dict[str, Any]:
-    main = {
-        "Id": "m",
-        "ImageID": "sha256:0",
-        "Names": ["/alice.train.main1"],
-        "Labels": {},
-        "Mounts": [{"Name": "runtime", "Destination": RUNTIME_PATH}],
-        "NetworkSettings": {"Networks": {"n": {"IPAMConfig": {"IPv4Address": "10.0.0.2"}}}},
-    }
-    return relay_body(main, App(name="web", port=80), 30001, {})
+    return relay_body(MAIN, App(name="web", port=80), 30001, {})
 
 
 def test_a_relay_of_a_cuda_image_sees_no_gpu() -> None:
@@ -45,3 +47,27 @@ def test_on_the_network_of_its_agent_an_app_has_no_relay() -> None:
     with pytest.raises(InputError, match="session_network host: the app listens at its own port of the agent"):
         relays.change([App(name="web", port=8000)], [])
     assert not relays.change([], ["web"])
+
+
+def test_a_relay_leaves_the_ports_of_sessions_on_the_network_of_its_agent_alone() -> None:
+    ports = (Port("ssh", 30000, "127.0.0.1", 30000),)
+    other = plan(request(network="host"), "a", ports=ports, master_port=30001, hosts={"a": ("192.0.2.5", "ens1")}).main
+    refused = {"msg": "no port is free"}
+
+    class Engine:
+        agent = "a"
+        tried: list[int] = []
+
+        def containers(self, _session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
+            return [{"Labels": dict(other.labels), "Names": ["/" + other.name], "Ports": []}] if everyone else []
+
+        def create(self, _name: str, payload: dict[str, Any], _what: str) -> str:
+            self.tried += [
+                int(one["HostPort"]) for bound in payload["HostConfig"]["PortBindings"].values() for one in bound
+            ]
+            raise EngineError(refused["msg"], "a")
+
+    main = {**MAIN, "Labels": dict(plan(request()).main.labels), "HostConfig": {"NetworkMode": "n"}}
+    with pytest.raises(EngineError, match=refused["msg"]):
+        Relays(Engine(), main, (30000, 30002)).change([App(name="web", port=8000)], [])  # type: ignore[arg-type]
+    assert Engine.tried == [30002]

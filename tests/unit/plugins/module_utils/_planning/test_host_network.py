@@ -29,6 +29,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy i
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, resized
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import authority_line
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import hosts_text
 
 HOST: dict[str, Any] = {"network": "host", "cpus": 1, "cluster_mode": "multi-node"}
 ASKED = request(cluster_size=2, **HOST)
@@ -113,8 +115,22 @@ def test_the_plan_names_the_addresses_interfaces_and_ports_of_the_agents() -> No
     assert (first["NCCL_SOCKET_IFNAME"], second["GLOO_SOCKET_IFNAME"]) == ("=ens5", "ens6")
     assert first["MASTER_PORT"] == "30002"
     assert json.loads(second["TF_CONFIG"])["cluster"] == {"worker": ["main1:30002", "sub1:30002"]}
-    assert first["OMPI_MCA_btl_tcp_if_include"] == "192.0.2.4/30"
+    assert first["OMPI_MCA_btl_tcp_if_include"] == "192.0.2.5/32,192.0.2.6/32"
     assert both.main.labels["cluster.compute.session.host_ports"] == "30001,30002"
+
+
+def test_files_name_the_hosts_of_the_session_and_no_other() -> None:
+    """The subnet that contains distant hosts contains others, and even the loopback addresses."""
+    distant = made(hosts={**HOSTS, "b": ("100.64.0.6", "ens6")})
+    assert authority_line(distant, "KEY") == "@cert-authority main*,sub*,192.0.2.5,100.64.0.6 KEY"
+    members = "192.0.2.5\tmain1\n100.64.0.6\tsub1\n"
+    own = "127.0.0.1\tlocalhost\n192.0.2.1 registry\n"
+    assert hosts_text(own + members + "192.0.2.9\tsub2\n", distant) == own + members
+
+
+def test_a_container_stays_the_right_one_when_the_session_gets_another_host() -> None:
+    specs = [made(names=names).main.labels["cluster.compute.container.spec"] for names in ("ab", "ac")]
+    assert specs[0] == specs[1]
 
 
 @pytest.mark.parametrize(
