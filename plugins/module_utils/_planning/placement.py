@@ -281,7 +281,7 @@ def _shortfall(
         if total >= demand.size:
             useful = [agent for agent in eligible if room[agent.name]]
             swarms = {agent.swarm for agent in useful}
-            if len(swarms) == 1:
+            if demand.rdma and len(swarms) == 1 and "" not in swarms:
                 return "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
             apart = sorted(agent.name for agent in useful if not agent.swarm)
             found = f"{', '.join(apart)} in no Swarm" if apart else "%d Swarms" % len(swarms)

@@ -132,6 +132,12 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
         ),
         pytest.param(
             Demand(9, CPU, MULTI_NODE),
+            [replace(BIG, swarm=""), ALONE],
+            "the agents are not in one Swarm (alone, big in no Swarm): provision_agents.yml joins them",
+            id="all in no Swarm",
+        ),
+        pytest.param(
+            Demand(9, CPU, MULTI_NODE),
             [BIG, ELSEWHERE],
             "the agents are not in one Swarm (2 Swarms): provision_agents.yml joins them",
             id="two Swarms",
