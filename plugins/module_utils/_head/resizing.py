@@ -20,7 +20,7 @@ from .._core.documents import Json
 from .._core.errors import StateError
 from .._core.model import Plan
 from .._core.reports import Agent, ObservedContainer
-from .._planning.allocation import check_folders
+from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, usable_ports
 from .._planning.policy_rules import check_policy, over_quota
 from .._planning.request import Request
@@ -122,8 +122,11 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
     check_policy(context.site, request)
     check_subnet(request, plan)
     own = replace(row, created=context.now)
-    demand = growth_demand(request, plan, context.agents)
-    turns = Turns(store, held_plans(store), context, [(own, request)], {row.id: demand})
+    demand, plans = growth_demand(request, plan, context.agents), held_plans(store)
+    allocation = Allocation(plans, context.agents)
+    # What is added listens at the ports that the session has, so its agents have these free. Others may keep ports where nothing listens.
+    agents = [replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents]
+    turns = Turns(store, plans, replace(context, agents=tuple(agents)), [(own, request)], {row.id: demand})
     reason = over_quota(context.site, by_owner(uses(store, context.agents), {row.id}), request)
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):

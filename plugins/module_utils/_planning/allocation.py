@@ -99,7 +99,7 @@ class Allocation:
 
     def _taken(self, request: Request, names: Sequence[str]) -> Set[int]:
         used = names if request.network == HOST else names[:1]
-        return set().union(*(self._ports_taken_on(name) for name in used if name in self._agents))
+        return set().union(*(self.ports_taken_on(name) for name in used if name in self._agents))
 
     @cached_property
     def _taken_networks(self) -> FrozenSet[str]:
@@ -113,7 +113,8 @@ class Allocation:
             if subnet and not plan.network.is_of_host
         )
 
-    def _ports_taken_on(self, name: str) -> Set[int]:
+    def ports_taken_on(self, name: str) -> Set[int]:
+        """The ports of an agent that are in use, or that a session keeps."""
         if name not in self._taken_ports:
             agent = self._agents[name]
             taken = set(agent.ports)

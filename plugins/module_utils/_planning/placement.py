@@ -99,7 +99,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapaci
 
 def room_for(demand: Demand, free: FreeCapacity) -> int:
     """How many containers of the session an agent can hold."""
-    if _must_share_fabric(demand, free) or (demand.host and free.agent in demand.beside):
+    if _must_share_fabric(demand, free):
         return 0
     room = free.room(demand.per_container)
     left = max(0, demand.per_agent - demand.placed.count(free.agent))
@@ -130,6 +130,8 @@ def _lacks(agent: Agent, demand: Demand) -> str:
         return f"{agent.fabric.reason} for session_fabric"
     if demand.host and agent.host_network.reason:
         return f"{agent.host_network.reason} for session_network host"
+    if demand.host and agent.name in (*demand.placed, *demand.beside):
+        return "has a container of the session"
     used = [str(port) for port in demand.ports if port in agent.ports]
     if used:
         return f"uses port {' and '.join(used)}, at which the containers of the session listen"

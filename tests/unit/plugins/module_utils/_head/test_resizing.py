@@ -14,7 +14,7 @@ from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
@@ -111,6 +111,26 @@ def test_the_last_containers_leave_and_stay_booked_until_they_are_gone(store: St
     ends(store, plan_of(again), "running")
     assert launch(store, TWO, context(*up(plan_of(again)), now=1300.0)).verdict == "running"
     assert booked(store) == [2]
+
+
+@pytest.mark.parametrize("state", ["none yet", "exited"])
+def test_a_session_on_the_network_of_hosts_grows_to_no_port_that_another_keeps(store: Store, state: str) -> None:
+    a, b, c = (
+        replace(agent(name), host_network=HostNetwork(f"192.0.2.{number}", "ens1", ""))
+        for number, name in enumerate("abc", 5)
+    )
+    on_host = {"network": "host", "cluster_mode": "multi-node"}
+    other = request(name="other", agents=["b"], agents_policy="strict", **on_host)
+    # Nothing listens at its ports, either before its start or after its end.
+    kept = plan_of(launch(store, other, context(b))) if state == "none yet" else running(store, other, b)
+    there = carried_out([b], kept, states={"main1": state})[0] if state == "exited" else b
+    before = running(store, request(agents=["a"], agents_policy="preferred", **on_host), a)
+    seen = carried_out([a], before)[0]
+    bigger = request(cluster_size=2, agents=["a"], agents_policy="preferred", **on_host)
+    with pytest.raises(StateError, match="b uses port 30000 and 30001, at which the containers of the session listen"):
+        launch(store, bigger, context(seen, there, now=1010.0))
+    grown = plan_of(launch(store, bigger, context(seen, there, c, now=1010.0)))
+    assert [one.agent for one in grown.containers] == ["a", "c"]
 
 
 def spread() -> tuple[Agent, ...]:

@@ -171,6 +171,7 @@ def test_a_session_grows_to_agents_on_which_its_ports_are_free(roles: dict[str, 
     refused = place(growth_demand(asked, before, [A, B, used]), [A, B, used], frees(A, B, used))
     assert isinstance(refused, Shortfall)
     assert "c uses port 30002, at which the containers of the session listen" in refused.reason
+    assert "b has a container of the session" in refused.reason
     placed = place(growth_demand(asked, before, [A, B, C]), [A, B, C], frees(A, B, C))
     assert isinstance(placed, Placement)
     after = resized(before, asked, placed, hosts=HOSTS)
