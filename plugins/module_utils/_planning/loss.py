@@ -19,7 +19,7 @@ from .._core.units import show_seconds
 from .addresses import Subnet
 from .allocation import checked_folders
 from .capacity import FreeCapacity
-from .placement import Placement, Shortfall, usable_ports
+from .placement import Placement, Shortfall, of_one_kind, usable_ports
 from .plan import PlanInputs, build_plan, show_placement
 from .request import Request
 from .role_placement import place
@@ -72,7 +72,7 @@ def new_places(
         if isinstance(found, Shortfall):
             return found
         return {one.hostname: pair for one, pair in zip(moving, zip(found.agents, found.resources))}
-    return _one_by_one(request, plan, moving, _in_its_swarm(plan, lost, agents, usable), free)
+    return _one_by_one(request, plan, moving, _in_its_swarm(request, plan, lost, agents, usable), free)
 
 
 def _one_by_one(
@@ -104,11 +104,14 @@ def _can_hold(agent: Agent, plan: Plan, request: Request) -> bool:
     return not agent.reachable or (has_folders and agent.mtu - VXLAN_OVERHEAD >= (plan.network.mtu or 0))
 
 
-def _in_its_swarm(plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]) -> List[Agent]:
-    """The usable agents of the Swarm that has the network: the Swarm of the containers that stay, or else any."""
-    staying = [agent.swarm for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
-    swarm = next(iter(staying or [agent.swarm for agent in usable if agent.swarm]), "")
-    return [agent for agent in usable if not agent.reachable or (agent.swarm and agent.swarm == swarm)]
+def _in_its_swarm(
+    request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]
+) -> List[Agent]:
+    """The usable agents of the Swarm that has the network, and of one kind: those of the containers that stay, or else any."""
+    staying = [agent for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
+    swarm = next((agent.swarm for agent in (*staying, *usable) if agent.swarm), "")
+    found = [agent for agent in usable if not agent.reachable or (agent.swarm and agent.swarm == swarm)]
+    return of_one_kind(found, [*staying, *found], request.demand())
 
 
 def moved_plan(

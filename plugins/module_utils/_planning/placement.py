@@ -205,8 +205,8 @@ def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> D
     With RDMA, all have ports of one kind.
     """
     options = []
-    for together in sorted({_together(agent, demand) for agent in pool if agent.swarm}):
-        names = [agent.name for agent in pool if _together(agent, demand) == together and room[agent.name] > 0]
+    for group in sorted({together(agent, demand) for agent in pool if agent.swarm}):
+        names = [agent.name for agent in pool if together(agent, demand) == group and room[agent.name] > 0]
         if sum(room[name] for name in names) >= demand.size:
             spread = demand.strategy == "spread"
             options.append(_spread(demand.size, names, room) if spread else _pack(demand.size, names, room))
@@ -215,10 +215,20 @@ def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> D
     return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
 
 
-def _together(agent: Agent, demand: Demand) -> Tuple[str, str]:
+def together(agent: Agent, demand: Demand) -> Tuple[str, str]:
     """Containers of one session can exchange data between agents for which this is equal."""
+    return agent.swarm, _kind(agent, demand)
+
+
+def _kind(agent: Agent, demand: Demand) -> str:
     usable = usable_ports(agent, demand.per_container.fabric) if demand.rdma else ()
-    return agent.swarm, next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
+    return next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
+
+
+def of_one_kind(agents: Sequence[Agent], present: Sequence[Agent], demand: Demand) -> List[Agent]:
+    """The agents without RDMA ports of another kind than those of the first ``present`` agent that has any which work."""
+    kind = next((kind for kind in (_kind(agent, demand) for agent in present) if kind), "")
+    return [agent for agent in agents if not kind or _kind(agent, demand) in ("", kind)]
 
 
 def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:

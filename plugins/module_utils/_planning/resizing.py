@@ -23,7 +23,7 @@ from .._core.model import Container, Plan
 from .._core.reports import Agent
 from .._core.topology import members
 from .addresses import NO_SUBNET, at_slots, prefix_for, slot_of
-from .placement import Demand, Placement
+from .placement import Demand, Placement, of_one_kind
 from .plan import PlanInputs, build_plan
 from .request import Request
 
@@ -68,13 +68,17 @@ def without(request: Request, hostnames: Collection[str]) -> Request:
 
 
 def growth_demand(request: Request, plan: Plan, agents: Sequence[Agent]) -> Demand:
-    """What the added containers ask for: a place on the network of the session, which ends at its host or its Swarm."""
+    """What the added containers ask for: a place on the network of the session, which ends at its host or its Swarm.
+
+    With RDMA, it also ends at agents with ports of another kind.
+    """
     mode, within = SINGLE_NODE, [plan.main.agent]
     if plan.network.driver != "bridge":
         mode, swarm = request.mode, next((agent.swarm for agent in agents if agent.name == plan.main.agent), "")
         wanted = request.agents if request.agents_policy == "strict" else [agent.name for agent in agents]
-        is_reached = [agent.swarm == swarm or plan.network.is_of_host for agent in agents]
-        within = [agent.name for agent, reached in zip(agents, is_reached) if reached and agent.name in wanted]
+        reached = [agent for agent in agents if agent.swarm == swarm or plan.network.is_of_host]
+        alike = of_one_kind(reached, [agent for agent in agents if agent.name in plan.agents], request.demand())
+        within = [agent.name for agent in alike if agent.name in wanted]
     staying, network = _staying(plan, request), plan.network
     parts = tuple(
         replace(

@@ -19,7 +19,18 @@ from .._core.constants import HOST, MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
 from .._core.reports import Agent, GpuSharing
 from .capacity import FreeCapacity, free_of
-from .placement import Demand, Placement, Shortfall, excluded, listed, refusal, room_for, shortfall_of, tightness
+from .placement import (
+    Demand,
+    Placement,
+    Shortfall,
+    excluded,
+    listed,
+    refusal,
+    room_for,
+    shortfall_of,
+    tightness,
+    together,
+)
 from .placement import place as place_alike
 
 # Orders of roles that are tried: all of three roles.
@@ -93,10 +104,11 @@ def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], fr
 
 
 def _across(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
-    """The roles over the agents of one Swarm, because an overlay cannot cross two."""
+    """The roles over the agents of one Swarm, because an overlay cannot cross two; with RDMA, over those with ports of one kind."""
     reasons: List[str] = []
-    for swarm in sorted({agent.swarm for agent in agents if agent.swarm}):
-        members = [agent for agent in agents if agent.swarm == swarm]
+    useful = [agent for agent in agents if not all(refusal(agent, role) for role in demand.roles)]
+    for group in sorted({together(agent, demand) for agent in useful if agent.swarm}):
+        members = [agent for agent in useful if together(agent, demand) == group]
         for order in islice(permutations(sorted(demand.roles, key=_hardness)), _MOST_ORDERS):
             outcome = _in_turn(demand, order, members, free)
             if isinstance(outcome, Placement):

@@ -12,6 +12,8 @@ import pytest
 from samples import agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
+from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Placement,
     Shortfall,
@@ -19,6 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
     usable_ports,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
+from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand
+from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place as place_roles
 
 
 def with_ports(name: str, *ports: tuple[str, str, bool], **fields: object) -> Agent:
@@ -106,6 +110,40 @@ def test_a_session_over_several_agents_has_ports_of_one_kind() -> None:
     answer = place(asked.demand(), [infiniband, roce], frees(infiniband, roce))
     reason = "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
     assert answer == Shortfall(reason)
+
+
+MIXED = [
+    replace(one, name=name, millicpus=1000, swarm="home", fabric=Fabric("ens2", ""))
+    for name, one in (("a", on_fabric(ROCE_PORT)), ("b", INFINIBAND), ("c", on_fabric(ROCE_PORT)))
+]
+MULTI = {"rdma": True, "fabric": True, "cpus": 1, "cluster_mode": "multi-node"}
+
+
+@pytest.mark.parametrize(("agents", "expected"), [(MIXED[:2], None), (MIXED, {"a", "c"})])
+def test_all_roles_have_ports_of_one_kind(agents: list[Agent], expected: set[str] | None) -> None:
+    asked = request(**MULTI, roles=[{"name": "worker", "size": 1}])
+    placed = place_roles(asked.demand(), agents, frees(*agents))
+    assert (set(placed.agents) if isinstance(placed, Placement) else None) == expected
+
+
+@pytest.mark.parametrize("main", ["a", "b"])
+def test_a_session_grows_to_agents_with_ports_of_its_kind(main: str) -> None:
+    before = plan(request(**MULTI, cluster_size=2), [main, "lost"])
+    demand = growth_demand(request(**MULTI, cluster_size=3), before, MIXED)
+    assert demand.agents == {"a": ("a", "c"), "b": ("b",)}[main]
+
+
+@pytest.mark.parametrize(("staying", "expected"), [("a", "c"), ("b", None)])
+def test_a_container_moves_to_an_agent_with_ports_of_the_kind_of_the_others(staying: str, expected: str | None) -> None:
+    asked = request(**MULTI, cluster_size=2, on_lost="relocate")
+    made = plan(asked, [staying, "lost"])
+    agents = [one for one in MIXED if one.name in (staying, expected or "a")]
+    free = {
+        **frees(*agents),
+        staying: free_of(next(one for one in agents if one.name == staying), [made.main.resources]),
+    }
+    moved = new_places(asked, made, ["lost"], [*agents, agent("lost", reachable=False)], free, ())
+    assert (moved["sub1"][0] if not isinstance(moved, Shortfall) else None) == expected
 
 
 def test_libraries_use_the_address_of_their_container_on_the_fabric() -> None:
