@@ -101,7 +101,8 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     mode: str = declared_choice(
         (SINGLE_NODE, MULTI_NODE),
         "Whether the containers may be placed on several agents. If one agent can hold the session, it is placed there "
-        "in either mode, unless O(session_per_agent) is below O(session_cluster_size).",
+        "in either mode, unless O(session_per_agent) is below O(session_cluster_size). O(session_network=host) implies "
+        "V(multi-node).",
         variable="cluster_mode",
     )
     image: str = declared(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import HOST, RELOCATE, SINGLE_NODE
+from .._core.constants import HOST, MULTI_NODE, RELOCATE, SINGLE_NODE
 from .._core.errors import InputError
 from .._core.model import Role
 from .._core.topology import NOT_COMPUTING, waves
@@ -37,6 +37,9 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     for name in ("name", "owner"):
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
+    if values.get("network") == HOST:
+        # Each container is on an agent of its own. A session of one container, too, can grow to others.
+        values["mode"] = MULTI_NODE
     given = values.pop("roles", ())
     request = _with_roles(Request(**values), given)
     check_together(request)
@@ -150,9 +153,6 @@ def _check_network(request: Request) -> None:
     """What needs a network of the session's own, or another place than one container for each agent."""
     if request.network != HOST:
         return
-    if request.size > 1 and request.mode == SINGLE_NODE:
-        rule = "needs session_cluster_mode multi-node: each of the %d containers is on an agent of its own"
-        raise InputError("session_network", HOST, rule % request.size)
     for variable, is_set, reason in (
         ("per_agent", any(part.per_agent > 1 for part in request.parts), "1 or unset"),
         ("fabric", request.fabric, "false: containers have all interfaces of their agents"),

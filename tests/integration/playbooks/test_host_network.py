@@ -98,7 +98,6 @@ def test_another_session_beside_it_has_other_ports(desk: Session, controller: Co
 @pytest.mark.parametrize(
     ("variables", "rule"),
     [
-        ({"session_cluster_size": 2}, "session_network: 'host': needs session_cluster_mode multi-node"),
         ({"session_read_only_root": True}, "session_read_only_root"),
         ({"session_on_lost": "relocate"}, "must with session_network host be keep or end"),
     ],
@@ -110,7 +109,7 @@ def test_what_cannot_be_is_refused(controller: Controller, variables: dict[str, 
 
 
 def test_more_containers_than_agents_are_refused(controller: Controller) -> None:
-    wide = {"session_cluster_size": 2, "session_cluster_mode": "multi-node"}
+    wide = {"session_cluster_size": 2}
     refused = controller.launch("wide", session_network="host", **wide)
     assert "session_network: host needs 2 agents, 1 is eligible" in refused.message
 

@@ -27,7 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, resized
+from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, is_resize, resized
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import authority_line
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import hosts_text
@@ -185,10 +185,20 @@ def test_a_session_grows_to_agents_on_which_its_ports_are_free(roles: dict[str, 
     assert smaller.addresses == before.addresses
 
 
+def test_a_session_of_one_container_is_the_same_in_either_mode_and_can_grow() -> None:
+    one = request(network="host", cpus=1)
+    assert one.mode == "multi-node"
+    assert one == request(**HOST) == request(**{**HOST, "cluster_mode": "single-node"})
+    bigger = request(network="host", cpus=1, cluster_size=2)
+    assert is_resize(one, bigger)
+    placed = place(growth_demand(bigger, made(one, "a"), [A, B]), [A, B], frees(A, B))
+    assert isinstance(placed, Placement)
+    assert placed.agents == ("b",)
+
+
 @pytest.mark.parametrize(
     ("variables", "rule"),
     [
-        ({"cluster_size": 2, "cluster_mode": "single-node"}, r"^session_network: 'host': needs session_cluster_mode multi-node"),
         ({"per_agent": 2}, r"^session_per_agent: 2: must with session_network host be 1 or unset"),
         ({"roles": [{"name": "ps", "size": 2, "per_agent": 2}]}, r"^session_per_agent"),
         ({"fabric": True}, r"^session_fabric: True"),
