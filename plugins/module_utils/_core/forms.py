@@ -100,7 +100,14 @@ def _parsed_by(parse: Callable[[str], object]) -> Callable[[object], bool]:
     return holds
 
 
+def _of_host(text: str) -> bool:
+    address = ipaddress.IPv4Address(text)
+    return not (address.is_loopback or address.is_multicast or address.is_unspecified)
+
+
 an_address, a_subnet = _parsed_by(ipaddress.ip_address), _parsed_by(ipaddress.ip_network)
+# An IPv4 address at which other hosts can reach one host or container.
+a_host_address = _parsed_by(_of_host)
 
 
 def or_none(rule: Rule) -> Callable[[object], bool]:

@@ -23,6 +23,7 @@ from .forms import (
     UUID,
     Whole,
     a_flag,
+    a_host_address,
     a_line,
     a_number,
     a_subnet,
@@ -130,7 +131,7 @@ REPORT = {
     "gpu_sharing": _GPU_SHARING,
     "fabric": {"interface": a_line, "reason": a_text},
     "host_network": {
-        "address": lambda value: value == "" or an_address(value),
+        "address": lambda value: value == "" or a_host_address(value),
         "interface": lambda value: value == "" or INTERFACE(value),
         "reason": a_text,
     },

@@ -11,13 +11,14 @@ decide whether they fit, some other orders are tried, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import islice, permutations
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import HOST, MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
-from .._core.reports import Agent, GpuSharing
+from .._core.reports import Agent, GpuSharing, HostNetwork
 from .capacity import FreeCapacity, free_of
 from .placement import (
     Demand,
@@ -42,7 +43,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
     if demand.host:
         # Hosts reach each other without a Swarm.
-        agents = [replace(agent, swarm=HOST) for agent in agents]
+        agents = [replace(agent, swarm=HOST, host_network=network) for agent, network in _distinct(agents)]
     if not demand.roles:
         return place_alike(demand, agents, free)
     # The strategy is about several agents.
@@ -56,6 +57,13 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
         if isinstance(found, Placement) or demand.mode == SINGLE_NODE:
             return found
     return _across(demand, agents, free)
+
+
+def _distinct(agents: Sequence[Agent]) -> List[Tuple[Agent, HostNetwork]]:
+    """The agents with their networks, of which none is usable if another agent has the same address, as behind two NATs."""
+    held = Counter(agent.host_network.address for agent in agents if not agent.host_network.reason)
+    shared = HostNetwork(reason="has the address of another agent, which is not usable")
+    return [(one, shared if held[one.host_network.address] > 1 else one.host_network) for one in agents]
 
 
 def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:

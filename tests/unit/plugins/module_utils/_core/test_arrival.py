@@ -199,6 +199,7 @@ def test_a_result_without_such_texts_is_not_copied() -> None:
         (("containers", 0, "labels"), {"cluster.compute.session.fabric": "x"}),
         (("containers", 0, "labels"), {"cluster.compute.container.resources": '{"fabric": 1}'}),
         (("networks",), [{"subnets": ["x"]}]),
+        *((("host_network",), {"address": address}) for address in ("::1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "x")),
     ],
 )
 def test_a_report_with_a_part_that_would_stop_the_head_is_refused(place: tuple[Any, ...], value: object) -> None:
@@ -209,6 +210,17 @@ def test_a_report_with_a_part_that_would_stop_the_head_is_refused(place: tuple[A
 def test_a_plan_with_a_number_that_cannot_be_computed_with_is_refused() -> None:
     with pytest.raises(ComputeError, match=r"^The plan of head1 is refused: "):
         arrival.plan(changed(PLAN, ("session", "began"), 10**400), "head1")
+
+
+@pytest.mark.parametrize(
+    ("address", "subnet"), [("::1", "::/8"), ("0.0.0.0", "0.0.0.0/8"), ("127.0.0.1", "127.0.0.0/8")]
+)
+def test_a_container_of_a_plan_has_an_address_that_others_reach(address: str, subnet: str) -> None:
+    made = changed(PLAN, ("network", "subnet"), subnet)
+    for number in range(3):
+        made = changed(made, ("containers", number, "address"), address)
+    with pytest.raises(ComputeError, match=r"^The plan of head1 is refused: .* in containers.0.address"):
+        arrival.plan(made, "head1")
 
 
 def test_a_result_of_any_depth_has_no_control_characters() -> None:

@@ -27,7 +27,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, is_resize, resized
+from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import (
+    growth_demand,
+    is_resize,
+    resized,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import authority_line
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import hosts_text
@@ -62,6 +66,10 @@ def test_each_container_is_on_an_agent_of_its_own_and_no_swarm_is_needed() -> No
         ((A, B), "session_network: host needs 3 agents, 2 are eligible"),
         ((A, B, agent("d")), "d has no IPv4 address for session_network host"),
         ((A, B, on_net("c", 9, cpus=0)), "c: needs 1 CPUs, 0 free"),
+        (
+            (A, B, on_net("c", 6)),
+            "b has the address of another agent, which is not usable for session_network host; c has",
+        ),
     ],
 )
 def test_what_is_missing_is_named(agents: tuple[Agent, ...], reason: str) -> None:
