@@ -135,7 +135,7 @@ def _lacks(agent: Agent, demand: Demand) -> str:
     used = [str(port) for port in demand.ports if port in agent.ports]
     if used:
         return f"uses port {' and '.join(used)}, at which the containers of the session listen"
-    return rdma_refusal(agent, demand.per_container.fabric) if demand.rdma else ""
+    return rdma_refusal(agent, demand.per_container.fabric, demand.host) if demand.rdma else ""
 
 
 def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> str:
@@ -335,7 +335,7 @@ def usable_ports(agent: Agent, fabric: bool) -> Tuple[str, ...]:
     return tuple(infiniband or [port.name for port in active if port.fabric and fabric])
 
 
-def rdma_refusal(agent: Agent, fabric: bool) -> str:
+def rdma_refusal(agent: Agent, fabric: bool, host: bool = False) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
         return f"has no {RDMA_FOLDER} for session_rdma"
@@ -345,7 +345,8 @@ def rdma_refusal(agent: Agent, fabric: bool) -> str:
         return ""
     roce = [port.name for port in agent.rdma_ports if port.link_layer == ROCE and not (fabric and port.fabric)]
     down = [port.name for port in agent.rdma_ports if port.name not in roce]
-    why = f"and not on {agent.fabric.interface}, its agent_fabric" if fabric else "which works only with session_fabric"
+    unable = "which session_network host does not support" if host else "which works only with session_fabric"
+    why = f"and not on {agent.fabric.interface}, its agent_fabric" if fabric else unable
     reasons = [f"{', '.join(roce)} is RoCE, {why}"] if roce else []
     reasons += [f"{', '.join(down)} is not active"] if down else []
     return f"has no port for session_rdma: {', '.join(reasons)}"

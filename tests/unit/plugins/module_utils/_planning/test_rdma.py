@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from samples import agent, frees, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
@@ -75,6 +75,13 @@ def test_roce_needs_the_fabric_of_its_own_interface() -> None:
     private = place(ASKED.demand(), [found], frees(found))
     reason = "roce has no port for session_rdma: mlx5_0:1, mlx5_1:1 is RoCE, which works only with session_fabric"
     assert private == Shortfall("no agent can hold it: " + reason, is_final=True)
+
+
+def test_roce_on_the_network_of_the_hosts_is_refused_without_advice_that_is_refused_as_well() -> None:
+    found = replace(on_fabric(ROCE_PORT), host_network=HostNetwork("192.0.2.5", "ens2", ""))
+    answer = place(request(rdma=True, network="host", cpus=1).demand(), [found], frees(found))
+    reason = "roce has no port for session_rdma: mlx5_0:1 is RoCE, which session_network host does not support"
+    assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
 
 
 @pytest.mark.parametrize(
