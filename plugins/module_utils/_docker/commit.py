@@ -94,9 +94,13 @@ class CommitEngine(ImageEngine):
             yield from client.export(identity, CHUNK)
 
     def nameless(self) -> List[Json]:
-        """Images of sessions' containers that have no name: replaced, or their process was killed while the engine loaded them."""
+        """Images of sessions' containers that have no name: replaced, or their process was killed while the engine loaded them.
+
+        The engine also lists images that have been pushed or pulled, whose name is a digest: they are not left over.
+        """
         with self._asking("list its images") as client:
-            return list(client.images(filters={"dangling": True, "label": _OWNER}))
+            found = client.images(filters={"dangling": True, "label": _OWNER})
+        return [one for one in found if not set(one.get("RepoDigests") or ()) - {"<none>@<none>"}]
 
 
 def check_name(engine: CommitEngine, image: str, owner: str) -> None:

@@ -50,10 +50,12 @@ def created(
 ) -> Json:
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
-    if not agent.check:
-        sweep(_commit_engine(agent), launch.plan.session.owner)
     with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
-        return _created(launch, _bundle(bundle), agent.fabric, network=network)
+        result = _created(launch, _bundle(bundle), agent.fabric, network=network)
+    if not agent.check:
+        # Not before: the session can be launched from an image without a name, which its containers keep.
+        sweep(_commit_engine(agent), launch.plan.session.owner)
+    return result
 
 
 def started(

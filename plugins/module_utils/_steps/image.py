@@ -70,12 +70,17 @@ def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
 
 
 def load(agent: Agent, name: str, path: str, image_id: str, content: str = "", owner: str = "") -> Json:
-    """Load an archive that must hold the image with this ID, and name it. With ``owner``, their images without a name are removed."""
+    """Load an archive that must hold the image with this ID, and name it.
+
+    With ``owner``, the name must not be that of another's image, and the owner's images without a name are removed.
+    """
     engine = _engine(agent, images.STALL)
     before = images.describe(engine, name)
     if same(before, {"present": True, "id": image_id, "content": content}):
         return {"changed": False, "image": before}
     options = {"name": name, "path": path, "id": image_id, "content": content}
+    if owner:
+        commits.check_name(_commit_engine(agent), name, owner)
     after = before if agent.check else images.load(engine, options)
     if owner and not agent.check:
         commits.sweep(_commit_engine(agent), owner)

@@ -13,8 +13,10 @@ import tarfile
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -209,6 +211,19 @@ def test_what_the_engine_has_loaded_for_a_killed_process_is_removed(
     engine = Engine()
     commit.sweep(engine, owner, sessions)
     assert engine.removed == removed
+
+
+def test_an_image_whose_name_is_a_digest_is_not_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests: dict[str, list[str] | None] = {
+        "pushed": ["registry.example.org/team/train@sha256:" + "a" * 64],
+        "older": ["<none>@<none>"],
+        "none": None,
+        "empty": [],
+    }
+    listed = [{"Id": name, "Labels": {}, "RepoDigests": found} for name, found in digests.items()]
+    client = SimpleNamespace(images=lambda filters: listed if filters["dangling"] else [])
+    monkeypatch.setattr(commit.CommitEngine, "_asking", lambda _engine, _what: nullcontext(client))
+    assert [one["Id"] for one in commit.CommitEngine("", 1, "a1").nameless()] == ["older", "none", "empty"]
 
 
 @pytest.mark.parametrize("how", [fcntl.LOCK_EX, fcntl.LOCK_SH])
