@@ -11,12 +11,14 @@ environment variables and labels may be absent, and none may be added.
 from __future__ import annotations
 
 import ipaddress
+import json
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import HOST, LABEL_FIRST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
+from .._core.constants import HOST, LABEL_CONTAINER, LABEL_FIRST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
 from .._core.errors import ComputeError
-from .._core.model import Container, Network, Plan, Session
+from .._core.model import Container, Network, Plan, Resources, Session
 from .._core.names import container_names
 from .addresses import Subnet, parse_port_range
 from .allocation import wanted_ports
@@ -147,6 +149,14 @@ def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> 
 
 
 def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Difference]:
-    different = [name for name, text in found.items() if wanted.get(name) != text]
+    different = [name for name, text in found.items() if not _same_text(name, text, wanted.get(name))]
     for name in different[:1]:
         yield f"{place}.{name}", found[name], wanted.get(name)
+
+
+def _same_text(name: str, found: str, wanted: str | None) -> bool:
+    """Whether the texts are equal. Those of resources are equal in what they mean: a release adds fields to them."""
+    if found != wanted and name == LABEL_CONTAINER + ".resources" and wanted is not None:
+        with suppress(ValueError, TypeError):
+            return Resources.from_json(json.loads(found)) == Resources.from_json(json.loads(wanted))
+    return found == wanted

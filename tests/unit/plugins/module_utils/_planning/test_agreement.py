@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from samples import PUBLIC_KEY, plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port, Secret, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
@@ -92,6 +94,23 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
     first = replace(MADE.main, **fields)
     with pytest.raises(ComputeError, match=r"is not what was requested: %s is " % place):
         check(replace(MADE, containers=(first, *MADE.containers[1:])))
+
+
+def test_the_label_of_resources_counts_by_what_it_means() -> None:
+    """A release that knew fewer fields of a GPU has written it."""
+    asked = request(name="train", gpus=0.5)
+    made = plan(asked, "a")
+    name = LABEL_CONTAINER + ".resources"
+    document = json.loads(made.main.labels[name])
+    del document["gpus"][0]["memory"]
+
+    def labelled(text: str) -> Plan:
+        return replace(made, containers=(replace(made.main, labels={**made.main.labels, name: text}),))
+
+    check(labelled(json.dumps(document)), asked)
+    for text in (json.dumps({**document, "gpus": []}), "{", "[]", '{"memory": "much"}'):
+        with pytest.raises(ComputeError, match=r"main1\.labels\.%s" % name):
+            check(labelled(text), asked)
 
 
 def test_resources_are_as_requested() -> None:
