@@ -72,7 +72,7 @@ options:
   mps_directory:
     description: The directory of the sockets of the MPS daemon.
     type: str
-    default: /tmp/nvidia-mps
+    default: /run/nvidia-mps
   fabric:
     description:
       - The network interface of the agent for C(session_fabric).
@@ -374,7 +374,7 @@ ARGUMENT_SPEC = {
     "memory": {"type": "str"},
     "gpus": {"type": "list", "elements": "dict"},
     "gpu_sharing": {"type": "str", "choices": ["none", "mps", "mig"], "default": "none"},
-    "mps_directory": {"type": "str", "default": "/tmp/nvidia-mps"},
+    "mps_directory": {"type": "str", "default": "/run/nvidia-mps"},
     "fabric": {"type": "str", "default": ""},
     "publish": {"type": "str", "default": "127.0.0.1"},
     "address": {"type": "str", "default": "127.0.0.1"},

@@ -39,7 +39,7 @@ options:
   mps:
     description: The directory of the agent's MPS daemon; set by the action plugin.
     type: str
-    default: /tmp/nvidia-mps
+    default: /run/nvidia-mps
   docker_host:
     description: The address of the engine. If empty, the environment variable E(DOCKER_HOST) of the host, then the default socket.
     type: str
@@ -93,7 +93,7 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "agent": {"type": "str", "default": ""},
     "edition": {"type": "str", "default": ""},
     "fabric": {"type": "str", "default": ""},
-    "mps": {"type": "str", "default": "/tmp/nvidia-mps"},
+    "mps": {"type": "str", "default": "/run/nvidia-mps"},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
     "stays": {"type": "path"},

@@ -27,10 +27,11 @@ from .nvidia import Seen, listed_gpus, output_of, sizes
 NO_LIMIT, MPS, MIG = "none", "mps", "mig"
 # The shares of a GPU with MPS, unless the inventory has another number: percent.
 _PERCENT = 100.0
+_NO_PART = "gives no part of a GPU: "
 _UNDIVIDED = {
-    NO_LIMIT: "gives no part of a GPU: agent_gpu_sharing is none, and agent_gpus has no shares",
-    MPS: "gives no part of a GPU: nvidia-smi reports no amount of memory, or agent_gpus has no shares",
-    MIG: "gives no part of a GPU: agent_gpu_sharing is mig, and nvidia-smi lists no MIG device",
+    NO_LIMIT: "agent_gpu_sharing is none, and agent_gpus has no shares",
+    MPS: "nvidia-smi reports no amount of memory, or agent_gpus has no shares",
+    MIG: "agent_gpu_sharing is mig, and nvidia-smi lists no MIG device that is smaller than its GPU and has memory of its own",
 }
 
 
@@ -73,17 +74,19 @@ def divided(
 
     The inventory ``is_declared`` to say into how many shares each GPU is divided. ``directory`` is that of the MPS daemon.
     """
-    reason = mps_fault(directory) if sharing == MPS else ""
+    fault = seen.log.fault if seen else ""
     known = sizes(seen) if seen else {}
+    if fault:
+        return list(gpus), {"kind": sharing, "reason": _NO_PART + fault}
     if sharing == MIG:
         found = _mig_devices(gpus, known)
     elif sharing == MPS:
         found = [_by_mps(gpu, gpu.shares if is_declared else _PERCENT, known) for gpu in gpus]
     else:
         found = list(gpus)
-    if gpus and not reason and all(gpu.shares == 1 for gpu in found):
-        reason = _UNDIVIDED[sharing]
-    return found, {"kind": sharing, "reason": reason}
+    if gpus and all(gpu.shares == 1 for gpu in found):
+        return found, {"kind": sharing, "reason": _NO_PART + _UNDIVIDED[sharing]}
+    return found, {"kind": sharing, "reason": mps_fault(directory) if sharing == MPS else ""}
 
 
 def _mig_devices(gpus: Sequence[Gpu], known: Mapping[str, Tuple[float, int]]) -> List[Gpu]:

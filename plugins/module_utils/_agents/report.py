@@ -294,8 +294,8 @@ def _gpu(data: Dict[str, Any], sharing: str) -> Gpu:
         gpu = replace(Gpu.from_json(data), memory=0)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("gpus", data, "each is a dictionary with an id and, where it is shared, shares") from error
-    if gpu.shares <= 0:
-        raise InputError("gpus", data, "shares must be greater than 0")
+    if gpu.shares < 1:
+        raise InputError("gpus", data, "shares must be at least 1")
     if gpu.shares != 1 and sharing == MIG:
         raise InputError("gpus", data, "has no shares with agent_gpu_sharing: mig, which gives MIG devices as parts")
     return gpu

@@ -14,6 +14,7 @@ import glob
 import os
 import re
 import socket
+import stat
 from typing import Dict, List, Mapping, Sequence
 
 from .._core.constants import RDMA_FOLDER
@@ -25,8 +26,8 @@ _AMD = "AMD-"
 _VENDOR = "0x1002"
 # The node through which all GPUs compute: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 _COMPUTE = "kfd"
-# Where MPS has its sockets by default: https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
-MPS_DIRECTORY = "/tmp/nvidia-mps"
+# Where the MPS daemon of an agent has its sockets. The runtime of NVIDIA shows its own default, /tmp/nvidia-mps, to every container.
+MPS_DIRECTORY = "/run/nvidia-mps"
 # What is said of a directory at which there is no MPS daemon.
 _NO_DAEMON = "has no MPS daemon at {}, its agent_mps_directory ({})"
 
@@ -74,6 +75,8 @@ def mps_fault(directory: str, owner: int = 0) -> str:
         is_own = os.path.realpath(directory) == directory and os.lstat(directory).st_uid == owner
         if not is_own:
             return _NO_DAEMON.format(directory, "a link, or not root's directory")
+        if not stat.S_ISSOCK(os.lstat(directory + "/control").st_mode):
+            return _NO_DAEMON.format(directory, "its control is not a socket")
         # Nothing that listens notices this, because it has another type.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:
             asking.connect(directory + "/control")

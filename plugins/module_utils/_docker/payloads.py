@@ -176,7 +176,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
             runtime_mount(settings.runtime),
             *read_only_root.volume_mounts(plan, container),
             *(_mount(plan, mount) for mount in plan.session.mounts),
-            *([_mount(plan, Mount(settings.mps, settings.mps))] if container.resources.mps else []),
+            *([_mount(plan, Mount(settings.mps, settings.mps, mode="ro"))] if container.resources.mps else []),
         ],
         "Ulimits": _ulimits(settings.limits, plan.session),
         "RestartPolicy": {"Name": "no"},

@@ -142,7 +142,7 @@ AGENT_VARIABLES: Mapping[str, Documentation] = {
     },
     "agent_mps_directory": {
         "type": "str",
-        "default": "/tmp/nvidia-mps",
+        "default": "/run/nvidia-mps",
         "description": "Directory of the sockets of the MPS daemon (E(CUDA_MPS_PIPE_DIRECTORY)).",
     },
     "agent_fabric": {

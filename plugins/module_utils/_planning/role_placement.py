@@ -69,20 +69,27 @@ def _distinct(agents: Sequence[Agent]) -> List[Tuple[Agent, HostNetwork]]:
 def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
     """Why the agents could not hold a session if they held nothing else; empty if they could.
 
-    It is also empty while an agent of the resource group does not answer: that agent might. An agent that is drained, that failed a
-    check or that is in no Swarm may change, and a red GPU may become green.
+    It is also empty while an agent of the resource group does not answer, or its nvidia-smi does not: that agent might. An agent that
+    is drained, that failed a check or that is in no Swarm may change, and a red GPU may become green.
     """
     wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
-    if not all(agent.reachable for agent in wanted):
+    has_gpus = any(part.per_container.gpus for part in demand.parts)
+    if not all(agent.reachable and not (has_gpus and _is_unseen(agent)) for agent in wanted):
         return ""
     ready = [_idle(agent) for agent in agents]
     found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
     return found.reason if isinstance(found, Shortfall) else ""
 
 
+def _is_unseen(agent: Agent) -> bool:
+    """Whether the parts of its GPUs are unknown for now: what has made the GPUs red is why the agent gives no part of them."""
+    return any(why and agent.gpu_sharing.reason.endswith(why) for why in agent.red_gpus.values())
+
+
 def _idle(agent: Agent) -> Agent:
-    """The agent after all that may change: the daemon of MPS may start, too."""
-    sharing = GpuSharing() if agent.gpu_sharing.kind == "mps" else agent.gpu_sharing
+    """The agent after all that may change: the daemon of MPS may start, too, if the GPUs have parts."""
+    is_waiting = agent.gpu_sharing.kind == "mps" and any(gpu.shares > 1 for gpu in agent.gpus)
+    sharing = GpuSharing() if is_waiting else agent.gpu_sharing
     usual = replace(agent, schedulable=True, avoid="", swarm="any", image_architecture="")
     return replace(usual, gpu_health=(), gpu_sharing=sharing)
 

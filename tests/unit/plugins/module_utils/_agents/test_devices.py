@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import devices
 from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import divided, gid_types, rdma_ports
-from ansible_collections.cluster.compute.plugins.module_utils._agents.nvidia import Answer, Seen, look, sizes
+from ansible_collections.cluster.compute.plugins.module_utils._agents.nvidia import Answer, Log, Seen, look, sizes
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
@@ -137,14 +137,20 @@ def test_other_logs_have_the_memory_of_their_gpus() -> None:
 WHOLE_GPUS = [Gpu(A100[1]), Gpu("AMD-0000:03:00.0")]
 NO_PART = "gives no part of a GPU: "
 DIVIDED: list[tuple[list[Gpu], str, bool, list[Gpu], str]] = [
-    (WHOLE_GPUS, "none", False, WHOLE_GPUS, NO_PART + "agent_gpu_sharing is none, and agent_gpus has no shares"),
+    (WHOLE_GPUS, "none", False, WHOLE_GPUS, NO_PART + devices._UNDIVIDED["none"]),
     ([Gpu(A100[1], 4.0)], "none", True, [Gpu(A100[1], 4.0)], ""),
-    ([Gpu(part) for part in MIG], "none", False, [Gpu(part) for part in MIG], devices._UNDIVIDED["none"]),
+    ([Gpu(part) for part in MIG], "none", False, [Gpu(part) for part in MIG], NO_PART + devices._UNDIVIDED["none"]),
     ([], "none", False, [], ""),
     (WHOLE_GPUS, "mps", False, [Gpu(A100[1], 100.0, 40960 * MIB), WHOLE_GPUS[1]], ""),
     ([Gpu(A100[1], 4.0)], "mps", True, [Gpu(A100[1], 4.0, 40960 * MIB)], ""),
-    ([Gpu(A100[1])], "mps", True, [Gpu(A100[1])], devices._UNDIVIDED["mps"]),
-    ([Gpu("GPU-unknown"), Gpu(MIG[0])], "mps", False, [Gpu("GPU-unknown"), Gpu(MIG[0])], devices._UNDIVIDED["mps"]),
+    ([Gpu(A100[1])], "mps", True, [Gpu(A100[1])], NO_PART + devices._UNDIVIDED["mps"]),
+    (
+        [Gpu("GPU-unknown"), Gpu(MIG[0])],
+        "mps",
+        False,
+        [Gpu("GPU-unknown"), Gpu(MIG[0])],
+        NO_PART + devices._UNDIVIDED["mps"],
+    ),
     (
         [Gpu(MIG[0]), Gpu("MIG-unknown"), Gpu(A100[1])],
         "mig",
@@ -152,7 +158,7 @@ DIVIDED: list[tuple[list[Gpu], str, bool, list[Gpu], str]] = [
         [Gpu(A100[1]), Gpu(MIG[0], 0.4286, 19968 * MIB)],
         "",
     ),
-    (WHOLE_GPUS, "mig", False, WHOLE_GPUS, devices._UNDIVIDED["mig"]),
+    (WHOLE_GPUS, "mig", False, WHOLE_GPUS, NO_PART + devices._UNDIVIDED["mig"]),
 ]
 
 
@@ -170,6 +176,14 @@ def test_without_a_daemon_a_report_says_why_no_part_is_given() -> None:
     assert found == [Gpu(A100[1], 4.0, 40960 * MIB)]
     assert why["reason"].startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
     assert divided([Gpu(A100[1])], "mig", "", False, None)[0] == [Gpu(A100[1])]
+    assert "no amount of memory" in divided([Gpu(A100[1])], "mps", "/nonexistent", False, None)[1]["reason"]
+
+
+@pytest.mark.parametrize("sharing", ["none", "mps", "mig"])
+def test_a_log_that_fails_is_why_no_part_is_given(sharing: str) -> None:
+    failed = Seen(Log(fault="nvidia-smi does not answer in 30 s"))
+    found, why = divided([Gpu(A100[1])], sharing, "/nonexistent", False, failed)
+    assert (found, why["reason"]) == ([Gpu(A100[1])], NO_PART + "nvidia-smi does not answer in 30 s")
 
 
 def write_port(sys: Path, device: str, port: int, link_layer: str, state: str = "4: ACTIVE") -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SECRETS
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 
 
@@ -51,3 +51,10 @@ def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.
     entries = [entry("a", "running", "GPU-2"), entry("b", "running"), entry("c", "running"), entry("d", "exited")]
     found = {one["engine_id"]: one["measured"] for one in report.measured(engine, entries, use)}
     assert found == {"a": {**counted, "gpus": use[1:]}, "b": {**counted, "gpus": []}, "c": None, "d": None}
+
+
+@pytest.mark.parametrize("shares", [0, -1, 0.5])
+def test_a_gpu_has_at_least_one_share(shares: float) -> None:
+    """A part of one is what agent_gpu_sharing mig reports of a MIG device."""
+    with pytest.raises(InputError, match="shares must be at least 1"):
+        report.Overrides.from_options({"gpus": [{"id": "GPU-1", "shares": shares}]})

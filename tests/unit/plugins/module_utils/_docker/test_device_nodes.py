@@ -149,6 +149,12 @@ def test_what_is_no_directory_of_an_mps_daemon_has_its_reason(pipes: Path) -> No
     assert reason(pipes / "none") == "No such file or directory"
     for path in ("", "relative", "/a/../b", "/a b", "/a\n"):
         assert "not an absolute path" in device_nodes.mps_fault(path)
+    with listener(pipes, socket.SOCK_STREAM) as daemon:
+        daemon.listen()
+        os.rename(pipes / "control", pipes / "other")
+        os.symlink(pipes / "other", pipes / "control")
+        assert reason(pipes) == "its control is not a socket"
+        os.unlink(pipes / "control")
     with listener(pipes, socket.SOCK_DGRAM):
         assert reason(pipes) == "another program's socket"
         assert reason(pipes, os.geteuid() + 1) == "a link, or not root's directory"

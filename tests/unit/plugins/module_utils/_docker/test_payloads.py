@@ -102,7 +102,7 @@ def test_a_part_of_a_gpu_has_the_limits_of_mps_whatever_image_or_user_ask_for(gp
         "Type": "bind",
         "Source": "/run/mps",
         "Target": "/run/mps",
-        "ReadOnly": False,
+        "ReadOnly": True,
     }
 
 

@@ -13,7 +13,14 @@ from samples import GIB, agent, frees
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GREEN, RED, YELLOW, Agent, GpuHealth
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import (
+    GREEN,
+    RED,
+    YELLOW,
+    Agent,
+    GpuHealth,
+    GpuSharing,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Demand,
@@ -338,6 +345,27 @@ def test_a_red_gpu_is_used_again_when_it_is_green() -> None:
     # It waits: the GPU may become green.
     assert never_fits(demand, [sick]) == ""
     assert place_on(demand, replace(sick, gpu_health=(GpuHealth("GPU-1", GREEN), sick.gpu_health[1]))) == ["a"]
+
+
+SILENT = "nvidia-smi does not answer in 30 s"
+UNREAD = GpuSharing("mig", "gives no part of a GPU: " + SILENT)
+QUARTER = Demand(1, PerContainer(1000, GIB, gpus=0.25))
+
+
+def test_a_session_waits_while_nvidia_smi_fails() -> None:
+    """Nothing is known of the parts of the GPUs then."""
+    silent = agent("a", gpus=["GPU-1"], gpu_health=(GpuHealth("GPU-1", RED, (SILENT,)),), gpu_sharing=UNREAD)
+    assert never_fits(QUARTER, [silent]) == ""
+    assert never_fits(Demand(1, PerContainer(5000, GIB)), [silent]) == "a: needs 5 CPUs, 4 free"
+    other = replace(silent, gpu_sharing=GpuSharing("mig", "gives no part of a GPU: agent_gpu_sharing is mig"))
+    assert "agent_gpu_sharing is mig" in never_fits(QUARTER, [other])
+
+
+def test_a_session_waits_for_the_daemon_of_mps_only_if_the_gpus_have_parts() -> None:
+    without = agent("a", gpus=[Gpu("GPU-1", 4.0, GIB)], gpu_sharing=GpuSharing("mps", "has no MPS daemon"))
+    assert never_fits(QUARTER, [without]) == ""
+    lasting = replace(without, gpus=(Gpu("GPU-1"),), gpu_sharing=GpuSharing("mps", "agent_gpus has no shares"))
+    assert never_fits(QUARTER, [lasting]) == "a: needs 0.25 GPUs, 0 free (agent_gpus has no shares)"
 
 
 def test_a_reason_names_a_few_red_gpus() -> None:
