@@ -12,6 +12,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Document, Json
 from .._core.errors import InputError, StateError
+from .._core.forms import MADE
 from .._core.image_reference import own_digest
 from .._core.units import show_bytes
 from .._planning.catalogue import built_by, environment_like
@@ -30,26 +31,32 @@ class Copies(Document):
     copies: Tuple[str, ...] = ()
 
 
-def plan_pulls(needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "") -> Json:
+def plan_pulls(
+    needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "", rivals: Collection[str] = ()
+) -> Json:
     """The agents that pull, and the image that they must get: the one that counts.
 
-    An image by digest is the same wherever it is: no agent decides for another one which image that is.
+    An image by digest is the same wherever it is: no agent decides for another one which image that is. An image that was made of a
+    container is in a registry only if it has a digest: without one, the agents get a copy.
     """
     if own_digest(reference):
         lacking = [name for name in needing if pull == ALWAYS or not images[name]["present"]]
         return {"pull": [] if pull == NEVER else lacking, "id": "", "content": "", "digests": []}
-    counted = _counted(needing, images)
+    counted = _counted(needing, images, rivals)
     first = images[counted] if counted else None
     if pull == ALWAYS or first is None:
         return {"pull": [] if pull == NEVER else list(needing), "id": "", "content": "", "digests": []}
     others = [name for name in needing if not same(images[name], first)]
     wanted = {key: first[key] for key in ("id", "content", "digests")}
-    return {"pull": [] if pull == NEVER else others, **wanted}
+    is_local = bool(_origin(first)[1]) and not first["digests"]
+    return {"pull": [] if pull == NEVER or is_local else others, **wanted}
 
 
-def plan_copies(needing: Sequence[str], images: Mapping[str, Json], reference: str = "") -> Copies:
+def plan_copies(
+    needing: Sequence[str], images: Mapping[str, Json], reference: str = "", rivals: Collection[str] = ()
+) -> Copies:
     """The agent whose image is used after the pulls, and the agents without that image; by digest, those without any."""
-    source = _counted([*needing, *sorted(set(images).difference(needing))], images)
+    source = _counted([*needing, *sorted(set(images).difference(needing))], images, rivals)
     if not source:
         return Copies(copies=tuple(needing))
     image = images[source]
@@ -58,12 +65,23 @@ def plan_copies(needing: Sequence[str], images: Mapping[str, Json], reference: s
     return Copies(source, image["id"], image["content"], image["size"], copies)
 
 
-def _counted(names: Sequence[str], images: Mapping[str, Json]) -> str:
-    """The agent whose image counts: the first that has one, or, if that was made of a container, the one that has the newest such."""
+def _counted(names: Sequence[str], images: Mapping[str, Json], rivals: Collection[str]) -> str:
+    """The agent whose image counts: the first that has one.
+
+    If that was made of a container, a rival has the newest that was made of a container of the same owner.
+    """
     first = next((name for name in names if images[name]["present"]), "")
-    if first and images[first].get("made"):
-        return max([*names, *images], key=lambda name: str(images[name].get("made") or ""))
-    return first
+    if not first or not _origin(images[first])[1]:
+        return first
+    owner = _origin(images[first])[0]
+    newer = [name for name in images if name in rivals and _origin(images[name])[0] == owner]
+    return max([first, *newer], key=lambda name: _origin(images[name])[1])
+
+
+def _origin(image: Json) -> Tuple[str, str]:
+    """Of whose container an image was made, and when; empty if of none, or if its agent reports no such time."""
+    owner, made = image.get("owner"), image.get("made")
+    return (str(owner), made) if image["present"] and isinstance(made, str) and MADE(made) else ("", "")
 
 
 def same(image: Json, other: Json) -> bool:

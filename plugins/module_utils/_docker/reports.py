@@ -24,6 +24,7 @@ from .._core.constants import (
 )
 from .._core.documents import Json, digest
 from .._core.exits import APART
+from .._core.forms import MADE, MAKER
 from .._core.labels import flaw, is_uuid, whole
 from .._core.model import Resources
 from .._core.names import container_names
@@ -150,12 +151,16 @@ def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
 
 def image_entry(reference: str, image: Json | None) -> Json:
     image = image or {}
+    made, owner = committed(image), image_labels(image).get(LABEL_ORIGIN + ".owner", "")
+    # Users write labels, too.
+    is_known = bool(made) and MADE(made) and MAKER(owner)
     return {
         "reference": reference,
         "present": bool(image),
         "id": image.get("Id", ""),
         "architecture": architecture(image.get("Architecture", "")),
-        "made": committed(image),
+        "made": made if is_known else "",
+        "owner": owner if is_known else "",
     }
 
 

@@ -30,8 +30,9 @@ NETWORK_PATIENCE_WITHOUT_AGENT = 3
 class AgentStatus:
     """What decides about an agent's part in a launch: a part of its report.
 
-    ``swarm`` is the ID of its Swarm, empty if it is in none. ``image`` is the reference that its report is about, and
-    ``image_id`` is empty if the agent does not have that image, and ``image_made`` if it was not made of a container of a session.
+    ``swarm`` is the ID of its Swarm, empty if it is in none. ``groups`` are its resource groups. ``image`` is the reference that its
+    report is about, and ``image_id`` is empty if the agent does not have that image, and ``image_made`` and ``image_owner`` if it
+    was not made of a container of a session.
     """
 
     name: str
@@ -41,6 +42,8 @@ class AgentStatus:
     image: str = ""
     image_id: str = ""
     image_made: str = ""
+    image_owner: str = ""
+    groups: Tuple[str, ...] = ()
 
     @classmethod
     def from_report(cls, report: Json) -> AgentStatus:
@@ -55,6 +58,8 @@ class AgentStatus:
             image=str(image.get("reference") or ""),
             image_id=str(image.get("id") or "") if image.get("present") else "",
             image_made=str(image.get("made") or ""),
+            image_owner=str(image.get("owner") or ""),
+            groups=tuple(str(report.get("group") or "").split(",")),
         )
 
 
@@ -70,6 +75,7 @@ class Deployment:
         network_is_apart: that host has no container of the session.
         image_is_settled: every agent that needs the image of the session has it, and the same one: it is not pulled or copied.
         image_asked: the agents that are asked for the image, because they can be the source of a copy.
+        image_rivals: those of them whose newer image of a container replaces the one of the session's agents.
         image_pull: when the image is pulled: ``missing``, ``always`` or ``never``.
         shared_folders: folders of the agents that containers mount, each once.
         writable_folders: those of ``shared_folders`` that a container may write to.
@@ -83,6 +89,7 @@ class Deployment:
     network_is_apart: bool
     image_is_settled: bool
     image_asked: Tuple[str, ...]
+    image_rivals: Tuple[str, ...]
     image_pull: str
     shared_folders: Tuple[str, ...]
     writable_folders: Tuple[str, ...]
@@ -115,6 +122,7 @@ def deployment(
         network_is_apart=maker not in agents,
         image_is_settled=image_is_settled(plan, statuses, pull),
         image_asked=tuple(status.name for status in statuses if status.reachable),
+        image_rivals=tuple(status.name for status in statuses if status.reachable and _is_permitted(plan, status)),
         # A repair makes what was there, with no newer image of the same name.
         image_pull="missing" if is_repair and pull == "always" else pull,
         shared_folders=folders,
@@ -163,17 +171,26 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
 def image_is_settled(plan: Plan, statuses: Iterable[AgentStatus], pull: str) -> bool:
     """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
 
-    An agent that was lost during a commit has a former image: none of the others may have a newer one.
+    An agent that was lost during a commit has a former image: no other agent that the session could use may have a newer one.
     """
     needing, statuses = plan.images.get(plan.session.image, ()), list(statuses)
     used = [status for status in statuses if status.name in needing]
-    made = min((status.image_made for status in used), default="")
-    if made and any(status.image_made > made for status in statuses if status.image == plan.session.image):
+    first = used[0] if used else AgentStatus("")
+    rivals = [one for one in statuses if one.image == plan.session.image and _is_permitted(plan, one)]
+    if first.image_made and any(
+        one.image_owner == first.image_owner and one.image_made > first.image_made for one in rivals
+    ):
         return False
     ids = {status.image_id for status in used}
     references = {status.image for status in used}
     is_complete = len(used) == len(needing) and "" not in ids
     return pull != "always" and is_complete and len(ids) == 1 and references == {plan.session.image}
+
+
+def _is_permitted(plan: Plan, status: AgentStatus) -> bool:
+    """Whether an agent has containers of the session, or is in one of its resource groups: others decide nothing about it."""
+    groups = {plan.session.group, *(role.group for role in plan.session.roles)}
+    return status.name in plan.agents or not groups.isdisjoint(status.groups)
 
 
 def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_timeout: int) -> int:

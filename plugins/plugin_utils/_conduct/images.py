@@ -41,7 +41,8 @@ class Wanted:
 
     ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
     which include them. ``elsewhere`` are images of further hosts. ``variable`` is what an error names as the source of the name.
-    ``owner`` has made the image of a container: a former image, which the copy takes the name from, is removed.
+    ``owner`` has made the image of a container: a former image, which the copy takes the name from, is removed. ``rivals`` are agents
+    whose newer image of a container counts instead.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Wanted:
     login: Mapping[str, str] | None = None
     variable: str = "session_image"
     owner: str = ""
+    rivals: Sequence[str] = ()
 
     @classmethod
     def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> List[Wanted]:
@@ -65,6 +67,7 @@ class Wanted:
                 needing=needing,
                 asked=work.image_asked,
                 pull=work.image_pull,
+                rivals=work.image_rivals,
                 deadline=asked.request.pull_timeout,
                 login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
             )
@@ -85,7 +88,7 @@ def distribute(play: Play, wanted: Wanted) -> bool:
     begun = time.time()
     found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
     images = image_distribution.images_of(wanted.asked, found)
-    pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name)
+    pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
     images.update(_pulled(play, wanted, pulls))
     copies = _copies(play, wanted, images)
     successful = [agent for agent in pulls["pull"] if not images[agent]["reason"]]
@@ -117,7 +120,7 @@ def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
     known = {**image_distribution.by_name(wanted.elsewhere), **images}
     if not wanted.elsewhere and not any(image["present"] for image in known.values()):
         known = {**_controller_image(play, wanted.name), **known}
-    copies = image_distribution.plan_copies(wanted.needing, known, wanted.name)
+    copies = image_distribution.plan_copies(wanted.needing, known, wanted.name, wanted.rivals)
     image_distribution.check_copies(wanted.name, copies, known, wanted.variable)
     return copies
 

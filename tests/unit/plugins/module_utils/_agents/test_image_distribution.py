@@ -46,6 +46,10 @@ def images(**ids: str) -> dict[str, Any]:
     return by_name([image(agent, identity) for agent, identity in ids.items()])
 
 
+OLD = image("a", "old", made="2026-03-01T00:00:00+00:00", owner="alice", digests=[])
+NEW = image("b", "new", made="2026-03-02T00:00:00+00:00", owner="alice", digests=[])
+
+
 @pytest.mark.parametrize(
     ("has", "pull", "pullers", "wanted"),
     [
@@ -81,13 +85,38 @@ def test_whose_image_counts(has: dict[str, str], source: str, copies: tuple[str,
 
 def test_the_newest_image_of_a_container_counts_wherever_it_is() -> None:
     """An agent that was lost during a commit keeps the former image of the name."""
-    old, new = image("a", "old", made="2026-03-01T00:00:00"), image("b", "new", made="2026-03-02T00:00:00")
     for needing in (["a"], ["a", "b"], ["b", "a"]):
-        plan = plan_copies(needing, {"a": old, "b": new})
+        plan = plan_copies(needing, {"a": OLD, "b": NEW}, rivals="ab")
         assert (plan.source, plan.id, plan.copies) == ("b", "new", ("a",))
-        assert plan_pulls(needing, {"a": old, "b": new}, "missing")["id"] == "new"
+        assert plan_pulls(needing, {"a": OLD, "b": NEW}, "missing", rivals="ab")["id"] == "new"
     other = image("a", "other")
-    assert plan_copies(["a"], {"a": other, "b": new}) == plan_copies(["a"], {"a": other})
+    assert plan_copies(["a"], {"a": other, "b": NEW}, rivals="ab") == plan_copies(["a"], {"a": other})
+
+
+@pytest.mark.parametrize(
+    ("rivals", "changes"),
+    [
+        ("a", {}),
+        ("ab", {"owner": "bob"}),
+        ("ab", {"owner": ""}),
+        ("ab", {"made": "9"}),
+        ("ab", {"made": ["9"]}),
+        ("ab", {"present": False}),
+    ],
+    ids=["another group", "another owner", "no owner", "no time", "no text", "no image"],
+)
+def test_an_agent_decides_for_no_others_by_what_it_calls_newer(rivals: str, changes: dict[str, Any]) -> None:
+    known = {"a": OLD, "b": {**NEW, **changes}}
+    assert plan_copies(["a"], known, rivals=rivals).source == "a"
+    assert plan_pulls(["a"], known, "missing", rivals=rivals)["id"] == "old"
+
+
+@pytest.mark.parametrize(("digests", "pullers"), [([], []), (["a@sha256:new"], ["a"])])
+def test_an_image_of_a_container_that_no_registry_has_is_copied(digests: list[str], pullers: list[str]) -> None:
+    """A registry can have another image of that name."""
+    known = {"a": OLD, "b": {**NEW, "digests": digests}}
+    assert plan_pulls(["a"], known, "missing", rivals="ab")["pull"] == pullers
+    assert plan_copies(["a"], known, rivals="ab").copies == ("a",)
 
 
 def test_the_same_image_on_engines_that_number_them_differently() -> None:

@@ -11,7 +11,9 @@ import pytest
 from engine_lab import Shape
 from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.forms import fault
 from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
+from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import REPORT
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,
@@ -196,8 +198,24 @@ def test_engine_entry(swarm: dict[str, Any], cluster: str, expected: tuple[Any, 
 
 
 def test_image_entry() -> None:
-    assert image_entry("a:1", None) == {"reference": "a:1", "present": False, "id": "", "architecture": "", "made": ""}
+    absent = {"reference": "a:1", "present": False, "id": "", "architecture": "", "made": "", "owner": ""}
+    assert image_entry("a:1", None) == absent
     assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"})["architecture"] == "aarch64"
+
+
+@pytest.mark.parametrize(
+    ("owner", "made", "known"),
+    [
+        ("alice", "2026-03-01T00:00:00.123456+00:00", True),
+        ("alice", "2026-03-01T00:00:00 and more", False),
+        ("al\nice", "2026-03-01T00:00:00Z", False),
+    ],
+)
+def test_an_image_of_a_container_has_its_time_and_its_owner(owner: str, made: str, *, known: bool) -> None:
+    labels = {"cluster.compute.origin.owner": owner, "org.opencontainers.image.created": made}
+    entry = image_entry("a:1", {"Id": "sha256:0", "Created": "2026-03-01T00:00:00Z", "Config": {"Labels": labels}})
+    assert (entry["made"], entry["owner"]) == ((made, owner) if known else ("", ""))
+    assert fault(REPORT["image"], entry) is None
 
 
 def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() -> None:

@@ -28,7 +28,7 @@ OVERLAY = plan(request(cluster_size=3), "bbc")
 
 
 def status(name: str, **fields: Any) -> AgentStatus:
-    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1")
+    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1", groups=("default",))
     return replace(known, **fields)
 
 
@@ -36,10 +36,12 @@ def test_a_status_is_read_from_a_report() -> None:
     report: Json = {
         "name": "a",
         "reachable": True,
+        "group": "default,gpu",
         "engine": {"swarm": {"cluster_id": "swarm1", "manager": True}},
-        "image": {"reference": "env:1", "present": True, "id": "sha256:1"},
+        "image": {"reference": "env:1", "present": True, "id": "sha256:1", "made": "2026-03-01", "owner": "alice"},
     }
-    assert AgentStatus.from_report(report) == AgentStatus("a", True, "swarm1", True, "env:1", "sha256:1")
+    known = ("a", True, "swarm1", True, "env:1", "sha256:1", "2026-03-01", "alice", ("default", "gpu"))
+    assert AgentStatus.from_report(report) == AgentStatus(*known)
 
 
 def test_an_image_that_an_agent_lacks_has_no_id() -> None:
@@ -49,7 +51,7 @@ def test_an_image_that_an_agent_lacks_has_no_id() -> None:
 
 def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
     report = {"name": "a", "group": "default", "reachable": False, "reason": "timed out"}
-    assert AgentStatus.from_report(report) == AgentStatus("a", reachable=False)
+    assert AgentStatus.from_report(report) == AgentStatus("a", reachable=False, groups=("default",))
 
 
 @pytest.mark.parametrize(
@@ -125,6 +127,16 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
             [status("a", image_made="2026-03-02"), *(status(one, image_made="2026-03-01") for one in "bc")],
             False,
         ),
+        (
+            "missing",
+            [status("a", image_made="9", image_owner="bob"), *(status(one, image_made="2026-03-01") for one in "bc")],
+            True,
+        ),
+        (
+            "missing",
+            [status("a", image_made="9", groups=("other",)), *(status(one, image_made="2026-03-01") for one in "bc")],
+            True,
+        ),
     ],
 )
 def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
@@ -162,6 +174,7 @@ def test_a_deployment_names_the_part_of_every_host() -> None:
         network_is_apart=True,
         image_is_settled=True,
         image_asked=("a", "b", "c"),
+        image_rivals=("a", "b", "c"),
         image_pull="missing",
         shared_folders=(),
         writable_folders=(),
