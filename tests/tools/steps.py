@@ -8,7 +8,7 @@ Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
 
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
-is 1 if any step failed. After Ctrl-C or SIGTERM, no step starts, and those that run are interrupted as by Ctrl-C. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
+is 1 if any step failed. After Ctrl-C, SIGTERM or SIGHUP, no step starts, and those that run are interrupted as by Ctrl-C. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
 time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, how many tests passed
 and failed, and the end of the output of each step that failed.
 
@@ -69,14 +69,38 @@ class Step:
         return "ok" if self.code == 0 else f"FAILED ({self.code})"
 
 
-RUNNING: set[int] = set()  # the process groups of the targets
-
-
 def interrupt(number: int, groups: set[int]) -> None:
     """Send a signal to each process of these targets."""
-    for group in list(groups):
+    for group in groups:
         with suppress(ProcessLookupError):
             os.killpg(group, number)
+
+
+class Running:
+    """The process groups of the targets that run. After C(stop), a target that a worker had taken already is interrupted, too."""
+
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    def add(self, group: int) -> None:
+        with self._lock:
+            self._groups.add(group)
+            if self._is_stopped:
+                interrupt(signal.SIGINT, {group})
+
+    def discard(self, group: int) -> None:
+        with self._lock:
+            self._groups.discard(group)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._is_stopped = True
+            interrupt(signal.SIGINT, self._groups)
+
+
+RUNNING = Running()
 
 
 def run(name: str) -> Step:
@@ -162,7 +186,7 @@ class Schedule:
             self._left += self._needs
             self._needs.clear()
             self._changed.notify_all()
-        interrupt(signal.SIGINT, RUNNING)
+        RUNNING.stop()
 
     def close(self) -> int:
         """Print the tables; return the exit code."""
@@ -216,9 +240,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a shell without job control lets its background processes ignore Ctrl-C
-        signal.signal(number, signal.default_int_handler)
+    # A shell without job control lets its background processes ignore Ctrl-C; nohup lets them ignore SIGHUP, and means it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     sys.exit(main())

@@ -94,7 +94,7 @@ def test_an_inventory_of_the_user_replaces_that_of_this_machine(arguments: str) 
     assert "local" not in made.replace("localhost", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_interrupts_the_steps_as_ctrl_c_does(tmp_path: Path, number: int) -> None:
     """What a step has started can clean up, and no other step starts."""
     program = (
@@ -102,7 +102,8 @@ def test_a_signal_interrupts_the_steps_as_ctrl_c_does(tmp_path: Path, number: in
     )
     (tmp_path / "wait.py").write_text(program)
     (tmp_path / "Makefile").write_text(f"wait:\n\t@{sys.executable} wait.py\nnext:\n\t@touch next\n")
-    command = [sys.executable, steps.__file__, "wait", "next:wait"]
+    # These tests can run with nohup.
+    command = ["env", "--default-signal=HUP", sys.executable, steps.__file__, "wait", "next:wait"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         wait_until((tmp_path / "waits").exists, deadline_in(MOST))
         process.send_signal(number)
@@ -117,6 +118,16 @@ def test_the_slowest_tests_are_sorted_over_all_steps() -> None:
         (99.0, "call", "tests/c.py::test_third"),
         (12.5, "setup", "tests/unit/test_b.py::test_second"),
     ]
+
+
+def test_a_target_that_a_worker_has_taken_before_a_signal_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").write_text(f"wait:\n\t@sleep {MOST}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(steps, "RUNNING", steps.Running())
+    steps.RUNNING.stop()
+    assert steps.run("wait").code != 0
 
 
 def test_the_critical_path_is_the_chain_of_steps_that_waited_for_each_other() -> None:
