@@ -38,7 +38,8 @@ def test_report(info: dict[str, Any]) -> None:
     assert set(agent.subnets) >= {"172.17.0.0/16"} or "172.17.0.0/16" not in agent.routes
     assert 1200 <= agent.mtu <= 65535
     assert report["limits"]["nofile"] >= 0
-    assert report["image"] == {"reference": "", "present": False, "id": "", "architecture": ""}
+    empty = dict.fromkeys(("reference", "id", "architecture", "made", "owner"), "")
+    assert report["image"] == {**empty, "present": False}
 
 
 def test_overrides_and_reservations() -> None:
@@ -47,7 +48,10 @@ def test_overrides_and_reservations() -> None:
     capacity = run_module("agent_info", name="agent1", gpus=gpus, **given)["agent"]["capacity"]
     assert capacity["millicpus"] == 14500
     assert capacity["memory"] == 60 << 30
-    assert capacity["gpus"] == [{"id": "GPU-1", "shares": 1.0}, {"id": "GPU-2", "shares": 4.0}]
+    assert capacity["gpus"] == [
+        {"id": "GPU-1", "shares": 1.0, "memory": 0},
+        {"id": "GPU-2", "shares": 4.0, "memory": 0},
+    ]
 
 
 @pytest.mark.parametrize(
