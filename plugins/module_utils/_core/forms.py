@@ -11,7 +11,7 @@ import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from .errors import ComputeError, visible
-from .labels import is_cpuset
+from .labels import MADE_AT, MADE_BY, is_cpuset
 from .topology import ROLE_NAME
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
@@ -147,11 +147,7 @@ HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
 # The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
 AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
 INTERFACE = matching(r"[A-Za-z0-9_.:@-]{1,15}")
-# When an image was made of a container, and of whose: empty for other images.
-MADE = matching(
-    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
-MAKER = matching(r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?")
+MADE, MAKER = matching(MADE_AT), matching(MADE_BY)
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
 AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)

@@ -30,6 +30,9 @@ _MOST_CONTAINERS = 1000
 _MOST_AMOUNT = 1 << 60
 _MOST_CPUS = 4096
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# When an image was made of a container, and of whose: empty for other images.
+MADE_AT = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+MADE_BY = r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Dict, Iterable, List, Set
 
 from .._core.constants import (
@@ -24,8 +25,7 @@ from .._core.constants import (
 )
 from .._core.documents import Json, digest
 from .._core.exits import APART
-from .._core.forms import MADE, MAKER
-from .._core.labels import flaw, is_uuid, whole
+from .._core.labels import MADE_AT, MADE_BY, flaw, is_uuid, whole
 from .._core.model import Resources
 from .._core.names import container_names
 
@@ -153,7 +153,7 @@ def image_entry(reference: str, image: Json | None) -> Json:
     image = image or {}
     made, owner = committed(image), image_labels(image).get(LABEL_ORIGIN + ".owner", "")
     # Users write labels, too.
-    is_known = bool(made) and MADE(made) and MAKER(owner)
+    is_known = bool(made and re.fullmatch(MADE_AT, made) and re.fullmatch(MADE_BY, owner))
     return {
         "reference": reference,
         "present": bool(image),
