@@ -160,7 +160,7 @@ class Lab:
         """Start a host's engine again and wait until it is back in its Swarm."""
         if self.shell(agent, "docker info").code != 0:
             self.shell(agent, START).check()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while "active" not in self.shell(agent, "docker info --format '{{.Swarm.LocalNodeState}}'").text.split():
             assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
             time.sleep(0.5)
