@@ -136,8 +136,8 @@ def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
 
 PHASES = {
     "placed": "Placing the session",
-    "created": "Creating 4 containers",
-    "started": "Starting 4 containers",
+    "created": "Creating 2 containers",
+    "started": "Starting 2 containers",
     "followed": "Updating the running containers",
 }
 # After the kill, the size of the next command; 0 for an end.
