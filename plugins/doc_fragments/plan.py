@@ -1,14 +1,26 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that reach a session. Private to this collection."""
+"""The plan of a session, and the options that reach it. Private to this collection."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Where the controller connects to main1, or configures that connection."""
+    """The plan; and where the controller connects to main1, or configures that connection."""
 
+    DOCUMENTATION = r"""
+options:
+  plan:
+    description:
+      - The plan, as M(cluster.compute.session) returns it in check mode. Required, unless O(state) stops or removes what O(sessions)
+        names.
+      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
+        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
+      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
+        C(labels).
+    type: dict
+"""
     REACH = r"""
 options:
   artifacts:

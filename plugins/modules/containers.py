@@ -32,15 +32,6 @@ options:
       - The name of this host in the plan.
     type: str
     required: true
-  plan:
-    description:
-      - The plan, as M(cluster.compute.session) returns it in check mode. Required, unless O(sessions) is set for O(state=stopped) or
-        O(state=absent).
-      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
-        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
-      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
-        C(labels).
-    type: dict
   sessions:
     description:
       - The UUIDs of the sessions whose containers are stopped or removed, for O(state=stopped) and O(state=absent).
@@ -111,6 +102,7 @@ options:
     default: ''
 extends_documentation_fragment:
   - cluster.compute.engine
+  - cluster.compute.plan
   - cluster.compute.plan.reach
   - cluster.compute.attributes
   - cluster.compute.attributes.action

@@ -18,14 +18,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  plan:
-    description:
-      - The plan, as M(cluster.compute.session) returns it in check mode. Required for O(state=present).
-      - C(schema) is the version of its format. C(session) is the session, with its C(id), C(name), C(owner), C(size), C(image),
-        C(user) and scripts. C(network) is its network, with its C(name), C(driver), C(subnet), C(mtu) and C(labels).
-      - C(containers) are the containers in rank order, each with its C(name), C(agent), C(address), C(resources), C(ports) and
-        C(labels).
-    type: dict
   sessions:
     description:
       - The UUIDs of the sessions whose networks are removed, for O(state=absent).
@@ -38,6 +30,7 @@ options:
     type: int
     default: 30
 extends_documentation_fragment:
+  - cluster.compute.plan
   - cluster.compute.engine
   - cluster.compute.attributes
   - cluster.compute.attributes.action
