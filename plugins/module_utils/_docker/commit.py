@@ -6,8 +6,8 @@
 
 The engine's own commit would keep every file and the whole configuration. Here the engine exports the container, and loads an
 archive that holds the new layer and a configuration of its own. The image gets its name from the process that made it, so what an
-engine still loads when that process is killed takes no name from a later image. It is removed when its owner next commits or launches
-on this agent, or when its session ends.
+engine still loads when that process is killed takes no name from a later image. The next commit of its owner on this agent removes it,
+and so does the end of its session.
 """
 # PRIVATE to the collection: may change in any release.
 

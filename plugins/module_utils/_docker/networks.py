@@ -54,8 +54,8 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
 
 
 def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> None:
-    """Refuse a port of a container on the network of its agent at which something else listens, while the container does not run."""
-    if not plan.network.is_of_host or active(engine.containers(plan.session.id)):
+    """Refuse a port at which something else listens for a container on the network of its agent, while the container does not run."""
+    if active(engine.containers(plan.session.id)):
         return
     published = [port.host_port for one in plan.on(engine.agent) for port in one.ports]
     used = sorted({plan.network.ssh_port, plan.network.master_port, *published}.intersection(listening))

@@ -123,10 +123,12 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
     check_subnet(request, plan)
     own = replace(row, created=context.now)
     demand, plans = growth_demand(request, plan, context.agents), held_plans(store)
-    allocation = Allocation(plans, context.agents)
-    # What is added listens at the ports that the session has, so its agents have these free, as at a launch.
-    agents = [replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents]
-    turns = Turns(store, plans, replace(context, agents=tuple(agents)), [(own, request)], {row.id: demand})
+    if plan.network.is_of_host:
+        # What is added listens at the ports that the session has, so its agents have these free, as at a launch.
+        allocation = Allocation(plans, context.agents)
+        agents = (replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents)
+        context = replace(context, agents=tuple(agents))
+    turns = Turns(store, plans, context, [(own, request)], {row.id: demand})
     reason = over_quota(context.site, by_owner(uses(store, context.agents), {row.id}), request)
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):

@@ -51,11 +51,7 @@ def created(
     """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
     with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
-        result = _created(launch, _bundle(bundle), agent.fabric, network=network)
-    if not agent.check:
-        # Not before: the session can be launched from an image without a name, which its containers keep.
-        sweep(_commit_engine(agent), launch.plan.session.owner)
-    return result
+        return _created(launch, _bundle(bundle), agent.fabric, network=network)
 
 
 def started(
@@ -179,7 +175,8 @@ def _created(launch: AgentContainers, bundle: Bundle | None, interface: str, *, 
     """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
     if launch.plan.network.fabric:
         fabric.present(launch.engine, launch.plan, interface, check=launch.check)
-    check_host_ports(launch.engine, launch.plan, listening_ports())
+    if launch.plan.network.is_of_host:
+        check_host_ports(launch.engine, launch.plan, listening_ports())
     begun = time.monotonic()
     made = present(launch.engine, launch.plan, launch.check) if network else {}
     seconds = round(time.monotonic() - begun, 3)

@@ -81,7 +81,6 @@ def test_a_port_that_something_else_has_taken_is_refused_before_a_container_exis
     check_ports(made, port, "running")
     check_ports(made, port, "paused")
     check_ports(made, 9999)
-    check_ports(plan(request(), "a", ports=ports), 30001)
 
 
 def test_the_network_of_the_hosts_is_not_made() -> None:

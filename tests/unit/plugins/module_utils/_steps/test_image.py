@@ -1,39 +1,19 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a launch or a copy removes an owner's images without a name, and when a copy may replace an image."""
+"""When a copy may replace an image."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._steps import containers, image
+from ansible_collections.cluster.compute.plugins.module_utils._steps import image
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 
 FOREIGN = {"Id": "sha256:other", "Config": {"Labels": None}}
-
-
-@pytest.mark.parametrize(("check", "order"), [(False, ["create", "sweep"]), (True, ["create"])])
-def test_a_launch_sweeps_when_its_containers_keep_their_image(
-    monkeypatch: pytest.MonkeyPatch, *, check: bool, order: list[str]
-) -> None:
-    """The image can have no name: a container that uses it is what keeps it."""
-    seen: list[str] = []
-
-    def create(*_parts: Any, **_options: Any) -> dict[str, bool]:
-        seen.append("create")
-        return {"changed": True}
-
-    monkeypatch.setattr(containers, "_launch", lambda *_parts: SimpleNamespace(plan=plan(request())))
-    monkeypatch.setattr(containers, "_created", create)
-    monkeypatch.setattr(containers, "sweep", lambda _engine, _owner: seen.append("sweep"))
-    assert containers.created(Agent("a1", "", check=check), {}) == {"changed": True}
-    assert seen == order
 
 
 def test_a_copy_takes_no_name_from_an_image_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
