@@ -319,7 +319,7 @@ def host_of(result: Any) -> str:
 
 
 def message_of(facts: Dict[str, Any]) -> str:
-    """The sentence of a failure; of a loop, that of the first item that failed."""
+    """The message of a failure. A loop has the message of its first item that failed."""
     for item in facts.get("results") or []:
         if isinstance(item, dict) and item.get("failed"):
             return message_of(item)

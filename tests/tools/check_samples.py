@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import FULL, GOSSIP, VXLAN
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GpuSharing
 
 GIB = 1 << 30
 CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")
@@ -52,7 +53,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         **{"gpus": 0, "gpu_runtime": False, "amd_gpus": 0},
         **{"gpu_health": [], "gpu_driver": "", "gpu_toolkit": "", "nvlink": {"gpus": 0, "linked": 0}},
         "fabric": {"interface": "", "reason": "has no agent_fabric", "mtu": 0, "speed": 0},
-        **{"rdma": [], "session_networks": [], "open_api": [], "gpu_sharing": {"kind": "none", "reason": ""}},
+        **{"rdma": [], "session_networks": [], "open_api": [], "gpu_sharing": GpuSharing().to_json()},
         "nofile": 1048576,
         "memlock": -1,
         "networks": ["172.17.0.0/16"],

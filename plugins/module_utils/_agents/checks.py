@@ -243,8 +243,13 @@ def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:
     kind, reason = report["gpu_sharing"]["kind"], report["gpu_sharing"]["reason"]
     if kind == "none" or not reason:
         return OK, {"none": "parts of a GPU are not limited"}.get(kind, f"by {kind.upper()}"), ""
-    remedy = "as root there: CUDA_MPS_PIPE_DIRECTORY=<agent_mps_directory> nvidia-cuda-mps-control -d"
-    return WARN, f"the agent {reason}", remedy if kind == "mps" else "create MIG devices there with nvidia-smi mig"
+    daemon = "CUDA_MPS_PIPE_DIRECTORY=<agent_mps_directory> nvidia-cuda-mps-control -d"
+    remedy = (
+        f"as root there, if nvidia-smi -q works: {daemon}"
+        if kind == "mps"
+        else "create MIG devices there with nvidia-smi mig"
+    )
+    return WARN, f"the agent {reason}", remedy
 
 
 def _nfs(report: Json, _required: Requirements) -> Verdict:

@@ -19,6 +19,7 @@ from typing import Callable, List, Mapping, Sequence, Tuple
 from .._core.constants import MIG_DEVICE
 from .._core.documents import Json
 from .._core.model import Gpu
+from .._core.reports import GpuSharing
 from .._docker.device_nodes import amd_gpus, mps_fault
 from .host import read
 from .nvidia import Seen, listed_gpus, output_of, sizes
@@ -72,12 +73,12 @@ def divided(
 ) -> Tuple[List[Gpu], Json]:
     """The GPUs with the parts that sessions can get, and what limits these parts, or why there are none.
 
-    The inventory ``is_declared`` to say into how many shares each GPU is divided. ``directory`` is that of the MPS daemon.
+    With ``is_declared``, the inventory says into how many shares each GPU is divided. The MPS daemon has its sockets in ``directory``.
     """
     fault = seen.log.fault if seen else ""
     known = sizes(seen) if seen else {}
     if fault:
-        return list(gpus), {"kind": sharing, "reason": _NO_PART + fault}
+        return list(gpus), GpuSharing(sharing, _NO_PART + fault, may_pass=True).to_json()
     if sharing == MIG:
         found = _mig_devices(gpus, known)
     elif sharing == MPS:
@@ -85,8 +86,9 @@ def divided(
     else:
         found = list(gpus)
     if gpus and all(gpu.shares == 1 for gpu in found):
-        return found, {"kind": sharing, "reason": _NO_PART + _UNDIVIDED[sharing]}
-    return found, {"kind": sharing, "reason": mps_fault(directory) if sharing == MPS else ""}
+        return found, GpuSharing(sharing, _NO_PART + _UNDIVIDED[sharing]).to_json()
+    reason = mps_fault(directory) if sharing == MPS else ""
+    return found, GpuSharing(sharing, reason, may_pass=bool(reason)).to_json()
 
 
 def _mig_devices(gpus: Sequence[Gpu], known: Mapping[str, Tuple[float, int]]) -> List[Gpu]:

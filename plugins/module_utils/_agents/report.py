@@ -18,6 +18,7 @@ from .._core.errors import ConflictError, EngineError, InputError, LibraryError
 from .._core.exits import WAITING
 from .._core.model import Gpu
 from .._core.parallel import default_parallelism, run_all
+from .._core.reports import GpuSharing
 from .._core.units import parse_bytes, parse_cpus
 from .._docker.apps import read_statuses
 from .._docker.batch import parse_exit, read_state
@@ -139,7 +140,7 @@ def _host_report(options: Json) -> Json:
         "silent_folders": [],
         "gpu_use": [],
         "gpu_health": [],
-        "gpu_sharing": {"kind": options["gpu_sharing"], "reason": ""},
+        "gpu_sharing": GpuSharing(options["gpu_sharing"]).to_json(),
         "rdma_ports": rdma_ports(options["fabric"]),
         "fabric": host.fabric(options["fabric"], ()),
         "host_network": host.host_network([options["address"]], {}),

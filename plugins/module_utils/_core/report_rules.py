@@ -48,7 +48,7 @@ _NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
 
-_GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line)
+_GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
 
 
 def _labels(value: Any) -> bool:

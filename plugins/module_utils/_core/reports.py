@@ -52,7 +52,7 @@ class ObservedContainer:
 
 @dataclass(frozen=True)
 class RdmaPort(Document):
-    """A port of an RDMA device, and whether it is that of the agent's interface for the fabric."""
+    """A port of an RDMA device. ``fabric``: its network interface is the agent's interface for the fabric."""
 
     name: str
     link_layer: str
@@ -70,10 +70,11 @@ class Fabric(Document):
 
 @dataclass(frozen=True)
 class GpuSharing(Document):
-    """What limits a part of a GPU to its size on an agent, and why sessions get no part of one."""
+    """What limits a part of a GPU to its size on an agent, and why sessions get no part of one, which ``may_pass``."""
 
     kind: str = "none"
     reason: str = ""
+    may_pass: bool = False
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -
 
 
 def _same_text(name: str, found: str, wanted: str | None) -> bool:
-    """Whether the texts are equal. Those of resources are equal in what they mean: a release adds fields to them."""
+    """Whether two labels are equal. Labels of resources are compared by what they mean, because a release can add fields."""
     if found != wanted and name == LABEL_CONTAINER + ".resources" and wanted is not None:
         with suppress(ValueError, TypeError):
             return Resources.from_json(json.loads(found)) == Resources.from_json(json.loads(wanted))

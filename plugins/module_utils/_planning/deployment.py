@@ -75,7 +75,7 @@ class Deployment:
         network_is_apart: that host has no container of the session.
         image_is_settled: every agent that needs the image of the session has it, and the same one: it is not pulled or copied.
         image_asked: the agents that are asked for the image, because they can be the source of a copy.
-        image_rivals: those of them whose newer image of a container replaces the one of the session's agents.
+        image_rivals: agents whose committed image is used if it is newer than the image on the session's agents.
         image_pull: when the image is pulled: ``missing``, ``always`` or ``never``.
         shared_folders: folders of the agents that containers mount, each once.
         writable_folders: those of ``shared_folders`` that a container may write to.

@@ -301,9 +301,12 @@ def _shortfall(
         lines.append("together they hold %d of %d containers" % (total, demand.size))
     needed = -(-demand.size // demand.most)
     if needed > len(eligible):
-        line = "session_per_agent: %d needs %d agents, %d %s eligible" % (
-            demand.per_agent, needed, len(eligible), "is" if len(eligible) == 1 else "are")  # fmt: skip
-        lines = [line.replace("session_per_agent: 1", "session_network: host") if demand.host else line]
+        counts = (needed, len(eligible), "is" if len(eligible) == 1 else "are")
+        lines = [
+            "session_network: host needs %d agents, %d %s eligible" % counts
+            if demand.host
+            else "session_per_agent: %d needs %d agents, %d %s eligible" % (demand.per_agent, *counts)
+        ]
     # A refused agent of this resource group is part of the reason; agents of other groups are not, and none that is out of reach
     # of the network of a session that grows.
     unsaid = (_UNDESIGNATED,) if demand.placed else ()

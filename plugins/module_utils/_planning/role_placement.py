@@ -82,14 +82,13 @@ def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
 
 
 def _is_unseen(agent: Agent) -> bool:
-    """Whether the parts of its GPUs are unknown for now: what has made the GPUs red is why the agent gives no part of them."""
-    return any(why and agent.gpu_sharing.reason.endswith(why) for why in agent.red_gpus.values())
+    """Whether the parts of its GPUs are not known for now."""
+    return agent.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in agent.gpus)
 
 
 def _idle(agent: Agent) -> Agent:
-    """The agent after all that may change: the daemon of MPS may start, too, if the GPUs have parts."""
-    is_waiting = agent.gpu_sharing.kind == "mps" and any(gpu.shares > 1 for gpu in agent.gpus)
-    sharing = GpuSharing() if is_waiting else agent.gpu_sharing
+    """The agent after all that may change: the MPS daemon may start, too."""
+    sharing = GpuSharing() if agent.gpu_sharing.may_pass else agent.gpu_sharing
     usual = replace(agent, schedulable=True, avoid="", swarm="any", image_architecture="")
     return replace(usual, gpu_health=(), gpu_sharing=sharing)
 

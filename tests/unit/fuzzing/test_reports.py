@@ -114,7 +114,7 @@ REPORT: dict[str, Any] = {
     "silent_folders": ["/srv/data"],
     "gpu_use": [{"id": "GPU-1", "percent": 37, "memory": 1, "capacity": 2}],
     "gpu_health": [{"id": "GPU-1", "state": "red", "reasons": ["it must be reset"]}],
-    "gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon"},
+    "gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon", "may_pass": True},
     "rdma_ports": [{"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False}],
 }  # fmt: skip
 

@@ -168,13 +168,14 @@ def test_the_parts_of_gpus(
 ) -> None:
     monkeypatch.setattr(devices, "mps_fault", lambda _directory: "")
     found = divided(gpus, sharing, "/run/mps", is_declared, seen())
-    assert found == (parts, {"kind": sharing, "reason": reason})
+    assert found == (parts, {"kind": sharing, "reason": reason, "may_pass": False})
 
 
 def test_without_a_daemon_a_report_says_why_no_part_is_given() -> None:
     found, why = divided([Gpu(A100[1], 4.0)], "mps", "/nonexistent", True, seen())
     assert found == [Gpu(A100[1], 4.0, 40960 * MIB)]
     assert why["reason"].startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
+    assert why["may_pass"]
     assert divided([Gpu(A100[1])], "mig", "", False, None)[0] == [Gpu(A100[1])]
     assert "no amount of memory" in divided([Gpu(A100[1])], "mps", "/nonexistent", False, None)[1]["reason"]
 

@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "neighbours": ({"kernel": {"neighbours": 512}}, WARN, "up to 512 in all networks together", "raise net.ipv4.neigh.default.gc_thresh3"),
     "gpus": ({"gpus": 8}, WARN, "8, and the engine has no runtime nvidia", "install the NVIDIA Container Toolkit"),
     "gpu health": ({"gpu_health": [GREEN_GPU, RED_GPU]}, WARN, "GPU-2 is red: it must be reset, XID 48 since the start of the host", "see nvidia-smi -q -i GPU-2 and dmesg there"),
-    "gpu sharing": ({"gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon at /m"}}, WARN, "the agent has no MPS daemon at /m", "as root there: CUDA_MPS_PIPE_DIRECTORY="),
+    "gpu sharing": ({"gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon at /m"}}, WARN, "the agent has no MPS daemon at /m", "as root there, if nvidia-smi -q works: CUDA_MPS_PIPE_DIRECTORY="),
     "gpu sharing, mig": ({"gpu_sharing": {"kind": "mig", "reason": "gives no part of a GPU"}}, WARN, "the agent gives no part of a GPU", "create MIG devices there with nvidia-smi mig"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "folders": ({"silent_folders": ["/srv/a", "/srv/b"]}, WARN, "no answer from /srv/a, /srv/b", "check the file server"),
