@@ -94,6 +94,8 @@ class FreeCapacity:
 
     def room(self, per_container: PerContainer) -> int:
         """How many of these containers fit."""
+        if self.millicpus < per_container.millicpus or self.memory < per_container.memory:
+            return 0  # most agents of a long queue; the amounts of the kernel are not looked at
         return max(0, min(self._rooms(per_container).values()))
 
     def shortfall(self, per_container: PerContainer, count: int) -> str:

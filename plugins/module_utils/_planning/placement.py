@@ -162,8 +162,9 @@ def excluded(agent: Agent, demand: Demand) -> str:
 
 def refusal(agent: Agent, demand: Demand) -> str:
     """Why an agent can hold no container of this session; empty if it can."""
-    if excluded(agent, demand):
-        return excluded(agent, demand)
+    elsewhere = excluded(agent, demand)
+    if elsewhere:
+        return elsewhere
     if not agent.reachable:
         return f"cannot be reached ({agent.reason})" if agent.reason else "cannot be reached"
     if not agent.schedulable or agent.avoid:

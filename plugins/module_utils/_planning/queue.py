@@ -111,6 +111,7 @@ class _Decision:
         self._agents = agents
         self._free = {name: one.copy() for name, one in free.items()}
         self._unkept = free
+        self._unused = {agent.name: free_of(agent, ()) for agent in agents}
         self._kept: List[QueueEntry] = []
         self._blocking: List[Tuple[QueueEntry, str]] = []
         self._short: Dict[Demand, Shortfall] = {}
@@ -138,7 +139,8 @@ class _Decision:
     def block(self, entry: QueueEntry, shortfall: Shortfall) -> None:
         """Let no later session pass, if the session fits on agents that hold no other session."""
         if entry.demand not in self._empty:
-            self._empty[entry.demand] = _could_fit(entry.demand, self._agents)
+            found = place(entry.demand, self._agents, self._unused)
+            self._empty[entry.demand] = isinstance(found, Placement)
         if self._empty[entry.demand]:
             self._blocking.append((entry, shortfall.reason))
 
@@ -175,8 +177,3 @@ class _Decision:
             sharing = (agent.groups for agent in self._agents if group in agent.groups)
             self._rivals[group] = {other for groups in sharing for other in groups}
         return self._rivals[group]
-
-
-def _could_fit(demand: Demand, agents: Sequence[Agent]) -> bool:
-    """Whether a session fits on agents that hold no other session."""
-    return isinstance(place(demand, agents, {agent.name: free_of(agent, ()) for agent in agents}), Placement)
