@@ -18,7 +18,7 @@ from typing import Any, Dict, Tuple
 from . import value_rules
 from .constants import GRACE, HOST, PRIVATE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
-from .value_rules import check_disk, check_log_size, check_public_keys, check_text, within
+from .value_rules import check_disk, check_log_size, check_public_keys, check_text
 
 
 def declared(
@@ -58,6 +58,11 @@ def declared_choice(choices: Tuple[str, ...], description: str, **more: Any) -> 
     return declared("str", choices[0], description, value_rules.one_of(*choices), choices=choices, **more)
 
 
+def declared_whole(default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Any:
+    """A field that declares a variable with a whole number."""
+    return declared("int", default, description, value_rules.within(*bounds), **more)
+
+
 def declared_flag(description: str, **more: Any) -> Any:
     """A field that declares a variable that is false by default."""
     return declared("bool", False, description, value_rules.check_boolean, **more)
@@ -70,35 +75,27 @@ _DAYS = 86400
 class ContainerSettings:
     """The settings of every container of a session."""
 
-    grace: int = declared(
-        "int",
+    grace: int = declared_whole(
         GRACE,
+        (0, 3600),
         "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
-        within(0, 3600),
     )
-    lifetime: int = declared(
-        "int",
+    lifetime: int = declared_whole(
         0,
+        (0, 365 * _DAYS),
         "Seconds after its placement at which the session ends, from 0, which means never, to 31536000, which is a year. May be "
         "changed while the session runs.",
-        within(0, 365 * _DAYS),
         kept=True,
     )
-    idle_timeout: int = declared(
-        "int",
+    idle_timeout: int = declared_whole(
         0,
+        (0, 30 * _DAYS),
         "Seconds without use after which the session ends, from 0, which means never, to 2592000, which is 30 days. A session "
         "is in use while a login by SSH lasts, a browser is connected to an app, programs in one of its containers use a twentieth "
         "of a CPU or more, or its GPUs compute for a twentieth of the time. May be changed while the session runs.",
-        within(0, 30 * _DAYS),
         kept=True,
     )
-    pids: int = declared(
-        "int",
-        32768,
-        "Processes and threads of each container, from 64 to 4194304.",
-        within(64, 1 << 22),
-    )
+    pids: int = declared_whole(32768, (64, 1 << 22), "Processes and threads of each container, from 64 to 4194304.")
     log_size: int = declared(
         "str",
         "100m",
@@ -106,11 +103,8 @@ class ContainerSettings:
         "V(json-file) and V(local).",
         check_log_size,
     )
-    log_files: int = declared(
-        "int",
-        3,
-        "Number of log files that the engine keeps of each container, from 1 to 100.",
-        within(1, 100),
+    log_files: int = declared_whole(
+        3, (1, 100), "Number of log files that the engine keeps of each container, from 1 to 100."
     )
     disk: int = declared(
         "str",
@@ -162,12 +156,11 @@ class BatchSettings:
         "Batch command, run once on C(main1) when all containers are ready. Its exit code is the result of the session.",
         check_text,
     )
-    command_timeout: int = declared(
-        "int",
+    command_timeout: int = declared_whole(
         0,
+        (0, 30 * _DAYS),
         "Seconds after which the batch command is terminated, from 0, which means never, to 2592000, which is 30 days. "
         "Requires O(session_command).",
-        within(0, 30 * _DAYS),
     )
     terminate_when_done: bool = declared_flag(
         "Terminate the session when its batch command has ended. Requires O(session_command)."
@@ -178,12 +171,11 @@ class BatchSettings:
         "command again, and the next run of C(schedule.yml) restores the containers. With V(restart_all), that run restarts all "
         "containers together if one of them has died.",
     )
-    restarts: int = declared(
-        "int",
+    restarts: int = declared_whole(
         3,
+        (0, 1000),
         "Number of times that a failed command is started again with O(session_on_failure=restart) or V(restart_all), and that all "
         "containers are restarted with V(restart_all), from 0 to 1000.",
-        within(0, 1000),
     )
     on_lost: str = declared_choice(
         ("keep", "end", RELOCATE),
@@ -191,10 +183,9 @@ class BatchSettings:
         "V(relocate), its containers are made again on other agents, with the same names, addresses and host keys. What they had "
         "stored in their own files is gone.",
     )
-    lost_after: int = declared(
-        "int",
+    lost_after: int = declared_whole(
         300,
+        (10, 7 * _DAYS),
         "Seconds without an answer after which an agent counts as lost, from 10 to 604800, which is a week. They are counted from "
         "the first run of C(schedule.yml) that gets no answer.",
-        within(10, 7 * _DAYS),
     )

@@ -12,7 +12,7 @@ from .._core import value_rules
 from .._core.errors import InputError
 from .._core.image_reference import own_digest
 from . import rules
-from .variable import COMMIT, COPY, EXEC, RESTART, Variable, choice, flag
+from .variable import COMMIT, COPY, EXEC, RESTART, Variable, choice, flag, names, text, whole
 
 _WEEK = 7 * 86400
 
@@ -20,21 +20,17 @@ _WEEK = 7 * 86400
 def _target(entry_point: str, what: str, seconds: int) -> Tuple[Variable, ...]:
     """Where a command or a copy goes, for how long, and what follows a failure."""
     return (
-        Variable(
+        names(
             f"{entry_point}_containers",
-            "list",
-            [],
             "Hostnames of the containers, which must belong to the session. If empty, all.",
             rules.check_names,
-            elements="str",
             read_by=(entry_point,),
         ),
-        Variable(
+        whole(
             f"{entry_point}_timeout",
-            "int",
             seconds,
+            (1, _WEEK),
             f"Seconds after which the {what} is ended in all containers, from 1 to 604800, which is a week.",
-            value_rules.within(1, _WEEK),
             read_by=(entry_point,),
         ),
         Variable(
@@ -61,12 +57,9 @@ def _check_new_image(variable: str, value: Any) -> str:
 
 
 ACCESS_SETTINGS: Tuple[Variable, ...] = (
-    Variable(
+    text(
         "exec_command",
-        "str",
-        "",
         "Command for the user's shell in the containers, at most 60,000 bytes. Its standard input is empty.",
-        value_rules.check_text,
         read_by=(EXEC,),
         required_by=(EXEC,),
     ),
@@ -83,41 +76,31 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "V(to) copies from the controller to the containers, V(from) copies from the containers to the controller.",
         read_by=(COPY,),
     ),
-    Variable(
+    text(
         "copy_source",
-        "str",
-        "",
         "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container.",
         rules.check_path,
         read_by=(COPY,),
         required_by=(COPY,),
     ),
-    Variable(
+    text(
         "copy_target",
-        "str",
-        ".",
         "Folder that receives it, under its own name. With O(session_copy_direction=from), the folder receives a folder "
         "for each container. It is created if it does not exist.",
         rules.check_path,
+        default=".",
         read_by=(COPY,),
     ),
     *_target(COPY, "copy", 3600),
-    Variable(
+    text(
         "commit_image",
-        "str",
-        "",
         "Name of the image, such as V(team/train:2). An image of this name is replaced if it was made of a session of the same owner.",
         _check_new_image,
         read_by=(COMMIT,),
         required_by=(COMMIT,),
     ),
-    Variable(
-        "commit_container",
-        "str",
-        "main1",
-        "Hostname of the container that the image is made of.",
-        value_rules.check_text,
-        read_by=(COMMIT,),
+    text(
+        "commit_container", "Hostname of the container that the image is made of.", default="main1", read_by=(COMMIT,)
     ),
     flag(
         "commit_squash",
@@ -125,29 +108,18 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "store always makes one layer.",
         read_by=(COMMIT,),
     ),
-    Variable(
+    whole(
         "commit_timeout",
-        "int",
         3600,
+        (1, _WEEK),
         "Seconds that making the image may take, from 1 to 604800, which is a week.",
-        value_rules.within(1, _WEEK),
         read_by=(COMMIT,),
     ),
-    Variable(
+    names(
         "restart_containers",
-        "list",
-        [],
         "Hostnames of the containers to restart. If empty, all.",
         rules.check_names,
-        elements="str",
         read_by=(RESTART,),
     ),
-    Variable(
-        "restart_app",
-        "str",
-        "",
-        "Name of an app to restart in C(main1), in place of containers.",
-        value_rules.check_text,
-        read_by=(RESTART,),
-    ),
+    text("restart_app", "Name of an app to restart in C(main1), in place of containers.", read_by=(RESTART,)),
 )

@@ -14,7 +14,7 @@ from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import InputError
 from . import rules
-from .variable import CHECK, EVERY, LIST, POLICY, SCHEDULE, USAGE, Variable, choice
+from .variable import CHECK, EVERY, LIST, POLICY, SCHEDULE, USAGE, Variable, choice, names, text
 
 # build_environments.yml passes it on to the role `image`, which checks it.
 ENVIRONMENTS_TO_BUILD = "environments"
@@ -57,13 +57,10 @@ def _check_month(variable: str, value: Any) -> str:
 
 
 PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
-    Variable(
+    names(
         "ignored_variables",
-        "list",
-        [],
         "Names of variables of other software that look like a misspelled variable of this collection.",
         rules.check_names,
-        elements="str",
         read_by=EVERY,
     ),
     choice(
@@ -74,40 +71,32 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         prefix="sessions_",
         read_by=(LIST,),
     ),
-    Variable(
+    names(
         "columns",
-        "list",
-        [],
         "Columns of the table of sessions, or V([all]). If empty, the usual ones.",
         _check_columns,
-        elements="str",
         prefix="sessions_",
         read_by=(LIST,),
     ),
-    Variable(
+    text(
         "page",
-        "str",
-        "sessions.html",
         "File on the controller for the page that O(sessions_format=html) writes.",
         rules.check_path,
         path=True,
+        default="sessions.html",
         prefix="sessions_",
         read_by=(LIST,),
     ),
-    Variable(
+    text(
         "file",
-        "str",
-        "",
         "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
         rules.check_path,
         path=True,
         prefix="sessions_",
         read_by=(LIST,),
     ),
-    Variable(
+    text(
         "metrics",
-        "str",
-        "",
         "File on the controller that gets metrics of the agents and of the sessions of all owners, in OpenMetrics format, with mode "
         "0644. Empty for none.",
         rules.check_path,
@@ -115,10 +104,8 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         prefix="sessions_",
         read_by=(LIST, SCHEDULE),
     ),
-    Variable(
+    text(
         "state",
-        "str",
-        "",
         "V(running) for sessions that have not ended, V(finished) for those that were terminated or ended by themselves, V(other) "
         "for those that failed to launch or were canceled. If empty, all that have not ended.",
         _check_state,
@@ -136,19 +123,15 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
     choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),
-    Variable(
+    text(
         "month",
-        "str",
-        "",
         "Show this month of UTC only, as in V(2026-11). If empty, all months.",
         _check_month,
         prefix="usage_",
         read_by=(USAGE,),
     ),
-    Variable(
+    text(
         "file",
-        "str",
-        "",
         "File on the controller to write to, with mode 0600, instead of the output.",
         rules.check_path,
         path=True,
@@ -156,10 +139,8 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         read_by=(USAGE,),
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="check_", read_by=(CHECK,)),
-    Variable(
+    text(
         "file",
-        "str",
-        "",
         "File on the controller that also gets the findings as JSON. Empty for none.",
         rules.check_path,
         path=True,

@@ -19,7 +19,14 @@ from typing import List, Mapping, Tuple
 
 from .._core import value_rules
 from .._core.constants import HOST, MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
-from .._core.declaration import BatchSettings, ContainerSettings, declared, declared_choice, declared_flag
+from .._core.declaration import (
+    BatchSettings,
+    ContainerSettings,
+    declared,
+    declared_choice,
+    declared_flag,
+    declared_whole,
+)
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Role, Secret, User
 from .._core.topology import Member, members
@@ -84,18 +91,17 @@ class NamedRequest(Document):
 
 
 _DAYS = 86400
-_SECONDS = value_rules.within(1, 30 * _DAYS)
+_SECONDS = (1, 30 * _DAYS)
 
 
 @dataclass(frozen=True)
 class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     """A checked request, in its normal form."""
 
-    size: int = declared(
-        "int",
+    size: int = declared_whole(
         1,
+        (1, rules.LARGEST),
         "Number of containers, from 1 to 1000: C(main1) and the rest C(sub1), C(sub2) and so on.",
-        value_rules.within(1, rules.LARGEST),
         variable="cluster_size",
     )
     mode: str = declared_choice(
@@ -151,16 +157,13 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         ("pack", "spread"),
         "V(pack) uses the fewest agents, V(spread) fills them evenly, if one agent cannot hold the session.",
     )
-    per_agent: int = declared(
-        "int",
+    per_agent: int = declared_whole(
         0,
+        (0, rules.LARGEST),
         "Largest number of containers of the session on an agent, up to 1000; V(0) is no limit. A number below "
         "O(session_cluster_size) requires O(session_cluster_mode=multi-node). With V(1), each container is on a host of its own.",
-        value_rules.within(0, rules.LARGEST),
     )
-    priority: int = declared(
-        "int", 10, "Priority in the queue, from 0 to 100. A higher priority comes first.", value_rules.within(0, 100)
-    )
+    priority: int = declared_whole(10, (0, 100), "Priority in the queue, from 0 to 100. A higher priority comes first.")
     environment: Mapping[str, str] = declared(
         "dict",
         {},
@@ -183,11 +186,10 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "Requires O(session_torchrun=elastic).",
         torchrun.check_nodes,
     )
-    torchrun_restarts: int = declared(
-        "int",
+    torchrun_restarts: int = declared_whole(
         3,
+        (0, 1000),
         "Number of times that an elastic training starts its processes again after a failure, from 0 to 1000.",
-        value_rules.within(0, 1000),
     )
     mounts: Tuple[Mount, ...] = declared(
         "list",
@@ -240,25 +242,19 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         rules.check_port_range,
         read_by=(LAUNCH, APPS),
     )
-    bootstrap_timeout: int = declared(
-        "int",
-        300,
-        "Seconds that the bootstrap script may take in each container, from 1 to 2592000.",
-        _SECONDS,
-        kept=True,
+    bootstrap_timeout: int = declared_whole(
+        300, _SECONDS, "Seconds that the bootstrap script may take in each container, from 1 to 2592000.", kept=True
     )
-    verify_timeout: int = declared(
-        "int",
+    verify_timeout: int = declared_whole(
         60,
-        "Seconds within which every container must answer by SSH, from 1 to 2592000. Four containers add a second.",
         _SECONDS,
+        "Seconds within which every container must answer by SSH, from 1 to 2592000. Four containers add a second.",
         kept=True,
     )
-    apps_timeout: int = declared(
-        "int",
+    apps_timeout: int = declared_whole(
         120,
-        "Seconds within which every app must be ready, from 1 to 2592000.",
         _SECONDS,
+        "Seconds within which every app must be ready, from 1 to 2592000.",
         read_by=(LAUNCH, APPS),
         kept=True,
     )
@@ -268,12 +264,11 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "then gets a copy from another agent or from the controller.",
         kept=True,
     )
-    pull_timeout: int = declared(
-        "int",
+    pull_timeout: int = declared_whole(
         1800,
+        _SECONDS,
         "Seconds that pulling the image may take, from 1 to 2592000. A registry that does not answer fails after ten "
         "seconds.",
-        _SECONDS,
         kept=True,
     )
 

@@ -36,6 +36,9 @@ from .variable import (
     Variable,
     choice,
     flag,
+    names,
+    text,
+    whole,
 )
 
 _WEEK = 7 * 86400
@@ -97,24 +100,8 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         "session on the agent of C(main1), which ends with it. Otherwise the app is reached by SSH.",
         read_by=(APPS,),
     ),
-    Variable(
-        "apps_restart",
-        "list",
-        [],
-        "Names of apps to start again.",
-        rules.check_names,
-        elements="str",
-        read_by=(APPS,),
-    ),
-    Variable(
-        "apps_remove",
-        "list",
-        [],
-        "Names of apps to end.",
-        rules.check_names,
-        elements="str",
-        read_by=(APPS,),
-    ),
+    names("apps_restart", "Names of apps to start again.", rules.check_names, read_by=(APPS,)),
+    names("apps_remove", "Names of apps to end.", rules.check_names, read_by=(APPS,)),
 )
 
 
@@ -124,13 +111,12 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
         "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
         "launch says which agents it avoids, and fails if none is left.",
     ),
-    Variable(
+    whole(
         "preflight_age",
-        "int",
         3600,
+        (0, _WEEK),
         "Seconds for which O(session_preflight) uses the result of the last check of these agents and does not check again. With "
         "V(0), every launch checks.",
-        value_rules.within(0, _WEEK),
     ),
 )
 
@@ -143,30 +129,23 @@ _LEASE = (
 )
 
 SETTINGS: Tuple[Variable, ...] = (
-    Variable(
+    text(
         "like",
-        "str",
-        "",
         "Session of the same owner that runs or has ended, whose variables hold where none is given, except values of secrets.",
         rules.check_other_name,
     ),
-    Variable(
+    text(
         "devcontainer",
-        "str",
-        "",
         "A C(devcontainer.json) on the controller, whose C(image), C(containerEnv), C(postCreateCommand), C(forwardPorts) and "
         "C(mounts) hold where O(session_image), O(session_environment), O(session_bootstrap), O(session_apps) and "
         "O(session_mounts) are not given. Environment variables of both hold. A warning names the other keys, which are ignored.",
         rules.check_path,
         path=True,
     ),
-    Variable(
+    text(
         "preset",
-        "str",
-        "",
         "Name of a preset of O(session_presets): resources of each container. O(session_cpus), O(session_memory), "
         "O(session_shm) or O(session_gpus) beside it has precedence.",
-        value_rules.check_text,
     ),
     Variable(
         "presets",
@@ -175,13 +154,12 @@ SETTINGS: Tuple[Variable, ...] = (
         "The presets by name, each a dictionary of C(cpus), C(memory), C(shm) and C(gpus). Replaces the table of the collection.",
         check_presets,
     ),
-    Variable(
+    whole(
         "count",
-        "int",
         1,
+        (1, 100),
         "Number of such sessions, from 1 to 100. Each of several has its number after the name. They are launched one "
         "after the other, and each is all or nothing.",
-        value_rules.within(1, 100),
     ),
     Variable(
         "wait",
@@ -195,13 +173,12 @@ SETTINGS: Tuple[Variable, ...] = (
         "fail_when_pending",
         "Fail, with exit code 2, if the session is PENDING. It stays in the queue. For scripts that read the exit code.",
     ),
-    Variable(
+    whole(
         "launch_timeout",
-        "int",
         600,
+        (1, _MOST),
         "Seconds for which a launch or a termination belongs to this controller, at least 1; then another run may take "
         "it over.",
-        value_rules.within(1, _MOST),
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
         notes={LAUNCH: _LEASE, SCHEDULE: _LEASE},
     ),
@@ -226,12 +203,11 @@ SETTINGS: Tuple[Variable, ...] = (
         "V(backfill) lets a later session start if an earlier one does not fit, V(strict) does not.",
         read_by=(LAUNCH, SCHEDULE),
     ),
-    Variable(
+    whole(
         "queue_age_bound",
-        "int",
         3600,
+        (0, _MOST),
         "Seconds after which later sessions no longer pass a waiting one.",
-        value_rules.within(0, _MOST),
         read_by=(LAUNCH, SCHEDULE),
     ),
     flag(
@@ -240,110 +216,81 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(TERMINATE,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
-    Variable(
+    text(
         "registry",
-        "str",
-        "docker.io",
         "Registry that O(session_registry_username) is for. Images of other registries are pulled without that login.",
-        value_rules.check_text,
+        default="docker.io",
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session does not keep it."},
     ),
-    Variable(
+    text(
         "registry_username",
-        "str",
-        "",
         "User who logs in to O(session_registry). If empty, the login that C(docker login) has left on the controller.",
-        value_rules.check_text,
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session does not keep it."},
     ),
-    Variable(
+    text(
         "registry_password",
-        "str",
-        "",
         "Password or access token of that user.",
-        value_rules.check_text,
         read_by=(LAUNCH, SCHEDULE),
         notes={SCHEDULE: "A waiting session does not keep it."},
         secret=True,
     ),
-    Variable(
+    text(
         "notify",
-        "str",
-        "",
         "URL that gets a POST of JSON, or command of the controller's shell that gets JSON as its input, when a session runs, has "
         "ended, has failed or is degraded, and when its command has succeeded. It is tried three times, and nothing waits for it.",
         rules.check_notify,
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
         secret=True,
     ),
-    Variable(
+    whole(
         "keep_days",
-        "int",
         90,
+        (0, 36500),
         "Days for which the head keeps a session after its end, with its history and its logs; V(0) for ever. Each pass over "
         "the queue removes what is older.",
-        value_rules.within(0, 36500),
         read_by=(SCHEDULE,),
     ),
-    Variable(
+    text(
         "keep_logs",
-        "str",
-        "4g",
         "Size of all logs that the head keeps of ended sessions; V(0) for no limit. Each pass over the queue removes the oldest "
         "beyond it.",
         value_rules.check_disk,
+        default="4g",
         read_by=(SCHEDULE,),
     ),
     flag("ended_too", "List sessions that have ended, too.", read_by=(LIST,)),
-    Variable(
+    names(
         "logs_containers",
-        "list",
-        [],
         "Hostnames of the containers to show, which must belong to the session. If empty, all.",
         rules.check_names,
-        elements="str",
         read_by=(LOGS,),
     ),
-    Variable(
-        "logs_tail",
-        "int",
-        200,
-        "Number of the last lines to show of each container.",
-        value_rules.within(1, _MOST),
-        read_by=(LOGS,),
-    ),
+    whole("logs_tail", 200, (1, _MOST), "Number of the last lines to show of each container.", read_by=(LOGS,)),
     flag(
         "logs_follow",
         "Show new lines as they are written, until the session ends, for at most a day. Ctrl-C ends it earlier.",
         read_by=(LOGS,),
     ),
-    Variable(
+    text(
         "head",
-        "str",
-        "{{ (groups['head'] | default(groups['agents'])) | first }}",
         "Host that keeps the session store.",
-        value_rules.check_text,
+        default="{{ (groups['head'] | default(groups['agents'])) | first }}",
         read_by=_ALL,
     ),
-    Variable(
+    text(
         "artifacts",
-        "str",
-        "~/.cluster-compute",
         "Folder on the controller that holds a folder for each session.",
-        value_rules.check_text,
+        default="~/.cluster-compute",
         path=True,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, COMMIT, RESTART),
     ),
-    Variable(
+    text(
         "state_dir",
-        "str",
-        "",
         "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users of "
         "the engine. C(agent_state_dir) must be the same. Any other folder is created with mode 0700; an existing folder must be "
         "private, shared by root, or hold a store.",
-        value_rules.check_text,
         read_by=_ALL,
     ),
 )

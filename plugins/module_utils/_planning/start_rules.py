@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Tuple
 
-from .._core.declaration import declared
+from .._core.declaration import declared, declared_whole
 from .._core.errors import InputError
-from .._core.value_rules import check_whole, within
+from .._core.value_rules import check_whole
 from . import rules
 
 _YEAR = 365 * 86400
@@ -76,12 +76,11 @@ class StartSettings:
         check_not_before,
         kept=True,
     )
-    pending_timeout: int = declared(
-        "int",
+    pending_timeout: int = declared_whole(
         0,
+        (0, _YEAR),
         "Seconds after the request, or after O(session_not_before) if that is later, for which the session may be PENDING, from 0, "
         "which means no limit, to 31536000, which is a year. A session that waits longer leaves the queue with ERROR.",
-        within(0, _YEAR),
         kept=True,
     )
 

@@ -93,6 +93,23 @@ def flag(name: str, description: str, **more: Any) -> Variable:
     return Variable(name, "bool", False, description, value_rules.check_boolean, **more)
 
 
+def whole(name: str, default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Variable:
+    """A variable with a whole number."""
+    return Variable(name, "int", default, description, value_rules.within(*bounds), **more)
+
+
+def text(
+    name: str, description: str, check: Check = value_rules.check_text, default: str = "", **more: Any
+) -> Variable:
+    """A variable with a text, which is empty by default."""
+    return Variable(name, "str", default, description, check, **more)
+
+
+def names(name: str, description: str, check: Check, **more: Any) -> Variable:
+    """A variable with a list of texts, which is empty by default."""
+    return Variable(name, "list", [], description, check, elements="str", **more)
+
+
 def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
     """The variables that the fields of a dataclass declare, in the order of the fields."""
     return tuple(_declared(field.name, field.metadata[DECLARATION]) for field in dataclasses.fields(dataclass_))
