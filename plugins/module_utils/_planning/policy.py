@@ -25,6 +25,67 @@ _MONTH = 30 * 86400
 ANY, PLAIN, OWN, NONE = "any", "plain", "own", "none"
 
 
+def _mapping(variable: str, data: object) -> Mapping[str, Any]:
+    if data is not None and not isinstance(data, Mapping):
+        raise InputError(variable, data, "must be a dictionary")
+    return data or {}
+
+
+def _whole(least: int, most: int = _MOST) -> Any:
+    return lambda variable, value: check_whole(variable, value, least, most)
+
+
+def _bytes(variable: str, value: object) -> int:
+    return parse_bytes(value, variable)
+
+
+def _number(variable: str, value: object) -> float:
+    return seconds_up_to(_MOST)(variable, value)
+
+
+def _positive(variable: str, value: object) -> float:
+    number = _number(variable, value)
+    if not number:
+        raise InputError(variable, value, "must be greater than 0")
+    return number
+
+
+def _words(variable: str, value: object) -> Tuple[str, ...]:
+    """Texts that messages show."""
+    words = check_texts(variable, value)
+    for word in words:
+        if not word.isprintable() or len(word) > _LONGEST:
+            raise InputError(variable, word, "must be one line of at most %d characters" % _LONGEST)
+    return words
+
+
+def _folders(variable: str, value: object) -> Tuple[str, ...]:
+    folders = _words(variable, value)
+    for folder in folders:
+        if not folder.startswith("/") or {".", ".."} & set(folder.split("/")) or "//" in folder:
+            raise InputError(variable, folder, "must be an absolute path without '.' and '..'")
+    return folders
+
+
+def _resource_groups(variable: str, value: object) -> Tuple[str, ...]:
+    return tuple(check_group(variable, name) for name in check_list(variable, value))
+
+
+def _ports(variable: str, value: object) -> str:
+    return "%d-%d" % parse_port_range(str(value), variable)
+
+
+def _shares(variable: str, value: object) -> Dict[str, float]:
+    return {
+        check_owner(name): _positive(f"{variable}.{name}", part) for name, part in _mapping(variable, value).items()
+    }
+
+
+def _limit(rule: Any, default: Any = None) -> Any:
+    """A field with the rule of its entry in the policy."""
+    return field(default=default, metadata={"rule": rule})
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one owner, or all owners of a group together, may have. None means no limit.
@@ -34,29 +95,29 @@ class Limits:
     each owner that wait.
     """
 
-    sessions: int | None = None
-    containers: int | None = None
-    cpus: int | None = None
-    memory: int | None = None
-    gpus: float | None = None
-    resource_groups: Tuple[str, ...] | None = None
-    images: Tuple[str, ...] | None = None
-    mounts: Tuple[str, ...] | None = None
-    volumes: str | None = None
-    public_apps: bool | None = None
-    port_range: str | None = None
-    lifetime: int | None = None
-    idle_timeout: int | None = None
-    priority: int | None = None
-    pids: int | None = None
-    logs: int | None = None
-    disk: int | None = None
-    rdma: bool | None = None
-    fabric: bool | None = None
-    host_network: bool | None = None
-    commit: bool | None = None
-    waiting: int | None = None
-    patience: int | None = None
+    sessions: int | None = _limit(_whole(0))
+    containers: int | None = _limit(_whole(0))
+    cpus: int | None = _limit(lambda variable, value: parse_cpus(value, variable))
+    memory: int | None = _limit(_bytes)
+    gpus: float | None = _limit(_number)
+    resource_groups: Tuple[str, ...] | None = _limit(_resource_groups)
+    images: Tuple[str, ...] | None = _limit(_words)
+    mounts: Tuple[str, ...] | None = _limit(_folders)
+    volumes: str | None = _limit(one_of(ANY, PLAIN, OWN, NONE))
+    public_apps: bool | None = _limit(check_boolean)
+    port_range: str | None = _limit(_ports)
+    lifetime: int | None = _limit(_whole(1, _YEAR))
+    idle_timeout: int | None = _limit(_whole(1, _MONTH))
+    priority: int | None = _limit(_whole(0, 100))
+    pids: int | None = _limit(_whole(64))
+    logs: int | None = _limit(_bytes)
+    disk: int | None = _limit(_bytes)
+    rdma: bool | None = _limit(check_boolean)
+    fabric: bool | None = _limit(check_boolean)
+    host_network: bool | None = _limit(check_boolean)
+    commit: bool | None = _limit(check_boolean)
+    waiting: int | None = _limit(_whole(0))
+    patience: int | None = _limit(_whole(1, _YEAR))
 
 
 @dataclass(frozen=True)
@@ -71,15 +132,15 @@ class OwnerGroup:
 class QueueRules:
     """How the site orders its queue. A policy that names nothing here leaves it to the variables of the launch."""
 
-    policy: str = ""
-    age_bound: float | None = None
-    priority_weight: float = 1000.0
-    age_weight: float = 1.0
-    age_limit: float = 7 * 86400.0
-    share_weight: float = 0.0
-    size_weight: float = 0.0
-    half_life: float = 7 * 86400.0
-    shares: Mapping[str, float] = field(default_factory=dict)
+    policy: str = _limit(one_of("backfill", "strict"), "")
+    age_bound: float | None = _limit(_number)
+    priority_weight: float = _limit(_number, 1000.0)
+    age_weight: float = _limit(_number, 1.0)
+    age_limit: float = _limit(_positive, 7 * 86400.0)
+    share_weight: float = _limit(_number, 0.0)
+    size_weight: float = _limit(_number, 0.0)
+    half_life: float = _limit(_positive, 7 * 86400.0)
+    shares: Mapping[str, float] = field(default_factory=dict, metadata={"rule": _shares})
 
 
 @dataclass(frozen=True)
@@ -129,29 +190,27 @@ def parse_policy(data: object) -> SitePolicy:
     owners = _mapping(VARIABLE + ".owners", entry.get("owners"))
     groups = _mapping(VARIABLE + ".groups", entry.get("groups"))
     return SitePolicy(
-        default=_limits(VARIABLE + ".default", entry.get("default")),
-        owners={check_owner(name): _limits(f"{VARIABLE}.owners.{name}", value) for name, value in owners.items()},
+        default=_ruled(Limits, VARIABLE + ".default", entry.get("default")),
+        owners={
+            check_owner(name): _ruled(Limits, f"{VARIABLE}.owners.{name}", value) for name, value in owners.items()
+        },
         groups={str(name): _group(f"{VARIABLE}.groups.{name}", value) for name, value in groups.items()},
-        queue=_queue(VARIABLE + ".queue", entry.get("queue")),
+        queue=_ruled(QueueRules, VARIABLE + ".queue", entry.get("queue")),
     )
 
 
 def _group(variable: str, data: object) -> OwnerGroup:
     entry = dict(_mapping(variable, data))
     owners = tuple(check_owner(name) for name in check_list(variable + ".owners", entry.pop("owners", ())))
-    return OwnerGroup(owners, _limits(variable, entry))
+    return OwnerGroup(owners, _ruled(Limits, variable, entry))
 
 
-def _limits(variable: str, data: object) -> Limits:
-    entry = _entry(variable, data or {}, tuple(_LIMITS))
+def _ruled(kind: Any, variable: str, data: object) -> Any:
+    """A dataclass from a dictionary whose entries keep the rules of its fields. An entry without a value has its default."""
+    rules = {one.name: one.metadata["rule"] for one in fields(kind)}
+    entry = _entry(variable, data or {}, tuple(rules))
     given = {name: value for name, value in entry.items() if value is not None}
-    return Limits(**{name: _LIMITS[name](f"{variable}.{name}", value) for name, value in given.items()})
-
-
-def _queue(variable: str, data: object) -> QueueRules:
-    entry = _entry(variable, data or {}, tuple(one.name for one in fields(QueueRules)))
-    given = {name: value for name, value in entry.items() if value is not None}
-    return QueueRules(**{name: _QUEUE[name](f"{variable}.{name}", value) for name, value in given.items()})
+    return kind(**{name: rules[name](f"{variable}.{name}", value) for name, value in given.items()})
 
 
 def _entry(variable: str, data: object, known: Tuple[str, ...]) -> Mapping[str, Any]:
@@ -160,93 +219,3 @@ def _entry(variable: str, data: object, known: Tuple[str, ...]) -> Mapping[str, 
     if unknown:
         raise InputError(variable, unknown[0], f"must be one of {', '.join(known)}")
     return entry
-
-
-def _mapping(variable: str, data: object) -> Mapping[str, Any]:
-    if data is not None and not isinstance(data, Mapping):
-        raise InputError(variable, data, "must be a dictionary")
-    return data or {}
-
-
-def _whole(least: int, most: int = _MOST) -> Any:
-    return lambda variable, value: check_whole(variable, value, least, most)
-
-
-def _number(variable: str, value: object) -> float:
-    return seconds_up_to(_MOST)(variable, value)
-
-
-def _positive(variable: str, value: object) -> float:
-    number = _number(variable, value)
-    if not number:
-        raise InputError(variable, value, "must be greater than 0")
-    return number
-
-
-def _words(variable: str, value: object) -> Tuple[str, ...]:
-    """Texts that messages show."""
-    words = check_texts(variable, value)
-    for word in words:
-        if not word.isprintable() or len(word) > _LONGEST:
-            raise InputError(variable, word, "must be one line of at most %d characters" % _LONGEST)
-    return words
-
-
-def _folders(variable: str, value: object) -> Tuple[str, ...]:
-    folders = _words(variable, value)
-    for folder in folders:
-        if not folder.startswith("/") or {".", ".."} & set(folder.split("/")) or "//" in folder:
-            raise InputError(variable, folder, "must be an absolute path without '.' and '..'")
-    return folders
-
-
-def _resource_groups(variable: str, value: object) -> Tuple[str, ...]:
-    return tuple(check_group(variable, name) for name in check_list(variable, value))
-
-
-def _ports(variable: str, value: object) -> str:
-    return "%d-%d" % parse_port_range(str(value), variable)
-
-
-def _shares(variable: str, value: object) -> Dict[str, float]:
-    return {
-        check_owner(name): _positive(f"{variable}.{name}", part) for name, part in _mapping(variable, value).items()
-    }
-
-
-_LIMITS: Dict[str, Any] = {
-    "sessions": _whole(0),
-    "containers": _whole(0),
-    "cpus": lambda variable, value: parse_cpus(value, variable),
-    "memory": lambda variable, value: parse_bytes(value, variable),
-    "gpus": _number,
-    "resource_groups": _resource_groups,
-    "images": _words,
-    "mounts": _folders,
-    "volumes": one_of(ANY, PLAIN, OWN, NONE),
-    "public_apps": check_boolean,
-    "port_range": _ports,
-    "lifetime": _whole(1, _YEAR),
-    "idle_timeout": _whole(1, _MONTH),
-    "priority": _whole(0, 100),
-    "pids": _whole(64),
-    "logs": lambda variable, value: parse_bytes(value, variable),
-    "disk": lambda variable, value: parse_bytes(value, variable),
-    "rdma": check_boolean,
-    "fabric": check_boolean,
-    "host_network": check_boolean,
-    "commit": check_boolean,
-    "waiting": _whole(0),
-    "patience": _whole(1, _YEAR),
-}
-_QUEUE: Dict[str, Any] = {
-    "policy": one_of("backfill", "strict"),
-    "age_bound": _number,
-    "priority_weight": _number,
-    "age_weight": _number,
-    "age_limit": _positive,
-    "share_weight": _number,
-    "size_weight": _number,
-    "half_life": _positive,
-    "shares": _shares,
-}

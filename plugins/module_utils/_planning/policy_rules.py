@@ -21,6 +21,7 @@ from .addresses import parse_port_range
 from .policy import NONE, OWN, PLAIN, SitePolicy
 from .request import Request
 
+Check = Callable[[Request, Any], None]
 # How an amount is shown, and what it is called.
 _SHOWN: Dict[str, Tuple[Callable[[Any], str], str]] = {
     "sessions": (str, "sessions"),
@@ -319,24 +320,34 @@ def _check_ports(request: Request, permitted: str) -> None:
             _refuse("apps", port, f"must be a preferred port within {permitted}")
 
 
-def _check_lifetime(request: Request, longest: int) -> None:
-    if not 0 < request.lifetime <= longest:
-        _refuse("lifetime", request.lifetime, "must be from 1 to %d seconds" % longest)
+def _to_seconds(name: str) -> Check:
+    """The rule of a time that must be set."""
+
+    def check(request: Request, longest: int) -> None:
+        if not 0 < getattr(request, name) <= longest:
+            _refuse(name, getattr(request, name), "must be from 1 to %d seconds" % longest)
+
+    return check
 
 
-def _check_idle_timeout(request: Request, longest: int) -> None:
-    if not 0 < request.idle_timeout <= longest:
-        _refuse("idle_timeout", request.idle_timeout, "must be from 1 to %d seconds" % longest)
+def _to_most(name: str) -> Check:
+    """The rule of a number."""
+
+    def check(request: Request, most: int) -> None:
+        if getattr(request, name) > most:
+            _refuse(name, getattr(request, name), "must be at most %d" % most)
+
+    return check
 
 
-def _check_priority(request: Request, highest: int) -> None:
-    if request.priority > highest:
-        _refuse("priority", request.priority, "must be at most %d" % highest)
+def _to_permitted(name: str, refused: object, usual: str) -> Check:
+    """The rule of a variable with a value that must be permitted."""
 
+    def check(request: Request, permitted: bool) -> None:
+        if getattr(request, name) == refused and not permitted:
+            _refuse(name, refused, f"must be {usual}")
 
-def _check_pids(request: Request, most: int) -> None:
-    if request.pids > most:
-        _refuse("pids", request.pids, "must be at most %d" % most)
+    return check
 
 
 def _check_logs(request: Request, most: int) -> None:
@@ -350,37 +361,22 @@ def _check_disk(request: Request, most: int) -> None:
         _refuse("disk", show_bytes(request.disk), f"must be set, to at most {show_bytes(most)}")
 
 
-def _check_rdma(request: Request, permitted: bool) -> None:
-    if request.rdma and not permitted:
-        _refuse("rdma", request.rdma, "must be false")
-
-
-def _check_fabric(request: Request, permitted: bool) -> None:
-    if request.fabric and not permitted:
-        _refuse("fabric", request.fabric, "must be false")
-
-
-def _check_host_network(request: Request, permitted: bool) -> None:
-    if request.network == HOST and not permitted:
-        _refuse("network", request.network, f"must be {PRIVATE}")
-
-
 # What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents, as does their network.
 _UNSAID: Mapping[str, Sequence[Any]] = {"port_range": ["1024-65535"], "host_network": [False]}
-_RULES: Mapping[str, Callable[[Request, Any], None]] = {
+_RULES: Mapping[str, Check] = {
     "resource_groups": _check_group,
     "images": _check_image,
     "mounts": _check_mounts,
     "volumes": _check_volumes,
     "public_apps": _check_public,
     "port_range": _check_ports,
-    "lifetime": _check_lifetime,
-    "idle_timeout": _check_idle_timeout,
-    "priority": _check_priority,
-    "pids": _check_pids,
+    "lifetime": _to_seconds("lifetime"),
+    "idle_timeout": _to_seconds("idle_timeout"),
+    "priority": _to_most("priority"),
+    "pids": _to_most("pids"),
     "logs": _check_logs,
     "disk": _check_disk,
-    "rdma": _check_rdma,
-    "fabric": _check_fabric,
-    "host_network": _check_host_network,
+    "rdma": _to_permitted("rdma", True, "false"),
+    "fabric": _to_permitted("fabric", True, "false"),
+    "host_network": _to_permitted("network", HOST, PRIVATE),
 }
