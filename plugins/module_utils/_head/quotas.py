@@ -2,26 +2,29 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What every owner has now, against the quotas of the site's policy."""
+"""What every owner has now, against the quotas of the site's policy; and the lines that show both."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.documents import Json
 from .._core.model import Resources
 from .._core.reports import Agent
-from .._planning.policy import SitePolicy
-from .._planning.policy_rules import QUOTAS, Use, over_quota
+from .._planning.policy import Limits, SitePolicy
+from .._planning.policy_rules import QUOTAS, Use, over_quota, shown
 from .._planning.request import Request
+from .._text.table import table
 from .row import Row
 from .store import Store
 
 # The ID of a session, its owner, and what it holds.
 SessionUse = Tuple[str, str, Use]
+# What the policy limits besides amounts at a time.
+_RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
 def use_by_owner(store: Store, agents: Sequence[Agent]) -> Dict[str, Use]:
@@ -65,6 +68,38 @@ def _resources(row: Row, agents: Iterable[Agent]) -> Iterable[Resources]:
     if row.plan:
         return [container.resources for container in row.plan.containers]
     return [one.resources for agent in agents for one in agent.containers if one.session == row.id]
+
+
+def policy_lines(policy: SitePolicy, found: Sequence[Json]) -> List[str]:
+    """A line for each owner and group, then the rules."""
+    if policy == SitePolicy() and not found:
+        return ["The site has no policy."]
+    rows = [[f"{one['kind']} {one['name']}", *(_of_quota(one, name) for name in QUOTAS)] for one in found]
+    return table(("who", *QUOTAS), rows) + _rules(policy)
+
+
+def _of_quota(entry: Json, name: str) -> str:
+    allowed = entry["allowed"][name]
+    used = shown(name, entry["used"][name])
+    return used if allowed is None else f"{used} of {shown(name, allowed)}"
+
+
+def _rules(policy: SitePolicy) -> List[str]:
+    limits = [("default", policy.default)]
+    limits += [(f"owner {name}", one) for name, one in sorted(policy.owners.items())]
+    limits += [(f"group {name}", one.limits) for name, one in sorted(policy.groups.items())]
+    return [
+        f"{whose}: {name} {_value(getattr(one, name))}"
+        for whose, one in limits
+        for name in _RULES
+        if getattr(one, name) is not None
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 class Quotas:

@@ -18,14 +18,14 @@ from .._core.reports import Agent
 from .._head.policy_file import read_document, read_policy, write_document
 from .._head.provisioned_store import Folder, desired
 from .._head.provisioned_store import provide as provide_directory
-from .._head.quotas import quota_entries, use_by_owner
+from .._head.quotas import policy_lines, quota_entries, use_by_owner
 from .._head.row import Requester
 from .._head.state_folder import engine_group
 from .._head.store import Store
 from .._head.upkeep import adopt
 from .._planning import fair_share, policy_rules
 from .._planning.policy import parse_policy
-from .._text.table import policy_lines, usage_csv, usage_lines
+from .._text.table import usage_csv, usage_lines
 from .step import Head
 
 

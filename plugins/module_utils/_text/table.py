@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tables for a terminal: of environments, of the policy, of what owners have used, and of what the doctor has found."""
+"""Tables for a terminal: of environments, of what owners have used, and of what the doctor has found."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -10,18 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from dataclasses import asdict
 from typing import Any, List, Sequence
 
 from .._core.documents import Json
 from .._core.model import Gpu
 from .._core.units import show_bytes
-from .._planning.policy import Limits, SitePolicy
-from .._planning.policy_rules import QUOTAS, shown
 
 # The least width of a last column beside the others; without it, its indentation.
 _NARROWEST, _INDENT = 24, "    "
-_RULES = tuple(name for name in asdict(Limits()) if name not in QUOTAS)
 _OF_USAGE = ("month", "kind", "name", "sessions", "cpu_hours", "memory_gib_hours", "gpu_hours")
 
 
@@ -89,42 +85,6 @@ def usage_csv(usage: Sequence[Json]) -> str:
 
 def _rounded(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def policy_lines(policy: SitePolicy, found: Sequence[Json]) -> List[str]:
-    """A line for each owner and group, then the rules.
-
-    >>> policy_lines(SitePolicy(), [])
-    ['The site has no policy.']
-    """
-    if policy == SitePolicy() and not found:
-        return ["The site has no policy."]
-    rows = [[f"{one['kind']} {one['name']}", *(_of_quota(one, name) for name in QUOTAS)] for one in found]
-    return table(("who", *QUOTAS), rows) + _rules(policy)
-
-
-def _of_quota(entry: Json, name: str) -> str:
-    allowed = entry["allowed"][name]
-    used = shown(name, entry["used"][name])
-    return used if allowed is None else f"{used} of {shown(name, allowed)}"
-
-
-def _rules(policy: SitePolicy) -> List[str]:
-    limits = [("default", policy.default)]
-    limits += [(f"owner {name}", one) for name, one in sorted(policy.owners.items())]
-    limits += [(f"group {name}", one.limits) for name, one in sorted(policy.groups.items())]
-    return [
-        f"{whose}: {name} {_value(getattr(one, name))}"
-        for whose, one in limits
-        for name in _RULES
-        if getattr(one, name) is not None
-    ]
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value) or "none"
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def check_lines(findings: Sequence[Json], pairs: Sequence[Json]) -> List[str]:

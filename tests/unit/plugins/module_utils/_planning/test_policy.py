@@ -13,7 +13,7 @@ import pytest
 from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import quota_entries
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import policy_lines, quota_entries
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
     Use,
@@ -24,7 +24,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
     over_quota,
     permitted_folders,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._text.table import policy_lines
 
 GIB = 1 << 30
 MINE = "(policy of this site)"
