@@ -90,3 +90,5 @@ STATE_DIR = "/var/lib/cluster-compute"
 POLICY_FILE = "/etc/cluster-compute/policy.json"
 # The ID of a MIG device begins with it.
 MIG_DEVICE = "MIG-"
+# The last character is a letter: a hostname is the name of a role and a number.
+ROLE_NAME = "[a-z](?:[a-z0-9-]{0,14}[a-z])?"

@@ -10,9 +10,8 @@ import ipaddress
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
+from .constants import ROLE_NAME
 from .errors import ComputeError, visible
-from .labels import MADE_AT, MADE_BY, is_cpuset
-from .topology import ROLE_NAME
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
 Rule = Any
@@ -21,6 +20,7 @@ MOST = 1000
 _MOST_ENTRIES = 100_000
 _MOST_TEXT = 1 << 20
 _MOST_AMOUNT = 1 << 60
+_MOST_CPUS = 4096
 
 
 class Whole(Dict[str, Rule]):
@@ -139,6 +139,19 @@ def texts(value: object) -> bool:
     return all(isinstance(name, str) and name.isprintable() and isinstance(text, str) for name, text in value.items())
 
 
+def is_cpuset(text: object) -> bool:
+    """Whether these are CPUs, such as ``0-2,5``, of a machine that can exist. A long list or range takes the time of every user."""
+    parts = text.split(",") if isinstance(text, str) and text else []
+    if (
+        not isinstance(text, str)
+        or len(parts) > _MOST_CPUS
+        or not all(re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", part, re.ASCII) for part in parts)
+    ):
+        return False
+    ends = [[int(end) for end in part.split("-")] for part in parts]
+    return sum(end[-1] - end[0] + 1 for end in ends) <= _MOST_CPUS
+
+
 UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 VARIABLE = matching(r"[A-Za-z_][A-Za-z0-9_]{0,255}|")
@@ -147,7 +160,9 @@ HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
 # The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
 AGENT = matching(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
 INTERFACE = matching(r"[A-Za-z0-9_.:@-]{1,15}")
-MADE, MAKER = matching(MADE_AT), matching(MADE_BY)
+# When an image was made of a container, and of whose: empty for other images.
+MADE = matching(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
+MAKER = matching(r"([A-Za-z0-9][A-Za-z0-9_-]{0,31})?")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
 AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)

@@ -11,12 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
 
+from .constants import ROLE_NAME
 from .model import Role
 
 MAIN = "main"
 SUB = "sub"
-# The last character is a letter: a hostname is the name of a role and a number.
-ROLE_NAME = "[a-z](?:[a-z0-9-]{0,14}[a-z])?"
 # Parameter servers and evaluators take no part in the collective operations of MPI, torch and Horovod.
 NOT_COMPUTING = ("ps", "evaluator")
 _READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Dict, Iterable, List, Set
 
 from .._core.constants import (
@@ -25,7 +24,8 @@ from .._core.constants import (
 )
 from .._core.documents import Json, digest
 from .._core.exits import APART
-from .._core.labels import MADE_AT, MADE_BY, flaw, is_uuid, whole
+from .._core.forms import MADE, MAKER, UUID
+from .._core.labels import flaw, small_number
 from .._core.model import Resources
 from .._core.names import container_names
 
@@ -98,8 +98,8 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "mode": labels.get(LABEL_SESSION + ".mode", ""),
         "hostname": _hostname(labels),
         "role": labels.get(LABEL_CONTAINER + ".role", ""),
-        "index": whole(labels.get(LABEL_CONTAINER + ".index")),
-        "rank": whole(labels.get(LABEL_CONTAINER + ".rank")),
+        "index": small_number(labels.get(LABEL_CONTAINER + ".index")),
+        "rank": small_number(labels.get(LABEL_CONTAINER + ".rank")),
         "launch": labels.get(LABEL_LAUNCH, ""),
         "spec": labels.get(LABEL_CONTAINER + ".spec", ""),
         "engine_id": listed["Id"],
@@ -125,7 +125,7 @@ def network_entry(network: Json) -> Json:
         "name": network.get("Name", ""),
         "driver": network.get("Driver", ""),
         "subnets": [pool["Subnet"] for pool in pools if pool.get("Subnet")],
-        "session": session if is_uuid(session) else "",
+        "session": session if UUID(session) else "",
     }
 
 
@@ -153,7 +153,7 @@ def image_entry(reference: str, image: Json | None) -> Json:
     image = image or {}
     made, owner = committed(image), image_labels(image).get(LABEL_ORIGIN + ".owner", "")
     # Users write labels, too.
-    is_known = bool(made and re.fullmatch(MADE_AT, made) and re.fullmatch(MADE_BY, owner))
+    is_known = bool(made and MADE(made) and MAKER(owner))
     return {
         "reference": reference,
         "present": bool(image),
@@ -196,7 +196,7 @@ def published(listed: Json) -> Set[int]:
 
 
 def _hostname(labels: Json) -> str:
-    role, index = labels.get(LABEL_CONTAINER + ".role", ""), whole(labels.get(LABEL_CONTAINER + ".index"))
+    role, index = labels.get(LABEL_CONTAINER + ".role", ""), small_number(labels.get(LABEL_CONTAINER + ".index"))
     return "%s%d" % (role, index)
 
 
