@@ -16,14 +16,13 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import HOST, LABEL_CONTAINER, LABEL_FIRST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
+from .._core.constants import HOST, LABEL_CONTAINER, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
 from .._core.errors import ComputeError
 from .._core.model import Container, Network, Plan, Resources, Session
 from .._core.names import container_names
-from .addresses import Subnet, parse_port_range
+from .addresses import parse_port_range
 from .allocation import wanted_ports
-from .placement import Placement
-from .plan import PlanInputs, build_plan
+from .plan import build_plan, inputs_of
 from .request import Request
 
 # What describes the first request of a session that has had another command since.
@@ -51,34 +50,11 @@ def _differences(plan: Plan, request: Request, agents: Collection[str]) -> Itera
         return
     yield from _of_places(plan, request, agents)
     yield from _of_ports(plan, request)
-    wanted = build_plan(request, _choices(plan))
+    wanted = build_plan(request, inputs_of(plan))
     yield from _of_fields(plan.session, wanted.session, Session, _OF_FIRST)
     yield from _of_fields(plan.network, wanted.network, Network, ("labels",))
     for found, container in zip(plan.containers, wanted.containers):
         yield from _of_container(found, container, plan.session)
-
-
-def _choices(plan: Plan) -> PlanInputs:
-    """What the head has chosen."""
-    session, network = plan.session, plan.network
-    places = tuple(container.agent for container in plan.containers)
-    addresses = tuple(container.address for container in plan.containers)
-    return PlanInputs(
-        session_id=session.id,
-        launch=session.launch,
-        placement=Placement(places, tuple(container.resources for container in plan.containers), session.mode),
-        subnet=Subnet(network.subnet, network.gateway, network.ip_range, addresses),
-        ports=plan.main.ports,
-        master_port=network.master_port,
-        hosts={container.agent: (container.address, container.interface) for container in plan.containers},
-        mtu=network.mtu,
-        fabric=network.fabric,
-        began=session.began,
-        own_volumes=session.own_volumes,
-        permitted_folders=session.permitted_folders,
-        first=("", plan.main.labels.get(LABEL_FIRST, "")),
-        local_ranks=tuple(container.local_rank for container in plan.containers),
-    )
 
 
 def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterator[Difference]:

@@ -11,16 +11,15 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_FIRST, LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
+from .._core.constants import LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.model import Container, Plan, Port, Resources
 from .._core.reports import Agent
 from .._core.units import show_seconds
-from .addresses import Subnet
 from .allocation import checked_folders
 from .capacity import FreeCapacity
 from .placement import Placement, Shortfall, of_one_kind, usable_ports
-from .plan import PlanInputs, build_plan, show_placement
+from .plan import build_plan, inputs_of, show_placement
 from .request import Request
 from .role_placement import place
 
@@ -125,21 +124,12 @@ def moved_plan(
     """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""
     where = [places.get(one.hostname, (one.agent, one.resources)) for one in plan.containers]
     session, network = plan.session, plan.network
-    inputs = PlanInputs(
-        session_id=session.id,
-        launch=session.launch,
+    inputs = replace(
+        inputs_of(plan),
         placement=Placement(tuple(agent for agent, _one in where), tuple(one for _agent, one in where), session.mode),
-        subnet=Subnet(network.subnet, network.gateway, network.ip_range, tuple(one.address for one in plan.containers)),
         ports=ports,
-        mtu=network.mtu,
-        fabric=network.fabric,
-        began=session.began,
-        own_volumes=session.own_volumes,
         taken_names=taken,
         rdma_ports={agent.name: usable_ports(agent, session.fabric) for agent in agents},
-        permitted_folders=session.permitted_folders,
-        local_ranks=tuple(one.local_rank for one in plan.containers),
-        first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),
     )
     placement = {LABEL_SESSION + ".placement": show_placement(inputs.placement.agents)}
     made = build_plan(request, inputs).containers

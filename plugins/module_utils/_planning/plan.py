@@ -81,6 +81,29 @@ class PlanInputs:
     local_ranks: Tuple[int, ...] = ()
 
 
+def inputs_of(plan: Plan) -> PlanInputs:
+    """What a plan was made from, so that the same request gives the same plan again. Names and ports of agents are not in it."""
+    session, network, containers = plan.session, plan.network, plan.containers
+    return PlanInputs(
+        session_id=session.id,
+        launch=session.launch,
+        placement=Placement(
+            tuple(one.agent for one in containers), tuple(one.resources for one in containers), session.mode
+        ),
+        subnet=Subnet(network.subnet, network.gateway, network.ip_range, tuple(one.address for one in containers)),
+        ports=plan.main.ports,
+        master_port=network.master_port,
+        hosts={one.agent: (one.address, one.interface) for one in containers},
+        mtu=network.mtu,
+        fabric=network.fabric,
+        began=session.began,
+        own_volumes=session.own_volumes,
+        permitted_folders=session.permitted_folders,
+        first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),
+        local_ranks=tuple(one.local_rank for one in containers),
+    )
+
+
 def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     """The whole plan with the session's own environment; ``with_user_environment`` adds the user's variables.
 

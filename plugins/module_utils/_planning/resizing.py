@@ -17,14 +17,14 @@ from dataclasses import replace
 from itertools import count
 from typing import Collection, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_FIRST, LABEL_SPEC, MULTI_NODE, SINGLE_NODE
+from .._core.constants import LABEL_SPEC, MULTI_NODE, SINGLE_NODE
 from .._core.errors import ConflictError
 from .._core.model import Container, Plan
 from .._core.reports import Agent
 from .._core.topology import members
 from .addresses import NO_SUBNET, at_slots, prefix_for, slot_of
 from .placement import Demand, Placement, of_one_kind
-from .plan import PlanInputs, build_plan
+from .plan import build_plan, inputs_of
 from .request import Request
 
 _NOTHING = Placement((), (), "")
@@ -134,22 +134,17 @@ def resized(
     ]
     agents, resources, slots = (tuple(part) for part in zip(*places))
     mode = MULTI_NODE if len(set(agents)) > 1 else session.mode
-    inputs = PlanInputs(
-        session_id=session.id,
+    former = inputs_of(plan)
+    inputs = replace(
+        former,
         launch=launch or str(uuid.uuid4()),
         placement=Placement(agents, resources, mode),
         subnet=NO_SUBNET if network.is_of_host else at_slots(network.subnet, slots),
-        ports=plan.main.ports,
-        master_port=network.master_port,
-        hosts={**(hosts or {}), **{one.agent: (one.address, one.interface) for one in plan.containers}},
-        mtu=network.mtu,
-        fabric=network.fabric,
-        began=session.began,
-        own_volumes=session.own_volumes,
+        hosts={**(hosts or {}), **former.hosts},
         taken_names=taken_names or {},
         rdma_ports=rdma_ports or {},
-        permitted_folders=session.permitted_folders,
-        first=(session.request, plan.main.labels.get(LABEL_FIRST) or ",".join(map(str, session.sizes))),
+        first=(session.request, former.first[1] or ",".join(map(str, session.sizes))),
+        local_ranks=(),
     )
     made = build_plan(request, inputs)
     return replace(made, containers=tuple(_kept(one, staying.get(one.hostname)) for one in made.containers))
