@@ -12,7 +12,6 @@ from ..module_utils._agents.findings import Requirements
 from ..module_utils._core.documents import Json
 from ..module_utils._planning.rules import check_network_pool, seconds_up_to
 from ..module_utils._planning.variable import CHECK
-from ..modules.agent_check_info import ARGUMENT_SPEC
 from ..plugin_utils import _last_check as last_check
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.check import check_agents
@@ -26,7 +25,12 @@ _LONGEST = 60
 class ActionModule(ConductorAction):
     """The steps are in _conduct.check."""
 
-    SPEC = ARGUMENT_SPEC
+    SPEC = {
+        "seconds": {"type": "float", "default": 2},
+        "pools": {"type": "list", "elements": "str", "default": ["10.201.0.0/16"]},
+        "encrypted": {"type": "bool", "default": False},
+        "artifacts": {"type": "path"},
+    }
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])

@@ -9,9 +9,8 @@ from __future__ import annotations
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
-from ..module_utils._module import at_least, read_part
+from ..module_utils._module import at_least, engine_options, read_part
 from ..module_utils._ssh import config_files
-from ..modules.containers import ARGUMENT_SPEC, RULES
 from ..plugin_utils import _secrets as secrets
 from ..plugin_utils import _ssh_route as ssh_route
 from ..plugin_utils._action import TASK, ComputeAction
@@ -33,8 +32,46 @@ _OPTIONS = {
 class ActionModule(ComputeAction):
     """Keys and secrets go from the controller's memory into parameters that are never logged."""
 
+    SPEC = {
+        "state": {
+            "type": "str",
+            "choices": ["created", "started", "limited", "stopped", "absent"],
+            "default": "started",
+        },
+        "agent": {"type": "str", "required": True},
+        "plan": {"type": "dict"},
+        "sessions": {"type": "list", "elements": "str"},
+        "launch": {"type": "str", "default": ""},
+        "parallelism": {"type": "int"},
+        "deadline": {"type": "int", "default": 60},
+        "logs": {
+            "type": "dict",
+            "options": {
+                "session": {"type": "str", "required": True},
+                "tail": {"type": "int"},
+                "total": {"type": "int", "default": 64 << 20},
+                "deadline": {"type": "int", "default": 60},
+            },
+        },
+        "stop_timeout": {"type": "int"},
+        "bootstrap_timeout": {"type": "int", "default": 300},
+        "install_ssh": {"type": "bool", "default": False},
+        "network": {"type": "bool", "default": False},
+        "artifacts": {"type": "path"},
+        "address": {"type": "str"},
+        "runtime_volume": {"type": "str", "default": ""},
+        **engine_options(),
+    }
+    RULES = {
+        "mutually_exclusive": [["plan", "sessions"]],
+        "required_if": [
+            *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
+            *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
+        ],
+    }
+
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        options = self.checked(ARGUMENT_SPEC, RULES)
+        options = self.checked()
         at_least(options, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
         plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)

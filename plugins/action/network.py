@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..modules.network import ARGUMENT_SPEC, RULES
+from ..module_utils._module import engine_options
 from ..plugin_utils._action import TASK, ComputeAction
 
 
 class ActionModule(ComputeAction):
     """A plan stands for its session."""
 
+    SPEC = {
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "plan": {"type": "dict"},
+        "sessions": {"type": "list", "elements": "str"},
+        "deadline": {"type": "int", "default": 30},
+        **engine_options(),
+    }
+    RULES = {
+        "mutually_exclusive": [["plan", "sessions"]],
+        "required_if": [("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
+    }
+
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        options = self.checked(ARGUMENT_SPEC, RULES)
+        options = self.checked()
         place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
         if options["state"] == "present":
             return self.step("network.present", {"plan": options["plan"], **place}, task_vars)

@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a module works: options that modules share, and the only place where a result or a failure leaves a module.
 
-A module is its documentation, ``ARGUMENT_SPEC``, ``RULES`` and ``work(params, check_mode) -> result``. Its ``main`` calls
-``run``. ``called`` gives the same result without a process of its own: in the process that runs Ansible, or in one that stays on a
-host.
+A module that works on a host has an ``ARGUMENT_SPEC`` and ``work(params, check_mode) -> result``. Its ``main`` calls ``run``.
+``called`` gives the same result without a process of its own: in the process that runs Ansible, or in one that stays on a host.
 """
 # PRIVATE to the collection: may change in any release.
 

@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: agent_check_info
@@ -187,24 +184,3 @@ lines:
     - STATUS  CHECK   WHERE   FOUND     REMEDY
     - ok      engine  agent1  20.10.24
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-ARGUMENT_SPEC = {
-    "seconds": {"type": "float", "default": 2},
-    "pools": {"type": "list", "elements": "str", "default": ["10.201.0.0/16"]},
-    "encrypted": {"type": "bool", "default": False},
-    "artifacts": {"type": "path"},
-}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module.fail_json(
-        msg="cluster.compute.agent_check_info runs on the controller: call it in a task, by its full name."
-    )
-
-
-if __name__ == "__main__":
-    main()

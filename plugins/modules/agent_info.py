@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: agent_info
@@ -357,39 +354,3 @@ duration:
   returned: always
   type: float
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import engine_options
-
-ARGUMENT_SPEC = {
-    "name": {"type": "str", "required": True},
-    "image": {"type": "str", "default": ""},
-    "paths": {"type": "list", "elements": "str", "default": []},
-    "group": {"type": "list", "elements": "str", "default": ["default"]},
-    "schedulable": {"type": "bool", "default": True},
-    "reserved_cpus": {"type": "str", "default": "0"},
-    "reserved_memory": {"type": "str", "default": "0"},
-    "cpus": {"type": "str"},
-    "memory": {"type": "str"},
-    "gpus": {"type": "list", "elements": "dict"},
-    "gpu_sharing": {"type": "str", "choices": ["none", "mps", "mig"], "default": "none"},
-    "mps_directory": {"type": "str", "default": "/run/nvidia-mps"},
-    "fabric": {"type": "str", "default": ""},
-    "publish": {"type": "str", "default": "127.0.0.1"},
-    "address": {"type": "str", "default": "127.0.0.1"},
-    "measure": {"type": "bool", "default": False},
-    **engine_options(),
-}
-
-RULES = {"supports_check_mode": True}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.agent_info starts on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

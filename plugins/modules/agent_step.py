@@ -99,8 +99,6 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "stays": {"type": "path"},
 }
 
-RULES = {"supports_check_mode": True}
-
 
 def work(params: Json, check_mode: bool) -> Json:
     at_least(params, timeout=1)
@@ -117,7 +115,7 @@ def work(params: Json, check_mode: bool) -> Json:
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), ARGUMENT_SPEC, work, prepare)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, prepare)
 
 
 if __name__ == "__main__":

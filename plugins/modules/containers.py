@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: containers
@@ -253,53 +250,3 @@ failure:
       session; remove or rename it."
     where: agent1
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import engine_options
-
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["created", "started", "limited", "stopped", "absent"], "default": "started"},
-    "agent": {"type": "str", "required": True},
-    "plan": {"type": "dict"},
-    "sessions": {"type": "list", "elements": "str"},
-    "launch": {"type": "str", "default": ""},
-    "parallelism": {"type": "int"},
-    "deadline": {"type": "int", "default": 60},
-    "logs": {
-        "type": "dict",
-        "options": {
-            "session": {"type": "str", "required": True},
-            "tail": {"type": "int"},
-            "total": {"type": "int", "default": 64 << 20},
-            "deadline": {"type": "int", "default": 60},
-        },
-    },
-    "stop_timeout": {"type": "int"},
-    "bootstrap_timeout": {"type": "int", "default": 300},
-    "install_ssh": {"type": "bool", "default": False},
-    "network": {"type": "bool", "default": False},
-    "artifacts": {"type": "path"},
-    "address": {"type": "str"},
-    "runtime_volume": {"type": "str", "default": ""},
-    **engine_options(),
-}
-
-RULES = {
-    "mutually_exclusive": [["plan", "sessions"]],
-    "required_if": [
-        *[("state", state, ["plan"]) for state in ("created", "started", "limited")],
-        *[("state", state, ["plan", "sessions"], True) for state in ("stopped", "absent")],
-    ],
-    "supports_check_mode": True,
-}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.containers starts on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

@@ -69,15 +69,13 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "stays": {"type": "path"},
 }
 
-RULES = {"supports_check_mode": True}
-
 
 def work(params: Json, check_mode: bool) -> Json:
     return call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES), ARGUMENT_SPEC, work, prepare)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, prepare)
 
 
 if __name__ == "__main__":

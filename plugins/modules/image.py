@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image
@@ -143,31 +140,3 @@ duration:
   type: float
   sample: 8.1
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import engine_options
-
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["present"], "default": "present"},
-    "name": {"type": "str", "required": True},
-    "agent": {"type": "str", "default": ""},
-    "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
-    "registry": {"type": "str"},
-    "username": {"type": "str"},
-    "password": {"type": "str", "no_log": True},
-    "deadline": {"type": "int", "default": 1800},
-    **engine_options(),
-}
-
-RULES = {"supports_check_mode": True}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.image starts on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: network
@@ -114,31 +111,3 @@ failure:
       it.
     where: agent1
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import engine_options
-
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "plan": {"type": "dict"},
-    "sessions": {"type": "list", "elements": "str"},
-    "deadline": {"type": "int", "default": 30},
-    **engine_options(),
-}
-
-RULES = {
-    "mutually_exclusive": [["plan", "sessions"]],
-    "required_if": [("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
-    "supports_check_mode": True,
-}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.network starts on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

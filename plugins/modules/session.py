@@ -2,8 +2,6 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: session
 short_description: Launch, repair, restart or end cluster sessions
@@ -330,19 +328,3 @@ last_check:
   type: dict
   returned: when RV(unprepared)
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._planning.options import OPTIONS
-
-ARGUMENT_SPEC = OPTIONS["session"].argument_spec()
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module.fail_json(msg="cluster.compute.session runs on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session_info
@@ -157,31 +154,3 @@ time:
   type: float
   returned: success
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import store_options
-
-ARGUMENT_SPEC = {
-    "name": {"type": "str"},
-    "owner": {"type": "str"},
-    "ended": {"type": "bool", "default": False},
-    "state": {"type": "str", "choices": ["running", "finished", "other"]},
-    "limit": {"type": "int", "default": 0},
-    "samples": {"type": "int", "default": 0},
-    "logs": {"type": "bool", "default": False},
-    "agents": {"type": "list", "elements": "dict", "default": []},
-    **store_options(),
-}
-
-RULES = {"supports_check_mode": True}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.session_info starts on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: session_logs_info
@@ -68,19 +65,3 @@ logs:
       description: What the container has written.
       type: str
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._planning.options import OPTIONS
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=OPTIONS["session_logs_info"].argument_spec(), supports_check_mode=True)
-    module.fail_json(
-        msg="cluster.compute.session_logs_info runs on the controller: call it in a task, by its full name."
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -2,8 +2,6 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 module: session_queue
 short_description: Go through the queue of an owner
@@ -42,17 +40,3 @@ lines:
   elements: str
   returned: always
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._planning.options import OPTIONS
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=OPTIONS["session_queue"].argument_spec(), supports_check_mode=True)
-    module.fail_json(msg="cluster.compute.session_queue runs on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

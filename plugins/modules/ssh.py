@@ -1,9 +1,6 @@
-#!/usr/bin/python
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ssh
@@ -157,45 +154,3 @@ duration:
   type: float
   returned: success, if a host of the play has one of the containers
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._module import engine_options
-
-ARGUMENT_SPEC = {
-    "plan": {"type": "dict"},
-    "hostnames": {"type": "list", "elements": "str", "default": []},
-    "name": {"type": "str"},
-    "containers": {
-        "type": "list",
-        "elements": "dict",
-        "options": {"name": {"type": "str", "required": True}, "host": {"type": "str"}, "hostname": {"type": "str"}},
-    },
-    "network": {"type": "str", "default": ""},
-    "user": {
-        "type": "dict",
-        "default": {},
-        "options": {
-            "name": {"type": "str", "default": "work"},
-            "uid": {"type": "int", "default": 1000},
-            "gid": {"type": "int", "default": 1000},
-            "home": {"type": "path"},
-        },
-    },
-    "port": {"type": "int", "default": 22},
-    "artifacts": {"type": "path"},
-    "address": {"type": "str"},
-    **engine_options(),
-}
-
-RULES = {"supports_check_mode": True}
-
-
-def main() -> None:
-    """The action plugin does the work; this file documents it."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, **RULES)
-    module.fail_json(msg="cluster.compute.ssh runs on the controller: call it in a task, by its full name.")
-
-
-if __name__ == "__main__":
-    main()

@@ -54,6 +54,9 @@ class ComputeAction(ActionBase):
     _supports_async = False
     # Its options, if they are the variables of the role.
     OPTIONS: ClassVar[Options | None] = None
+    # The options of another action, as its module documents them, and the rules between them.
+    SPEC: ClassVar[Mapping[str, Json]] = {}
+    RULES: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,10 +106,9 @@ class ComputeAction(ActionBase):
     def act(self, args: Json, task_vars: Json) -> Json:
         """Do the work and return the result; raises a ComputeError."""
 
-    def checked(self, spec: Mapping[str, Json], rules: Mapping[str, Any]) -> Json:
-        """The options of the task in their types, by the specification of its module. Raises AnsibleActionFail for others."""
-        own = {rule: value for rule, value in rules.items() if rule != "supports_check_mode"}
-        _valid, options = self.validate_argument_spec(argument_spec=dict(spec), **own)
+    def checked(self) -> Json:
+        """The options of the task in their types. Raises AnsibleActionFail for others."""
+        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC), **self.RULES)
         return dict(options)
 
     def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
@@ -188,12 +190,10 @@ class ComputeAction(ActionBase):
 
 
 class StepAction(ComputeAction):
-    """Carries out a step for a task of the collection's roles. ``SPEC`` has the options of its module."""
-
-    SPEC: ClassVar[Mapping[str, Json]] = {}
+    """Carries out a step for a task of the collection's roles."""
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        options = self.checked()
         params = {**options["params"], **(options.get("secrets") or {})}
         return self.carried_out(options["call"], params, options, task_vars)
 

@@ -34,11 +34,8 @@ from .variable import (
     choice,
 )
 
-_KEYS = ("type", "elements", "choices", "default", "required", "no_log", "options")
 # About the command line, and about what the role does before the action.
 _ROLE_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age")
-# Their names look like secrets, but their values are public keys, or dictionaries whose suboption holds the secret.
-_NO_SECRETS = ("authorized_keys", "secrets")
 
 
 @dataclass(frozen=True)
@@ -65,10 +62,6 @@ class Options:
     def _name(self, variable: Variable) -> str:
         return variable.name[len(self.prefix) :] if variable.name.startswith(self.prefix) else variable.name
 
-    def argument_spec(self) -> Dict[str, Json]:
-        """As a module declares it."""
-        return {name: _described(self.documentation(variable)) for name, variable in self.variables().items()}
-
     def documentation(self, variable: Variable) -> Json:
         """The attributes of an option. A variable may give the value that is required in all entry points, or a template."""
         is_required = set(self.entry_points) <= set(variable.required_by)
@@ -79,7 +72,6 @@ class Options:
             "choices": list(variable.choices),
             "default": variable.default if has_default else None,
             "required": is_required,
-            "no_log": variable.secret or (None if variable.name not in _NO_SECRETS else False),
             "options": variable.options,
         }
 
@@ -114,18 +106,6 @@ class Options:
         renamed = ComputeError(error.message.replace(error.where, where, 1), where)
         renamed.code = error.code
         return renamed
-
-
-def _described(attributes: Mapping[str, Any]) -> Json:
-    """Attributes without those that are not set, and without descriptions."""
-    found = {
-        key: attributes[key] for key in _KEYS if attributes.get(key) not in (None, "", [], {}) and key != "options"
-    }
-    if not attributes.get("required"):
-        found.pop("required", None)
-    if attributes.get("options"):
-        found["options"] = {name: _described(option) for name, option in attributes["options"].items()}
-    return found
 
 
 def _check_checks(variable: str, value: Any) -> Json:

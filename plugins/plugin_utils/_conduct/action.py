@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, ClassVar, Mapping
+from typing import Any, Callable, Mapping
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
@@ -17,20 +17,13 @@ from .play import Play
 
 
 class ConductorAction(ComputeAction):
-    """An action for all hosts of the play. Subclasses implement ``conduct``.
-
-    ``SPEC`` has the options of an action whose options are no variables of the role.
-    """
+    """An action for all hosts of the play. Subclasses implement ``conduct``."""
 
     BYPASS_HOST_LOOP = True
     _requires_connection = False
-    SPEC: ClassVar[Mapping[str, Json]] = {}
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        if self.OPTIONS:
-            options = self.OPTIONS.own_values(self.given)
-        else:
-            _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
+        options = self.OPTIONS.own_values(self.given) if self.OPTIONS else self.checked()
 
         def conduct(play: Play) -> Json:
             play.state_dir = str(options.get("state_dir") or play.state_dir)

@@ -26,10 +26,13 @@ def test_what_only_the_role_does_is_no_option() -> None:
 
 
 def test_a_value_that_an_action_needs_is_required_and_has_no_default() -> None:
-    assert OPTIONS["session_exec"].argument_spec()["command"] == {"type": "str", "required": True}
-    assert OPTIONS["session_copy"].argument_spec()["source"] == {"type": "str", "required": True}
+    def documented(action: str, option: str) -> tuple[bool, object]:
+        found = OPTIONS[action].documentation(OPTIONS[action].variables()[option])
+        return found["required"], found["default"]
+
+    assert documented("session_exec", "command") == documented("session_copy", "source") == (True, None)
     # A launch chooses a name.
-    assert OPTIONS["session"].argument_spec()["name"] == {"type": "str"}
+    assert documented("session", "name") == (False, None)
 
 
 def test_options_replace_their_variables_and_empty_ones_do_not() -> None:
