@@ -5,57 +5,15 @@
 
 from __future__ import annotations
 
-
-class ModuleDocFragment:
-    """Sub-fragments: a module overrides `support` (and gives `details`) where it differs."""
-
-    DOCUMENTATION = r"""
-options: {}
-attributes:
-  check_mode:
-    description: With C(--check), returns what would change, and changes nothing.
-    support: full
-  diff_mode:
-    description: With C(--diff), returns what changed or would change.
-    support: full
-  idempotent:
-    description: A second run with the same options and an unchanged target changes nothing.
-    support: full
+# Every module has an action, and is a member of the group.
+_COMMON = r"""
   platform:
     description: Operating systems that the module can run on.
     support: full
     platforms: posix
-"""
-
-    # For modules that only read. Used instead of the first fragment, because the first of two fragments takes precedence.
-    INFO = r"""
-options: {}
-attributes:
-  check_mode:
-    description: With C(--check), returns what would change, and changes nothing.
+  action:
+    description: An action plugin does a part of the work on the controller.
     support: full
-    details:
-      - This module changes nothing in any mode.
-  diff_mode:
-    description: With C(--diff), returns what changed or would change.
-    support: N/A
-    details:
-      - This module changes nothing, so there is no difference to show.
-  idempotent:
-    description: A second run with the same options and an unchanged target changes nothing.
-    support: full
-    details:
-      - This module changes nothing, however often it runs.
-  platform:
-    description: Operating systems that the module can run on.
-    support: full
-    platforms: posix
-"""
-
-    # Membership of module_defaults: group/cluster.compute.compute.
-    ACTIONGROUP_COMPUTE = r"""
-options: {}
-attributes:
   action_group:
     description: Use C(group/cluster.compute.compute) in C(module_defaults) to set options for all modules of the group.
     support: full
@@ -63,11 +21,44 @@ attributes:
       - cluster.compute.compute
 """
 
-    # For modules with an action plugin.
-    ACTION = r"""
+
+class ModuleDocFragment:
+    """Sub-fragments: a module overrides `support` (and gives `details`) where it differs."""
+
+    DOCUMENTATION = (
+        r"""
 options: {}
 attributes:
-  action:
-    description: An action plugin does a part of the work on the controller.
+  check_mode:
+    description: With C(--check), returns what would change, and changes nothing.
+    support: full
+  diff_mode:
+    description: With C(--diff), returns what changed or would change.
+    support: full
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
     support: full
 """
+        + _COMMON
+    )
+
+    # For modules that only read. Used instead of the first fragment, because the first of two fragments takes precedence.
+    INFO = (
+        r"""
+options: {}
+attributes:
+  check_mode:
+    description: With C(--check), returns what would change, and changes nothing.
+    support: full
+    details: This module changes nothing in any mode.
+  diff_mode:
+    description: With C(--diff), returns what changed or would change.
+    support: N/A
+    details: This module changes nothing, so there is no difference to show.
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
+    support: full
+    details: This module changes nothing, however often it runs.
+"""
+        + _COMMON
+    )

@@ -19,8 +19,7 @@ options:
         E(DOCKER_HOST) on that host, and then V(unix:///var/run/docker.sock).
     type: str
   timeout:
-    description:
-      - Seconds that a single request to the engine may take.
+    description: Seconds that a single request to the engine may take.
     type: int
     default: 60
 requirements:

@@ -25,19 +25,16 @@ extends_documentation_fragment:
   - ansible.builtin.constructed
 options:
   plugin:
-    description:
-      - The name of this plugin.
+    description: The name of this plugin.
     type: str
     required: true
     choices: [cluster.compute.sessions]
   artifacts:
-    description:
-      - The folder that holds a folder for each session.
+    description: The folder that holds a folder for each session.
     type: path
     default: ~/.cluster-compute
   sessions:
-    description:
-      - The names of the sessions to read. When empty, all sessions. A name that no session has is an error.
+    description: The names of the sessions to read. When empty, all sessions. A name that no session has is an error.
     type: list
     elements: str
     default: []

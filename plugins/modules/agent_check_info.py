@@ -29,8 +29,7 @@ options:
     elements: str
     default: [10.201.0.0/16]
   encrypted:
-    description:
-      - Whether sessions need encrypted networks. The overlay network of the check is encrypted if all agents support it.
+    description: Whether sessions need encrypted networks. The overlay network of the check is encrypted if all agents support it.
     type: bool
     default: false
   artifacts:
@@ -40,15 +39,11 @@ options:
     type: path
 extends_documentation_fragment:
   - cluster.compute.attributes.info
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
 attributes:
   check_mode:
     support: full
-    details:
-      - The check is the same. Its result is not kept for launches.
-author:
-  - The cluster.compute authors (@cluster-compute)
+    details: The check is the same. Its result is not kept for launches.
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.agent_info
 """
@@ -85,27 +80,22 @@ findings:
   contains:
     check:
       description: The name of the check.
-      returned: always
       type: str
       sample: udp 4789
     where:
       description: An agent, a pair of agents, C(all) or C(all pairs).
-      returned: always
       type: str
       sample: agent1 -> agent2
     status:
       description: C(ok), C(warn) or C(fail).
-      returned: always
       type: str
       sample: fail
     found:
       description: What the check found.
-      returned: always
       type: str
       sample: does not arrive at 192.0.2.12
     remedy:
       description: How to fix it; empty if there is nothing to fix.
-      returned: always
       type: str
       sample: allow UDP 4789 (VXLAN) from agent1 (192.0.2.11) on agent2, and outgoing on agent1
 overlay:
@@ -116,22 +106,18 @@ overlay:
   contains:
     from:
       description: The agent that sent.
-      returned: always
       type: str
       sample: agent1
     to:
       description: The agent that received.
-      returned: always
       type: str
       sample: agent2
     mbits:
       description: Throughput in megabits per second; null if it was not measured.
-      returned: always
       type: float
       sample: 941.3
     milliseconds:
       description: Latency, the least of several round trips; null if it was not measured.
-      returned: always
       type: float
       sample: 0.21
 fit:
@@ -146,17 +132,14 @@ counts:
   contains:
     ok:
       description: Checks that passed.
-      returned: always
       type: int
       sample: 58
     warn:
       description: Warnings.
-      returned: always
       type: int
       sample: 1
     fail:
       description: Checks that failed.
-      returned: always
       type: int
       sample: 1
 unfit:

@@ -27,33 +27,27 @@ options:
     type: bool
     default: false
   group:
-    description:
-      - The resource groups of the agent.
+    description: The resource groups of the agent.
     type: list
     elements: str
     default: [default]
   schedulable:
-    description:
-      - Whether new sessions may be placed on the agent.
+    description: Whether new sessions may be placed on the agent.
     type: bool
     default: true
   reserved_cpus:
-    description:
-      - CPUs that are reserved for the host, such as V(1) or V(0.5).
+    description: CPUs that are reserved for the host, such as V(1) or V(0.5).
     type: str
     default: "0"
   reserved_memory:
-    description:
-      - Memory that is reserved for the host, such as V(2g).
+    description: Memory that is reserved for the host, such as V(2g).
     type: str
     default: "0"
   cpus:
-    description:
-      - The number of CPUs of the agent, in place of the engine's own count.
+    description: The number of CPUs of the agent, in place of the engine's own count.
     type: str
   memory:
-    description:
-      - The memory of the agent, such as V(64g), in place of the engine's own amount.
+    description: The memory of the agent, such as V(64g), in place of the engine's own amount.
     type: str
   gpus:
     description:
@@ -71,26 +65,21 @@ options:
     type: str
     default: /run/nvidia-mps
   fabric:
-    description:
-      - The network interface of the agent for C(session_fabric).
+    description: The network interface of the agent for C(session_fabric).
     type: str
     default: ""
   publish:
-    description:
-      - The address of the agent on which ports are published.
+    description: The address of the agent on which ports are published.
     type: str
     default: 127.0.0.1
   address:
-    description:
-      - The address at which the controller reaches the agent.
+    description: The address at which the controller reaches the agent.
     type: str
     default: 127.0.0.1
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes.info
-  - cluster.compute.attributes.actiongroup_compute
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session
 """

@@ -12,14 +12,6 @@ description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
   - Works on an agent and its engine.
 options:
-  call:
-    description: The name of the step.
-    type: str
-    required: true
-  params:
-    description: Its parameters.
-    type: dict
-    default: {}
   secrets:
     description: Parameters that no log contains.
     type: dict
@@ -48,22 +40,10 @@ options:
     description: Seconds that a single request to the engine may take.
     type: int
     default: 60
-  stays:
-    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
-    type: path
 extends_documentation_fragment:
+  - cluster.compute.step
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
-attributes:
-  diff_mode:
-    support: partial
-    details: Depends on the step.
-  idempotent:
-    support: partial
-    details: Depends on the step.
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 """
 
 EXAMPLES = r"""

@@ -25,27 +25,22 @@ options:
     choices: [created, started, limited, stopped, absent]
     default: started
   agent:
-    description:
-      - The name of this host in the plan.
+    description: The name of this host in the plan.
     type: str
     required: true
   sessions:
-    description:
-      - The UUIDs of the sessions whose containers are stopped or removed, for O(state=stopped) and O(state=absent).
+    description: The UUIDs of the sessions whose containers are stopped or removed, for O(state=stopped) and O(state=absent).
     type: list
     elements: str
   launch:
-    description:
-      - The UUID of a launch. If set, O(state=absent) removes only the containers of this launch.
+    description: The UUID of a launch. If set, O(state=absent) removes only the containers of this launch.
     type: str
     default: ""
   parallelism:
-    description:
-      - The number of parallel requests to the engine. If not set, 8.
+    description: The number of parallel requests to the engine. If not set, 8.
     type: int
   deadline:
-    description:
-      - Seconds, after the programs have ended, during which a removal is repeated if the engine refuses it.
+    description: Seconds, after the programs have ended, during which a removal is repeated if the engine refuses it.
     type: int
     default: 60
   logs:
@@ -75,8 +70,7 @@ options:
       - The programs have at most the grace of their session.
     type: int
   bootstrap_timeout:
-    description:
-      - Seconds that the session's bootstrap script may take in each container, for O(state=started).
+    description: Seconds that the session's bootstrap script may take in each container, for O(state=started).
     type: int
     default: 300
   install_ssh:
@@ -102,8 +96,6 @@ extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.plan.reach
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
 notes:
   - Containers have the restart policy C(no). A container that ends stays stopped, so that its exit code and an out-of-memory
     kill are reported. Another launch of the session starts it again with its name, address and files.
@@ -112,8 +104,7 @@ attributes:
   diff_mode:
     support: full
     details: Shows the state of each container, but not its environment.
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.network
   - module: cluster.compute.session
@@ -151,8 +142,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 containers:
-  description:
-    - The containers after the call, in rank order. In check mode, containers that would be created have the state C(planned).
+  description: The containers after the call, in rank order. In check mode, containers that would be created have the state C(planned).
   returned: success
   type: list
   elements: dict
@@ -162,8 +152,7 @@ containers:
       state: running
       address: 10.201.0.2
 logs:
-  description:
-    - The logs that O(logs) asks for, in rank order, each with C(hostname), C(rank), C(name), C(state) and C(text).
+  description: The logs that O(logs) asks for, in rank order, each with C(hostname), C(rank), C(name), C(state) and C(text).
   returned: if O(logs) is set
   type: list
   elements: dict
@@ -174,8 +163,7 @@ logs:
       state: exited
       text: "step 100\n"
 changed_names:
-  description:
-    - The names of the changed containers in the engine.
+  description: The names of the changed containers in the engine.
   returned: success
   type: list
   elements: str
@@ -199,13 +187,11 @@ actions:
   contains:
     name:
       description: The name of the container, volume or network in the engine.
-      returned: always
       type: str
       sample: alice.train.main1
     action:
       description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed),
         V(volume removed) or V(network removed).
-      returned: always
       type: str
       sample: created
 left:

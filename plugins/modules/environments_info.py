@@ -10,14 +10,11 @@ description:
   - It runs on the controller, over connections of its own to all hosts of the play. A host that does not answer is a warning.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.environments_info
 attributes:
   diff_mode:
     support: none
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 """
 
 EXAMPLES = r"""

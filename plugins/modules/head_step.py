@@ -12,33 +12,13 @@ description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
   - Works on the session store of the head.
 options:
-  call:
-    description: The name of the step.
-    type: str
-    required: true
-  params:
-    description: Its parameters.
-    type: dict
-    default: {}
   state_dir:
     description: The directory of the store. If empty, the directory that the users of the engine share.
     type: path
-  stays:
-    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
-    type: path
 extends_documentation_fragment:
+  - cluster.compute.step
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
-attributes:
-  diff_mode:
-    support: partial
-    details: Depends on the step.
-  idempotent:
-    support: partial
-    details: Depends on the step.
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 """
 
 EXAMPLES = r"""

@@ -12,19 +12,16 @@ description:
   - The role P(cluster.compute.image#role) brings one image to many agents.
 options:
   state:
-    description:
-      - V(present) pulls the image according to O(pull).
+    description: V(present) pulls the image according to O(pull).
     type: str
     choices: [present]
     default: present
   name:
-    description:
-      - The image's reference, such as V(registry.example.org/team/train:2) or V(pytorch/pytorch@sha256:…).
+    description: The image's reference, such as V(registry.example.org/team/train:2) or V(pytorch/pytorch@sha256:…).
     type: str
     required: true
   agent:
-    description:
-      - The agent's name in the inventory.
+    description: The agent's name in the inventory.
     type: str
     default: ""
   pull:
@@ -46,24 +43,19 @@ options:
       - If not set, the login of the controller's Docker client for that registry is used, and then the agent's own.
     type: str
   password:
-    description:
-      - The password or access token of O(username).
+    description: The password or access token of O(username).
     type: str
   deadline:
-    description:
-      - Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
+    description: Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
     type: int
     default: 1800
 extends_documentation_fragment:
   - cluster.compute.engine
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
 attributes:
   diff_mode:
     support: none
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 """
 
 EXAMPLES = r"""
@@ -84,55 +76,44 @@ image:
   contains:
     agent:
       description: The agent's name.
-      returned: always
       type: str
       sample: agent1
     reference:
       description: The reference, as in O(name).
-      returned: always
       type: str
       sample: registry.example.org/team/train:2
     present:
       description: Whether the engine has the image.
-      returned: always
       type: bool
     id:
       description: The image's ID; empty without an image.
-      returned: always
       type: str
       sample: sha256:0d33…
     content:
       description: The digest of the image's layers and configuration.
-      returned: always
       type: str
     digests:
       description: The digests that registries have for the image.
-      returned: always
       type: list
       elements: str
       sample: ["registry.example.org/team/train@sha256:77af…"]
     size:
       description: The image's size in bytes.
-      returned: always
       type: int
       sample: 161061273
     architecture:
       description: The architecture that the image is built for.
-      returned: always
       type: str
       sample: x86_64
     host:
       description: The architecture of the agent.
-      returned: always
       type: str
       sample: x86_64
     free:
       description: Bytes free for images on the agent; -1 if unknown.
-      returned: always
       type: int
     reason:
       description: Why the image was not pulled; empty after a successful pull, and if none was attempted.
-      returned: always
       type: str
 duration:
   description: Seconds that the call took.

@@ -10,8 +10,7 @@ description:
   - An existing network is used if it has the label of the session. Another network of the same name is an error.
 options:
   state:
-    description:
-      - Whether the network exists.
+    description: Whether the network exists.
     type: str
     choices: [present, absent]
     default: present
@@ -22,18 +21,14 @@ options:
     type: list
     elements: str
   deadline:
-    description:
-      - Seconds during which a removal is repeated while the last endpoints leave the network.
+    description: Seconds during which a removal is repeated while the last endpoints leave the network.
     type: int
     default: 30
 extends_documentation_fragment:
   - cluster.compute.plan
   - cluster.compute.engine
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.containers
 """

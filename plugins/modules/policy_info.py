@@ -19,11 +19,8 @@ options:
     default: []
 extends_documentation_fragment:
   - cluster.compute.attributes.info
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.store
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.usage_info
 """

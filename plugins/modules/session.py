@@ -20,8 +20,6 @@ description:
   - The hosts must be agents already. The role P(cluster.compute.session#role) can provision them, with C(session_provision).
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session
 attributes:
   diff_mode:
@@ -30,8 +28,7 @@ attributes:
   idempotent:
     support: partial
     details: With O(state=restarted), something restarts each time.
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session_exec
   - module: cluster.compute.session_copy
@@ -127,138 +124,111 @@ session:
     schema:
       description: The version of this document. Fields may be added to it, but none is removed or renamed.
       type: int
-      returned: always
       sample: 1
     session:
       description: What the session is.
       type: dict
-      returned: always
       contains:
         id:
           description: The UUID of the session.
           type: str
-          returned: always
           sample: 4b1ff98e-9a57-4d5d-9c5c-1d7c1d8f3f0a
         name:
           description: The name.
           type: str
-          returned: always
           sample: train
         owner:
           description: The owner.
           type: str
-          returned: always
           sample: alice
         group:
           description: The resource group.
           type: str
-          returned: always
           sample: default
         state:
           description: The state.
           type: str
-          returned: always
           sample: RUNNING
         mode:
           description: Whether the containers are on several agents.
           type: str
-          returned: always
           sample: multi-node
         size:
           description: The number of containers.
           type: int
-          returned: always
           sample: 3
         image:
           description: The image, as it was requested.
           type: str
-          returned: always
           sample: debian:12
         user:
           description: The user in each container, with C(name), C(uid) and C(gid).
           type: dict
-          returned: always
           sample: {name: work, uid: 1000, gid: 1000}
         created:
           description: When the session was requested, in seconds since the epoch.
           type: float
-          returned: always
           sample: 1795280000.0
         running:
           description: When its state last changed, in seconds since the epoch.
           type: float
-          returned: always
           sample: 1795280002.4
     network:
       description: The private network, with C(name), C(driver) and C(subnet).
       type: dict
-      returned: always
       sample: {name: cluster-compute-4b1ff98e, driver: overlay, subnet: 10.201.0.0/28}
     resources:
       description: The resources of each container, with C(cpus), C(memory) and C(shm) in bytes, and C(gpus).
       type: dict
-      returned: always
       sample: {cpus: 4.0, memory: 17179869184, shm: 67108864, gpus: 0}
     containers:
       description: The containers in the order of their ranks.
       type: list
       elements: dict
-      returned: always
       contains:
         id:
           description: The UUID of the container.
           type: str
-          returned: always
         hostname:
           description: V(main1), V(sub1) and so on.
           type: str
-          returned: always
           sample: main1
         agent:
           description: The agent, by its name in the inventory.
           type: str
-          returned: always
           sample: node1
         rank:
           description: The rank in the session.
           type: int
-          returned: always
           sample: 0
         local_rank:
           description: The rank among the containers of its agent.
           type: int
-          returned: always
           sample: 0
         address:
           description: The address in the private network.
           type: str
-          returned: always
           sample: 10.201.0.2
         gpus:
           description: The IDs of its GPUs.
           type: list
           elements: str
-          returned: always
     apps:
       description: The ports of C(main1) that are published; the first is that of SSH. Apps that are reached by SSH have port 0.
       type: list
       elements: dict
-      returned: always
       contains:
         name:
           description: The name of the app.
           type: str
-          returned: always
           sample: ssh
         address:
           description: The address that the port is published at.
           type: str
-          returned: always
           sample: 192.0.2.7
         port:
           description: The port.
           type: int
-          returned: always
           sample: 30000
         tunnel:
           description: The command that connects a port of the controller to the app.
@@ -273,12 +243,10 @@ session:
         - The end of the batch command, with C(result), which is V(SUCCESS), V(FAILURE) or empty while it runs, and C(reason); null
           without O(command).
       type: dict
-      returned: always
       sample: {result: SUCCESS, reason: ""}
     timings:
       description: Seconds of each phase of the launch.
       type: dict
-      returned: always
       sample: {inform: 0.2, schedule: 0.1, network: 0.3, create: 0.4, start: 0.6, verify: 0.5}
 names:
   description: The names of the sessions.

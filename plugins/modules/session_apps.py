@@ -15,18 +15,14 @@ description:
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_apps_restart). An option has precedence.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_apps
 attributes:
   diff_mode:
     support: none
   idempotent:
     support: partial
-    details:
-      - O(restart) starts apps again each time.
-author:
-  - The cluster.compute authors (@cluster-compute)
+    details: O(restart) starts apps again each time.
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session
 """
@@ -72,17 +68,14 @@ apps:
     name:
       description: The app's name.
       type: str
-      returned: always
       sample: jupyterlab
     state:
       description: V(starting), V(ready), V(restarting), V(failed), V(ended), or V(unknown) before its first start.
       type: str
-      returned: always
       sample: ready
     exit_code:
       description: The exit code of its last run; null before its end.
       type: int
-      returned: always
 relays:
   description: The relays that run.
   type: list
@@ -92,17 +85,14 @@ relays:
     name:
       description: The app's name.
       type: str
-      returned: always
       sample: tensorboard
     host_ip:
       description: The address of the agent that the relay listens at.
       type: str
-      returned: always
       sample: 127.0.0.1
     port:
       description: The port of the agent.
       type: int
-      returned: always
       sample: 30001
 lines:
   description: A line for each app, with its state and the command that reaches it from the controller.

@@ -15,24 +15,19 @@ description:
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_copy
 attributes:
   check_mode:
     support: partial
-    details:
-      - Names the containers and contacts none, so it returns C(changed=true) also if there is nothing to copy.
+    details: Names the containers and contacts none, so it returns C(changed=true) also if there is nothing to copy.
   diff_mode:
     support: none
   idempotent:
     support: partial
-    details:
-      - With C(rsync), files that are equal in size and time are not sent again. A tar stream writes all files.
+    details: With C(rsync), files that are equal in size and time are not sent again. A tar stream writes all files.
 requirements:
   - OpenSSH on the controller
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session_exec
 """
@@ -73,27 +68,22 @@ containers:
     hostname:
       description: The container's hostname.
       type: str
-      returned: always
       sample: sub1
     exit_code:
       description: The exit code of the copy; V(124) after O(timeout).
       type: int
-      returned: always
       sample: 0
     lines:
       description: What was copied.
       type: list
       elements: str
-      returned: always
     left_out:
       description: Bytes of RV(containers[].lines) that are not returned.
       type: int
-      returned: always
       sample: 0
     problem:
       description: Why the copy failed; empty if it succeeded.
       type: str
-      returned: always
 duration:
   description: Seconds that it took.
   type: float

@@ -16,24 +16,19 @@ description:
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_exec
 attributes:
   check_mode:
     support: partial
-    details:
-      - Names the containers and contacts none. What a command would change is unknown, so it returns C(changed=true).
+    details: Names the containers and contacts none. What a command would change is unknown, so it returns C(changed=true).
   diff_mode:
     support: none
   idempotent:
     support: none
-    details:
-      - The command runs each time.
+    details: The command runs each time.
 requirements:
   - OpenSSH on the controller
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session_copy
 """
@@ -79,29 +74,24 @@ containers:
     hostname:
       description: The container's hostname.
       type: str
-      returned: always
       sample: sub1
     exit_code:
       description: The exit code.
       type: int
-      returned: always
       sample: 0
     lines:
       description: The last lines of standard output and standard error. Control characters are escapes.
       type: list
       elements: str
-      returned: always
     left_out:
       description:
         - Bytes before these lines that are not returned.
         - Of each container, 16 MiB divided by the number of containers are kept, at most 1 MiB and at least 8 KiB.
       type: int
-      returned: always
       sample: 0
     problem:
       description: Why there is no exit code of the command; empty if there is one.
       type: str
-      returned: always
 duration:
   description: Seconds that it took.
   type: float

@@ -11,8 +11,7 @@ description:
   - A running session is degraded if a container does not run, or its agent cannot be reached.
 options:
   name:
-    description:
-      - Only sessions of this name.
+    description: Only sessions of this name.
     type: str
   owner:
     description:
@@ -20,8 +19,7 @@ options:
       - If not set, the controller's user.
     type: str
   ended:
-    description:
-      - Whether to list ended sessions, too, with their history.
+    description: Whether to list ended sessions, too, with their history.
     type: bool
     default: false
   state:
@@ -32,18 +30,15 @@ options:
     type: str
     choices: [running, finished, other]
   limit:
-    description:
-      - The number of ended sessions to list, the newest first to be chosen; V(0) for all.
+    description: The number of ended sessions to list, the newest first to be chosen; V(0) for all.
     type: int
     default: 0
   samples:
-    description:
-      - Seconds for which to return RV(samples); V(0) for none.
+    description: Seconds for which to return RV(samples); V(0) for none.
     type: int
     default: 0
   logs:
-    description:
-      - Whether to return the logs of the newest session's containers, if the session has ended.
+    description: Whether to return the logs of the newest session's containers, if the session has ended.
     type: bool
     default: false
   agents:
@@ -54,12 +49,9 @@ options:
     elements: dict
     default: []
 extends_documentation_fragment:
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.store
   - cluster.compute.attributes.info
-  - cluster.compute.attributes.action
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session
 """

@@ -14,14 +14,11 @@ description:
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_logs_tail). An option has precedence.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_logs_info
 attributes:
   diff_mode:
     support: none
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session_info
 """

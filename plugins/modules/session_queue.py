@@ -12,14 +12,11 @@ description:
   - It runs once for all hosts of the play, on the controller.
 extends_documentation_fragment:
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.options.session_queue
 attributes:
   diff_mode:
     support: none
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session
 """

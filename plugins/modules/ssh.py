@@ -33,8 +33,7 @@ options:
     elements: str
     default: []
   name:
-    description:
-      - The name of the set of O(containers). Its keys are in a directory of this name below O(artifacts).
+    description: The name of the set of O(containers). Its keys are in a directory of this name below O(artifacts).
     type: str
   containers:
     description:
@@ -63,8 +62,7 @@ options:
     type: str
     default: ''
   user:
-    description:
-      - The account in O(containers) that C(ssh) logs in to. It is created if it does not exist.
+    description: The account in O(containers) that C(ssh) logs in to. It is created if it does not exist.
     type: dict
     default: {}
     suboptions:
@@ -91,20 +89,16 @@ options:
 extends_documentation_fragment:
   - cluster.compute.plan.reach
   - cluster.compute.attributes
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.engine
 attributes:
   check_mode:
     support: full
-    details:
-      - A container of O(plan) that does not exist is treated as if it will be created.
+    details: A container of O(plan) that does not exist is treated as if it will be created.
   diff_mode:
     support: full
     details:
       - Names, modes and owners of the files in the containers, C(/etc/hosts), and the public files on the controller; never a key.
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.containers
   - module: cluster.compute.session

@@ -12,16 +12,12 @@ description:
   - It runs once for all hosts of the play, on the controller.
 options:
   owner:
-    description:
-      - Show this owner only. If not set, all owners and groups of owners.
+    description: Show this owner only. If not set, all owners and groups of owners.
     type: str
 extends_documentation_fragment:
   - cluster.compute.attributes.info
-  - cluster.compute.attributes.action
-  - cluster.compute.attributes.actiongroup_compute
   - cluster.compute.store
-author:
-  - The cluster.compute authors (@cluster-compute)
+author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.policy_info
 """
