@@ -32,8 +32,9 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
@@ -42,6 +43,27 @@ from ..module_utils._core.errors import SessionError, visible
 from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress, TaskFacts
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
+
+
+def _brief(method: Callable[..., None]) -> Callable[..., None]:
+    """A method for the short output. When the user asks for details, the method of Ansible's default output takes its place."""
+
+    @wraps(method)
+    def chosen(self: CallbackModule, *args: Any, **options: Any) -> None:
+        own = method if self._is_quiet() else getattr(DefaultCallback, method.__name__)
+        own(self, *args, **options)
+
+    return chosen
+
+
+def _hidden(name: str) -> Callable[..., None]:
+    """A method that shows nothing unless the user asks for details."""
+
+    def chosen(self: CallbackModule, *args: Any, **options: Any) -> None:
+        if not self._is_quiet():
+            getattr(DefaultCallback, name)(self, *args, **options)
+
+    return chosen
 
 
 class CallbackModule(DefaultCallback):
@@ -100,10 +122,8 @@ class CallbackModule(DefaultCallback):
 
     # Events of a run
 
-    def v2_playbook_on_start(self, playbook: Any) -> None:
-        if not self._is_quiet():
-            super().v2_playbook_on_start(playbook)
-            return
+    @_brief
+    def v2_playbook_on_start(self, playbook: Any) -> None:  # noqa: ARG002 (Ansible's)
         self._begun = True
         TERMINAL.clear = CLEAR if self._is_terminal else ""
         TERMINAL.clear_result = TERMINAL.clear if sys.stdout.isatty() else ""
@@ -117,49 +137,27 @@ class CallbackModule(DefaultCallback):
             self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
             self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
 
+    @_brief
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        if self._is_quiet():
-            self._play = play
-        else:
-            super().v2_playbook_on_play_start(play)
+        self._play = play
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+    @_brief
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 (Ansible's)
         if self._is_interrupted:
             raise KeyboardInterrupt
-        if not self._is_quiet():
-            super().v2_playbook_on_task_start(task, is_conditional)
-            return
         self._print(self._progress.start(task_facts(task), time.monotonic()))
 
-    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
-        if not self._is_quiet():
-            super().v2_playbook_on_handler_task_start(task)
-
-    def v2_playbook_on_cleanup_task_start(self, task: Any) -> None:
-        if not self._is_quiet():
-            super().v2_playbook_on_cleanup_task_start(task)
-
-    def v2_playbook_on_include(self, included_file: Any) -> None:
-        if not self._is_quiet():
-            super().v2_playbook_on_include(included_file)
-
+    @_brief
     def v2_playbook_on_no_hosts_matched(self) -> None:
-        if self._is_quiet():
-            self._print(["No host matches: the inventory needs a group agents with at least one host."], error=True)
-        else:
-            super().v2_playbook_on_no_hosts_matched()
+        self._print(["No host matches: the inventory needs a group agents with at least one host."], error=True)
 
-    def v2_runner_on_start(self, host: Any, task: Any) -> None:
-        if self._is_quiet():
-            with self._lock:
-                self._progress.begin_on(host.get_name())
-        else:
-            super().v2_runner_on_start(host, task)
+    @_brief
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:  # noqa: ARG002 (Ansible's)
+        with self._lock:
+            self._progress.begin_on(host.get_name())
 
+    @_brief
     def v2_runner_on_ok(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_on_ok(result)
-            return
         facts = document_of(result)
         with self._lock:
             self._progress.finish_on(host_of(result))
@@ -173,40 +171,30 @@ class CallbackModule(DefaultCallback):
         self._print(self._progress.end(time.monotonic()))
         self._print([str(line) for line in lines], result=True)
 
+    @_brief
     def v2_runner_on_skipped(self, result: Any) -> None:
-        if self._is_quiet():
-            with self._lock:
-                self._progress.finish_on(host_of(result))
-        else:
-            super().v2_runner_on_skipped(result)
+        with self._lock:
+            self._progress.finish_on(host_of(result))
 
+    @_brief
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_item_on_ok(result)
-        elif task_of(result).action in _DEBUG:
+        if task_of(result).action in _DEBUG:
             self._show(document_of(result))
 
-    def v2_runner_item_on_skipped(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_item_on_skipped(result)
-
-    def v2_runner_item_on_failed(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_item_on_failed(result)
-
-    def v2_runner_retry(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_retry(result)
+    v2_playbook_on_handler_task_start = _hidden("v2_playbook_on_handler_task_start")
+    v2_playbook_on_cleanup_task_start = _hidden("v2_playbook_on_cleanup_task_start")
+    v2_playbook_on_include = _hidden("v2_playbook_on_include")
+    v2_runner_item_on_skipped = _hidden("v2_runner_item_on_skipped")
+    v2_runner_item_on_failed = _hidden("v2_runner_item_on_failed")
+    v2_runner_retry = _hidden("v2_runner_retry")
 
     def v2_on_file_diff(self, result: Any) -> None:
         with self._lock:
             self._wipe()
         super().v2_on_file_diff(result)
 
+    @_brief
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        if not self._is_quiet():
-            super().v2_runner_on_failed(result, ignore_errors)
-            return
         facts = document_of(result)
         self._handle_warnings(facts)
         with self._lock:
@@ -216,17 +204,13 @@ class CallbackModule(DefaultCallback):
                 is_of_session = (facts.get("failure") or {}).get("code") == SessionError.code
                 self._progress.fail_on(host_of(result), message_of(facts), is_of_session=is_of_session)
 
+    @_brief
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        if not self._is_quiet():
-            super().v2_runner_on_unreachable(result)
-            return
         with self._lock:
             self._progress.fail_on(host_of(result), message_of(document_of(result)))
 
+    @_brief
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        if not self._is_quiet():
-            super().v2_playbook_on_stats(stats)
-            return
         self._stopped.set()
         self._progress.is_finished = True
         self._print(self._progress.end(time.monotonic()))
