@@ -39,10 +39,8 @@ class ActionModule(ConductorAction):
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
-            warning = last_check.write(
-                options["artifacts"] or play.artifacts, addresses, result["unfit"], result["unguarded"]
-            )
-            play.warn(*([warning] if warning else ()))
+            base = options["artifacts"] or play.artifacts
+            play.warn(last_check.write(base, addresses, result["unfit"], result["unguarded"]))
         return {**result, "lines": self._lines(result, settings)}
 
     def _lines(self, result: Json, settings: Json) -> List[str]:

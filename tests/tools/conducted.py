@@ -110,8 +110,8 @@ def conducted(
     )
     task_vars = {"ansible_play_hosts_all": list(names or ["a"]), "hostvars": inventory or {}, **variables}
     play: Any = Play(action, task_vars)  # type: ignore[arg-type]
-    play._hosts = Hosts(script, inventory or {}, [*play.names, *(inventory or {})])
-    play.said, play.asked = said, play._hosts.asked
+    play.others = Hosts(script, inventory or {}, [*play.names, *(inventory or {})])
+    play.said, play.asked = said, play.others.asked
     return play
 
 

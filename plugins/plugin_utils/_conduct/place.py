@@ -38,6 +38,10 @@ from .reports import Avoided, Reports, collect_reports
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
 _INTERVAL = 2.0
 _LONGEST_INTERVAL = 10.0
+UNGUARDED = (
+    "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
+    "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
+)
 
 
 @dataclass(frozen=True)
@@ -282,18 +286,14 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
         is_repair=placed.outcome != "placed",
     )
     if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
-        play.warn(*_unguarded(reports, plan))
+        play.warn(_unguarded(reports, plan))
     return replace(placed, plan=plan, work=work)
 
 
-def _unguarded(reports: Reports, plan: Plan) -> List[str]:
+def _unguarded(reports: Reports, plan: Plan) -> str:
     """A warning if other containers on an agent of a session that is launched or grows could send frames into its network."""
     lacking = unguarded(reports.agents, plan.agents)
-    message = (
-        "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
-        "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
-    )
-    return [message % ", ".join(lacking)] if lacking else []
+    return UNGUARDED % ", ".join(lacking) if lacking else ""
 
 
 def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:

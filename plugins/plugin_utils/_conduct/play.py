@@ -78,21 +78,17 @@ class Play:
         self.timings: Dict[str, float] = {}
         self.warnings: List[str] = []
         self.lines: List[str] = []
-        self._hosts = OtherHosts(action, task_vars)
+        # The hosts, for work that shows no phase.
+        self.others = OtherHosts(action, task_vars)
         self._phase = _Phase("record", "")
 
     def _default_head(self) -> str:
         groups = self.task_vars.get("groups") or {}
         return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
 
-    @property
-    def others(self) -> OtherHosts:
-        """The hosts, for work that shows no phase."""
-        return self._hosts
-
     def close(self) -> None:
         """Close the connections."""
-        self._hosts.close()
+        self.others.close()
 
     def forget_phase(self) -> None:
         """No phase is in progress any more."""
@@ -108,7 +104,7 @@ class Play:
 
     def of_host(self, host: str, name: str) -> Any:
         """A variable of a host, templated; None if it is not set."""
-        return self._hosts.host(host).value(name)
+        return self.others.host(host).value(name)
 
     def address_of(self, host: str) -> str:
         """The address at which the controller reaches a host of the inventory."""
@@ -145,7 +141,7 @@ class Play:
 
     def tried_calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
         """The result of a call for each of these hosts. A host that does not answer has a failed result."""
-        found = self._hosts.counted(hosts, lambda host: self._result(host, name, call))
+        found = self.others.counted(hosts, lambda host: self._result(host, name, call))
         for result in found.values():
             self.warn(*result.pop("warnings", None) or ())
         return found
@@ -167,17 +163,17 @@ class Play:
 
     def each(self, hosts: Sequence[str], function: Callable[[OtherHosts, str], Any]) -> List[Any]:
         """The value of a function for each host, in order, for rounds that ask again and again."""
-        return self._hosts.each(hosts, lambda host: function(self._hosts, host))
+        return self.others.each(hosts, lambda host: function(self.others, host))
 
     def _result(self, host: str, name: str, call: Callable[[OtherHosts, str], Json]) -> Json:
         phase, begun = self._phase, time.time()
         try:
-            found = call(self._hosts, host)
+            found = call(self.others, host)
         except AnsibleConnectionFailure as error:
             return unreachable(host, str(error))
         except AnsibleError as error:
             return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
-        self._note(phase, host, begun, self._hosts.host(host).taken())
+        self._note(phase, host, begun, self.others.host(host).taken())
         self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
         return found
 
@@ -238,7 +234,8 @@ class Play:
         self.action._display.display(TERMINAL.clear_result + line)
 
     def warn(self, *warnings: str) -> None:
-        self.warnings += [str(warning) for warning in warnings if warning not in self.warnings]
+        """Warn of each once; an empty text is no warning."""
+        self.warnings += [str(warning) for warning in warnings if warning and warning not in self.warnings]
 
     def notify(self, event: str, *sessions: Json) -> None:
         notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)

@@ -67,7 +67,7 @@ def record_running(play: Play, plan: Plan, work: Deployment) -> str:
     artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
     # The next session of this command has a trace of its own.
     trace.forget()
-    play.warn(*filter(None, [shared_config.update(artifacts.base)]))
+    play.warn(shared_config.update(artifacts.base))
     return trace.explanation(entries, plan)
 
 
@@ -90,7 +90,7 @@ def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[s
         SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
         if artifacts.read(DOCUMENT) is None:
             artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
-        play.warn(*filter(None, [shared_config.update(artifacts.base)]))
+        play.warn(shared_config.update(artifacts.base))
     return missing
 
 
@@ -102,4 +102,4 @@ def _remove_files(play: Play, session: Json) -> None:
     artifacts.remove(session["id"])
     if session["state"] in states.ENDED:
         KeptRequests(play.artifacts).forget(session["id"])
-    play.warn(*filter(None, [shared_config.update(artifacts.base)]))
+    play.warn(shared_config.update(artifacts.base))

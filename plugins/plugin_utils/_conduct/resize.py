@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Collection, Tuple
 
-from ...module_utils._core import states
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import InputError, StateError
+from ...module_utils._core.errors import StateError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
@@ -24,7 +23,7 @@ from .._ssh_identity import SessionIdentity
 from .._user_templates import render_environment
 from .place import Placed
 from .play import Play
-from .session_file import readable
+from .session_file import running
 
 
 def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
@@ -32,9 +31,7 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
 
     A StateError for a session with roles: one number does not name the role.
     """
-    found = readable(play, "session_name", name)
-    if found["state"] != states.RUNNING:
-        raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
+    found = running(play)
     session, request = str(found["id"]), found["request"]
     KeptRequests(play.artifacts).check(session, request, play.head)
     if request.roles:

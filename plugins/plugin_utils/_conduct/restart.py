@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import List
 
-from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError, SessionError
 from ...module_utils._core.model import Plan
@@ -21,7 +20,7 @@ from .launch import Launched, launch
 from .place import Asked
 from .play import Play
 from .reports import collect_reports
-from .session_file import readable
+from .session_file import running
 from .start import stop
 from .variables import checked
 
@@ -34,9 +33,7 @@ def restart(play: Play) -> Json:
         wanted = checked(play.action, play.task_vars, RESTART)["variables"]
         settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
     name, app = str(play.value("session_name")), str(wanted["session_restart_app"])
-    found = readable(play, "session_name", name)
-    if found["state"] != states.RUNNING:
-        raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
+    found = running(play)
     if not app and found["on_failure"] == "terminate":
         raise InputError("session_name", name, _ENDS)
     settings = {**settings, "session_wait": 0, "session_wait_result": False}

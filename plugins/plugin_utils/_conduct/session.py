@@ -23,7 +23,7 @@ from ...module_utils._text.views import plan_to_read
 from .._artifacts import Artifacts
 from .devcontainer import of_devcontainer
 from .launch import Launched, launch
-from .place import Asked, Placed
+from .place import UNGUARDED, Asked, Placed
 from .play import Play
 from .record import DOCUMENT
 from .reports import RecentReports, Reports
@@ -31,11 +31,6 @@ from .resize import asked_again, difference
 from .session_file import like
 from .terminate import Ended, terminate, terminate_matching
 from .variables import checked
-
-_UNGUARDED = (
-    "%s: the rules are missing that keep containers from sending frames into overlay networks: run provision_agents.yml as a user "
-    "who can become root, which installs them."
-)
 
 
 def present(play: Play, *, prepares: bool, checks: Json) -> Json:
@@ -107,7 +102,7 @@ def _unfit(play: Play, checks: Json) -> Json:
     for agent, reason in sorted(unfit.items()):
         play.say(visible(f"{agent} is avoided{when}: {reason}"))
     if checks.get("unguarded"):
-        play.say(visible(_UNGUARDED % ", ".join(checks["unguarded"])))
+        play.say(visible(UNGUARDED % ", ".join(checks["unguarded"])))
     if unfit and not set(play.names) - set(unfit):
         reason = next(iter(unfit.values()))
         raise ComputeError(f"No agent passes the check: {reason}; check_agents.yml shows all findings and remedies.")

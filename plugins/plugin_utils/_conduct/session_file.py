@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 import yaml
 
+from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError
 from ...module_utils._head.details import PRIVATE
@@ -67,6 +68,15 @@ def readable(play: Play, variable: str, name: str) -> Json:
     if found["hidden"]:
         rule = f"must be a session of {login()}: only its owner can read {', '.join(found['hidden'])}"
         raise InputError(variable, name, rule)
+    return found
+
+
+def running(play: Play) -> Json:
+    """The running session of the variable C(session_name), which this login may read whole. Raises InputError for another."""
+    name = str(play.value("session_name"))
+    found = readable(play, "session_name", name)
+    if found["state"] != states.RUNNING:
+        raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
     return found
 
 
