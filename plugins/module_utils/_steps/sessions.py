@@ -115,6 +115,7 @@ def _sessions(
             "logs": [],
             "time_left": time_left(session, now),
             "overdue": is_overdue(row, now),
+            "held": row.holder is not None and row.lease >= now,
             "turn": turn.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
             "fenced": fenced_agents(store, session["id"]),

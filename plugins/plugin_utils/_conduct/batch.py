@@ -45,7 +45,8 @@ def run_command(play: Play, asked: Asked, plan: Plan, *, again: bool = False) ->
     play.show([f"Session {plan.session.name}: {result.result}, {result.reason}"])
     has_failed = result.result == FAILURE
     if plan.session.terminate_when_done or (has_failed and plan.session.on_failure == "terminate"):
-        ended = terminate(play, plan.session.name, plan.session.owner, int(asked.setting("launch_timeout")))
+        lease = int(asked.setting("launch_timeout"))
+        ended = terminate(play, plan.session.name, plan.session.owner, lease, session_id=plan.session.id)
         play.show([ended.summary])
     if has_failed:
         message = f"Session {plan.session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={plan.session.name}"

@@ -100,13 +100,14 @@ class _Pass:
         lost: List[Json] = []
         with self._keeping_failure():
             lost = self._keep_order(reports)
-        finished = [] if play.check else [*finished_sessions(listed), *(one for one in lost if one["action"] == "end")]
+        finished = [] if play.check else [*self._finished(listed), *(one for one in lost if one["action"] == "end")]
         for session in finished:
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])
                 why = LOST + session["reason"] if "action" in session else ""
                 self._recent.note_use_by(session)
-                play.show([terminate(play, session["name"], session["owner"], lease, why, self._recent).summary])
+                names = (session["name"], session["owner"])
+                play.show([terminate(play, *names, lease, why, self._recent, session["id"]).summary])
                 self.has_changed = True
         # Before the queue, which gets what they do not need.
         own = [session for session in listed if session["requested_here"]]
@@ -116,6 +117,16 @@ class _Pass:
         for session in healing:
             self._launch(session)
         self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
+
+    def _finished(self, listed: List[Json]) -> List[Json]:
+        """The sessions to end, after a second look: what a launch or a growth has made after the first reports is not missing.
+
+        What another controller changes is left to it.
+        """
+        ids = {session["id"] for session in finished_sessions(listed)}
+        again = self._listed(self._recent.of("", ())) if ids else []
+        left = (one for one in finished_sessions(again) if one["id"] in ids)
+        return [one for one in left if not one["held"] or is_gone(one["holder"])]
 
     def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
         """The sessions that move now: their lost agents are fenced."""

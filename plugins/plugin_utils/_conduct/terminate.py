@@ -49,11 +49,17 @@ class Removed:
 
 
 def terminate(
-    play: Play, name: str, owner: str = "", lease: int = 600, reason: str = "", recent: RecentReports | None = None
+    play: Play,
+    name: str,
+    owner: str = "",
+    lease: int = 600,
+    reason: str = "",
+    recent: RecentReports | None = None,
+    session_id: str = "",
 ) -> Ended:
     """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part.
 
-    ``recent`` are the reports of ends one after the other.
+    ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
     """
     reports = recent.of("", ()) if recent else collect_reports(play)
     change = {
@@ -62,6 +68,7 @@ def terminate(
         "agents": reports.agents,
         "reason": reason,
         **({"owner": owner} if owner else {}),
+        **({"session": session_id} if session_id else {}),
     }
     with play.phase("end"):
         begun = record(play, "terminating", **change)

@@ -295,6 +295,42 @@ def test_losses_without_their_form_are_refused(monkeypatch: pytest.MonkeyPatch) 
         make_pass(play)
 
 
+DEAD = {"hostname": "main1", "agent": "a", "state": "missing"}
+OVER: Json = {
+    **{
+        "id": ROW["id"],
+        "name": "train",
+        "owner": "alice",
+        "state": "RUNNING",
+        "containers": [DEAD],
+        "degraded": ["main1"],
+    },
+    **{"on_failure": "terminate", "terminate_when_done": False, "requested_here": False, "held": False, "holder": None},
+}
+RUNS = {**OVER, "containers": [{**DEAD, "state": "running"}], "degraded": []}
+
+
+@pytest.mark.parametrize(
+    ("second", "is_ended"),
+    [
+        (OVER, True),
+        (RUNS, False),
+        ({**OVER, "held": True, "holder": {"machine": "other", "pid": 7}}, False),
+        ({**OVER, "id": "another"}, False),
+    ],
+)
+def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_changes(
+    monkeypatch: pytest.MonkeyPatch, second: Json, is_ended: bool
+) -> None:
+    lists = [{"sessions": [OVER]}, {"sessions": [second]}]
+    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
+    play = passing(monkeypatch, **{"sessions.list": lists, "session.record": record, "containers": {"changed": True}})
+    make_pass(play)
+    begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
+    # By its ID: another session may have got the name meanwhile.
+    assert [one["session"] for one in begun] == [ROW["id"]] * is_ended
+
+
 def reported(play: Any) -> str:
     return "".join(host for host, name, _args in play.asked if name == "report.collect")
 
@@ -312,7 +348,8 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
         return {"changed": True, "session": row, "remove": [], "waiting": 0}
 
     over = [
-        {"name": name, "owner": "alice", "containers": [{"agent": name}], "requested_here": False} for name in "bcd"
+        {**OVER, "id": f"id-{name}", "name": name, "containers": [{"agent": name}], "on_failure": "keep"}
+        for name in "bcd"
     ]
     monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
     monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [])
@@ -321,8 +358,8 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
     make_pass(play)
     ended = [args["sessions"] for _host, name, args in play.asked if name == "containers.absent"]
     assert ended[::4] == [["id-b"], ["id-c"], ["id-d"]]
-    # For the list, for the first end, the agents of each further one and of the one before it, and what the last has freed.
-    assert reported(play).startswith("abcd" + "abcd" + "bc" + "cd" + "d")
+    # For the list, for the second look, the agents of each end and of the one before it, and what the last has freed.
+    assert reported(play).startswith("abcd" + "abcd" + "b" + "bc" + "cd" + "d")
 
 
 def test_the_end_of_many_sessions_asks_the_agents_once_and_then_those_that_hold_them() -> None:

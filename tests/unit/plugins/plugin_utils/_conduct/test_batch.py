@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The wait for the command of a batch session, on a scripted play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conducted import conducted, options_of
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.batch import CommandError, run_command
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+
+
+def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> None:
+    """The user may have ended the session meanwhile, and launched another of the same name."""
+    asked = Asked(
+        request(command="train", on_failure="terminate"), {"session_wait_result": True, "session_launch_timeout": 600}
+    )
+    made = plan(asked.request)
+    main = made.main
+    gone = {"hostname": "main1", "agent": main.agent, "state": "missing", "exit_code": None, "oom_killed": False}
+    row = {"id": made.session.id, "name": "train", "owner": "alice", "state": "TERMINATED", "reason": "ended by alice"}
+    script = {
+        "batch.start": {"begun": True},
+        "batch.wait": {"exit_code": None, "oom_killed": False, "reason": "", "begun": True, "dead": [gone]},
+        "logs.read": {"logs": []},
+        "report.collect": {"agent": {"name": main.agent, "reachable": True}},
+        "session.record": {"changed": False, "session": row, "remove": [], "waiting": 0},
+    }
+    play = conducted(script, main.agent, session_artifacts=str(tmp_path))
+    with pytest.raises(CommandError, match="main1"):
+        run_command(play, asked, made)
+    ends = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
+    assert [one["session"] for one in ends] == [made.session.id]
