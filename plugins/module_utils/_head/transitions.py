@@ -78,7 +78,8 @@ def _record_result(store: Store, change: Change) -> Tuple[str, Row | None]:
     """The batch command has ended. Its result is recorded, and the session keeps running until it is terminated."""
     row = store.need(change.id)
     before = row.state
-    if (row.result, row.reason) != (change.result, change.reason):
+    # Of a session that is ended, the reason for that stays.
+    if before == states.RUNNING and (row.result, row.reason) != (change.result, change.reason):
         row.result = change.result
         store.note(row, change.now, change.reason)
     return before, row

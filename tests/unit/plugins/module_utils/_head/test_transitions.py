@@ -186,6 +186,14 @@ def test_a_completed_command_is_noted(store: Store) -> None:
     assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
 
 
+@pytest.mark.parametrize("state", ["TERMINATING", "TERMINATED"])
+def test_the_reason_of_an_end_stays_if_the_command_is_missed_afterwards(store: Store, state: str) -> None:
+    session(store, state)
+    change(store, "running", result="FAILURE", reason="main1 is missing")
+    row = store.need("id")
+    assert (row.state, row.result, row.reason, row.changed) == (state, "", "on its way", 1001.0)
+
+
 def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
     session(store, "RUNNING")
     change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
