@@ -14,12 +14,12 @@ import tarfile
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
-from typing import Callable, Deque, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Deque, Iterable, Iterator, List, Sequence, Tuple
 
 from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, visible
-from .._core.waiting import deadline_in
+from .._core.waiting import deadline_in, wait_until
 from .connection import Connection, label_filter
 from .reports import is_ours
 
@@ -209,10 +209,37 @@ class ContainerRequests(Connection):
     def execute(self, identity: str, command: Sequence[str], subject: str = "", user: str = "0:0") -> Tuple[int, str]:
         """Run a command in a running container. Returns its exit code, and the end of its output."""
         with self._asking("run a command", subject) as client:
-            made = client.exec_create(identity, list(command), user=user)
-            pieces = until(client.exec_start(made["Id"], stream=True), deadline_in(self._timeout))
-            output = last(pieces, CHUNK).decode("utf-8", "replace")
-            return int(client.exec_inspect(made["Id"]).get("ExitCode") or 0), visible(output.strip())
+            code, output = self._run(
+                client, client.exec_create(identity, list(command), user=user)["Id"], subject, CHUNK
+            )
+        return code, visible(output.decode("utf-8", "replace").strip())
+
+    def _run(self, client: Any, program: str, subject: str, most: int) -> Tuple[int, bytes]:
+        """The exit code of a program in a container, and the end of its output. An EngineError for one without an end.
+
+        Root of the container can keep a program from its end. The SDK's own reading would then wait without a deadline.
+        """
+
+        def ended() -> Json:
+            found: Json = client.exec_inspect(program)
+            return {} if found.get("Running") else found
+
+        answer, deadline, found, output = client.exec_start(program, socket=True), deadline_in(self._timeout), {}, b""
+        stream = getattr(answer, "_sock", answer)
+        stream.settimeout(self._timeout)
+        try:
+            with suppress(socket.timeout):
+                output = last(unframed(until(iter(lambda: stream.recv(CHUNK), b""), deadline)), most)
+                # The engine has the exit code a moment after the end of the output.
+                found = wait_until(ended, deadline)
+        finally:
+            answer.close()
+        if not found:
+            message = (
+                "%s: a program in it does not end within %g s; end the container, or look at what its processes do."
+            )
+            raise EngineError(message % (subject or self.where, self._timeout), self.agent)
+        return int(found.get("ExitCode") or 0), output
 
     @contextmanager
     def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[..., None]]:
@@ -300,8 +327,8 @@ class ContainerRequests(Connection):
         with self._asking(f"read {path}", subject) as client:
             command = [*_SHELL, script, _BUSYBOX, path, str(most)]
             made = client.exec_create(identity, command, stderr=False, user="0:0")
-            content: bytes = client.exec_start(made["Id"])
-            return None if client.exec_inspect(made["Id"]).get("ExitCode") == _ABSENT else content
+            code, content = self._run(client, made["Id"], subject, most)
+        return None if code == _ABSENT else content
 
     def _untorn(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         """The entry of a file. The engine cuts the archive short, without an error, if a program shortens the file meanwhile."""

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import io
+import socket
 import tarfile
 from collections.abc import Iterator
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
@@ -105,3 +108,52 @@ def test_a_file_that_is_written_meanwhile_is_read_again(monkeypatch: pytest.Monk
     else:
         with pytest.raises(EngineError, match="main1: /run/state changes while it is read; run this again"):
             engine.read_file("main", "/run/state", "main1")
+
+
+class Program:
+    """A client with a program in a container that writes ``text``, and ends after so many looks at it."""
+
+    def __init__(self, text: bytes, looks: int, *, closes: bool = True) -> None:
+        self._near, self._far = socket.socketpair()
+        self._far.sendall(frame(text))
+        self._left = looks
+        if closes:
+            self._far.close()
+
+    def exec_create(self, *_given: Any, **_options: Any) -> dict[str, str]:
+        return {"Id": "program"}
+
+    def exec_start(self, _program: str, **_options: bool) -> socket.socket:
+        return self._near
+
+    def exec_inspect(self, _program: str) -> dict[str, Any]:
+        self._left -= 1
+        return {"Running": True, "ExitCode": None} if self._left >= 0 else {"Running": False, "ExitCode": 3}
+
+    def inspect_container(self, _identity: str) -> dict[str, Any]:
+        return {"Config": {"Labels": {LABEL_FOLDERS: "[]"}}, "State": {"Running": True}}
+
+
+def running(monkeypatch: pytest.MonkeyPatch, program: Program) -> Engine:
+    engine = Engine("unix:///nowhere", agent="a")
+    monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(program))
+    monkeypatch.setattr(engine, "_timeout", 0.3)
+    return engine
+
+
+def test_the_exit_code_may_come_after_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert running(monkeypatch, Program(b"text\n", 1)).execute("main", ["true"]) == (3, "text")
+    assert running(monkeypatch, Program(b"text\n", 1)).read_file("main", "/run/state") == b"text\n"
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_program_without_an_end_is_not_waited_for_and_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, closes: bool
+) -> None:
+    """Root of a container can stop each program that looks at its files: that must not keep its agent from answering."""
+    for look in (
+        lambda engine: engine.execute("main", ["true"], "main1"),
+        lambda engine: engine.read_file("main", "/x", "main1"),
+    ):
+        with pytest.raises(EngineError, match=r"^main1: a program in it does not end within 0\.3 s"):
+            look(running(monkeypatch, Program(b"text\n", 99, closes=closes)))
