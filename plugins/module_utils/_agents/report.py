@@ -236,7 +236,7 @@ def with_wait(engine: Engine, entry: Json) -> Json:
         waits = waits_for_secrets(engine, entry["engine_id"], entry["id"], entry["hostname"])
     except UnreachableError:
         raise
-    except EngineError:
+    except (ConflictError, EngineError):
         return entry
     return {**entry, "state": WAITING} if waits else entry
 
@@ -272,7 +272,7 @@ def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
         found = read_statuses(engine, entry["engine_id"], entry["session"])
     except UnreachableError:
         raise
-    except EngineError:
+    except (ConflictError, EngineError):
         return entry
     # An app of the launch that is not among them was removed.
     return {**entry, "apps": [one.to_json() for one in found]} if found or has_apps(entry["labels"]) else entry

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SECRETS
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 
 
@@ -38,9 +38,24 @@ def test_a_container_that_waits_for_its_secrets_does_not_run_yet() -> None:
     assert report.with_wait(Waiting(), kept) == {**kept, "state": "waiting"}
     for other in ({**kept, "state": "exited"}, {**kept, "labels": {LABEL_SECRETS: ""}}, {**kept, "labels": {}}):
         assert report.with_wait(Waiting(AssertionError("not asked")), other) == other
-    assert report.with_wait(Waiting(EngineError("it has just gone")), kept) == kept
+    for error in (EngineError("it has just gone"), ConflictError("it is not running")):
+        assert report.with_wait(Waiting(error), kept) == kept
     with pytest.raises(UnreachableError):
         report.with_wait(Waiting(UnreachableError("no engine")), kept)
+
+
+def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
+    """An engine starts no program in a container that has just ended: it answers with a conflict."""
+
+    class Ended(Engine):
+        def __init__(self) -> None:
+            pass
+
+        def read_file(self, *_place: Any) -> bytes:
+            raise ConflictError("main1: the engine could not read it: the container is not running")
+
+    main = {**entry("e", "running"), "id": "c", "session": "c", "labels": {}}
+    assert report.with_apps(Ended(), main, True) == main
 
 
 def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
