@@ -71,7 +71,9 @@ def new_places(
         if isinstance(found, Shortfall):
             return found
         return {one.hostname: pair for one, pair in zip(moving, zip(found.agents, found.resources))}
-    return _one_by_one(request, plan, moving, _in_its_swarm(request, plan, lost, agents, usable), free)
+    groups = _in_its_swarm(request, plan, lost, agents, usable)
+    tried = [_one_by_one(request, plan, moving, group, free) for group in groups]
+    return next((places for places in tried if not isinstance(places, Shortfall)), tried[0])
 
 
 def _one_by_one(
@@ -105,12 +107,14 @@ def _can_hold(agent: Agent, plan: Plan, request: Request) -> bool:
 
 def _in_its_swarm(
     request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]
-) -> List[Agent]:
-    """The usable agents of the Swarm that has the network, and of one kind: those of the containers that stay, or else any."""
+) -> List[List[Agent]]:
+    """The usable agents of the Swarm that has the network, by architecture; if containers stay, only those that are like theirs."""
     staying = [agent for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
     swarm = next((agent.swarm for agent in (*staying, *usable) if agent.swarm), "")
     found = [agent for agent in usable if not agent.reachable or (agent.swarm and agent.swarm == swarm)]
-    return of_one_kind(found, [*staying, *found], request.demand())
+    names = dict.fromkeys(agent.architecture for agent in staying or found if agent.reachable)
+    groups = [[agent for agent in found if agent.architecture == name or not agent.reachable] for name in names]
+    return [of_one_kind(group, [*staying, *group], request.demand()) for group in groups or [found]]
 
 
 def moved_plan(

@@ -11,6 +11,7 @@ none. More capacity never makes a session wait that would be placed without it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
@@ -203,7 +204,7 @@ def tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]
 def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> Dict[str, int] | None:
     """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
 
-    With RDMA, all have ports of one kind.
+    All have one architecture, and with RDMA ports of one kind.
     """
     options = []
     for group in sorted({together(agent, demand) for agent in pool if agent.swarm}):
@@ -216,9 +217,9 @@ def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> D
     return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
 
 
-def together(agent: Agent, demand: Demand) -> Tuple[str, str]:
-    """Containers of one session can exchange data between agents for which this is equal."""
-    return agent.swarm, _kind(agent, demand)
+def together(agent: Agent, demand: Demand) -> Tuple[str, str, str]:
+    """Containers of one session have the same image and can exchange data on agents for which this is equal."""
+    return agent.swarm, agent.architecture, _kind(agent, demand)
 
 
 def _kind(agent: Agent, demand: Demand) -> str:
@@ -227,9 +228,14 @@ def _kind(agent: Agent, demand: Demand) -> str:
 
 
 def of_one_kind(agents: Sequence[Agent], present: Sequence[Agent], demand: Demand) -> List[Agent]:
-    """The agents without RDMA ports of another kind than those of the first ``present`` agent that has any which work."""
+    """The agents of the same architecture as the first ``present`` agent that answers.
+
+    None has RDMA ports of another kind than the first of these that has any which work.
+    """
+    architecture = next((agent.architecture for agent in present if agent.reachable), "")
+    alike = [agent for agent in agents if not (agent.reachable and architecture) or agent.architecture == architecture]
     kind = next((kind for kind in (_kind(agent, demand) for agent in present) if kind), "")
-    return [agent for agent in agents if not kind or _kind(agent, demand) in ("", kind)]
+    return [agent for agent in alike if not kind or _kind(agent, demand) in ("", kind)]
 
 
 def _pack(size: int, names: Sequence[str], room: Mapping[str, int]) -> Dict[str, int]:
@@ -292,13 +298,7 @@ def _shortfall(
     if demand.mode == MULTI_NODE and len(eligible) > 1:
         total = sum(room.values())
         if total >= demand.size:
-            useful = [agent for agent in eligible if room[agent.name]]
-            swarms = {agent.swarm for agent in useful}
-            if demand.rdma and len(swarms) == 1 and "" not in swarms:
-                return "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
-            apart = sorted(agent.name for agent in useful if not agent.swarm)
-            found = f"{', '.join(apart)} in no Swarm" if apart else "%d Swarms" % len(swarms)
-            return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"
+            return _apart(demand, [agent for agent in eligible if room[agent.name]], room)
         lines.append("together they hold %d of %d containers" % (total, demand.size))
     needed = -(-demand.size // demand.most)
     if needed > len(eligible):
@@ -313,6 +313,24 @@ def _shortfall(
     unsaid = (_UNDESIGNATED,) if demand.placed else ()
     refusals = [(name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
     return listed([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
+
+
+def _apart(demand: Demand, agents: Sequence[Agent], room: Mapping[str, int]) -> str:
+    """Why agents that have room for all containers together cannot hold the session."""
+    held: Counter[str] = Counter()
+    for agent in agents:
+        held[agent.architecture] += room[agent.name]
+    if max(held.values()) < demand.size:
+        rooms = ", ".join("%s for %d" % pair for pair in sorted(held.items()))
+        return "a session runs on one architecture, and none has room for all %d containers: %s" % (demand.size, rooms)
+    swarms = {agent.swarm for agent in agents}
+    if demand.rdma and len(swarms) == 1 and "" not in swarms:
+        return (
+            "some agents have InfiniBand and others RoCE for session_rdma: no kind of port has room for all containers"
+        )
+    apart = sorted(agent.name for agent in agents if not agent.swarm)
+    found = f"{', '.join(apart)} in no Swarm" if apart else "%d Swarms" % len(swarms)
+    return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"
 
 
 def listed(lines: Sequence[str]) -> str:

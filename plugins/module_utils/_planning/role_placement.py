@@ -41,6 +41,7 @@ Free = Mapping[str, FreeCapacity]
 
 def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
+    agents = _with_image(demand, agents)
     if demand.host:
         # Hosts reach each other without a Swarm.
         agents = [replace(agent, swarm=HOST, host_network=network) for agent, network in _distinct(agents)]
@@ -57,6 +58,21 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
         if isinstance(found, Placement) or demand.mode == SINGLE_NODE:
             return found
     return _across(demand, agents, free)
+
+
+def _with_image(demand: Demand, agents: Sequence[Agent]) -> Sequence[Agent]:
+    """The agents. One without the image gets the architecture of the image that others have, unless one of them has its own."""
+    asked = [one for one in agents if one.reachable and not all(excluded(one, part) for part in demand.parts)]
+    known = {one.image_architecture for one in asked if one.image_architecture}
+    others = " and ".join(sorted(known))
+    return (
+        [
+            one if one.image_architecture or one.architecture in known else replace(one, image_architecture=others)
+            for one in agents
+        ]
+        if known
+        else agents
+    )
 
 
 def _distinct(agents: Sequence[Agent]) -> List[Tuple[Agent, HostNetwork]]:
@@ -118,7 +134,10 @@ def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], fr
 
 
 def _across(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
-    """The roles over the agents of one Swarm, because an overlay cannot cross two; with RDMA, over those with ports of one kind."""
+    """The roles over the agents of one Swarm, because an overlay cannot cross two, and of one architecture.
+
+    With RDMA, over those with ports of one kind.
+    """
     reasons: List[str] = []
     useful = [agent for agent in agents if not all(refusal(agent, role) for role in demand.roles)]
     for group in sorted({together(agent, demand) for agent in useful if agent.swarm}):
