@@ -31,10 +31,18 @@ class Copies(Document):
     copies: Tuple[str, ...] = ()
 
 
+def by_architecture(needing: Sequence[str], images: Mapping[str, Json]) -> List[List[str]]:
+    """The agents of each architecture: only they can have the same image."""
+    groups: Dict[str, List[str]] = {}
+    for name in needing:
+        groups.setdefault(images[name]["host"], []).append(name)
+    return list(groups.values())
+
+
 def plan_pulls(
     needing: Sequence[str], images: Mapping[str, Json], pull: str, reference: str = "", rivals: Collection[str] = ()
 ) -> Json:
-    """The agents that pull, and the image that they must get: the one that counts.
+    """The agents that pull, and the image that they must get: the one that counts. They have one architecture.
 
     An image by digest is the same wherever it is: no agent decides for another one which image that is. An image that was made of a
     container is in a registry only if it has a digest: without one, the agents get a copy.
@@ -66,16 +74,23 @@ def plan_copies(
 
 
 def _counted(names: Sequence[str], images: Mapping[str, Json], rivals: Collection[str]) -> str:
-    """The agent whose image counts: the first that has one.
+    """The agent whose image counts: the first that has one, for the architecture of the first of all if there is any.
 
     If that was made of a container, a rival has the newest that was made of a container of the same owner.
     """
-    first = next((name for name in names if images[name]["present"]), "")
+    usable = [name for name in images if fits(images[name], images[names[0]])]
+    present = [name for name in names if images[name]["present"]]
+    first = next((name for name in present if name in usable), "") or next(iter(present), "")
     if not first or not _origin(images[first])[1]:
         return first
     owner = _origin(images[first])[0]
-    newer = [name for name in images if name in rivals and _origin(images[name])[0] == owner]
+    newer = [name for name in usable if name in rivals and _origin(images[name])[0] == owner]
     return max([first, *newer], key=lambda name: _origin(images[name])[1])
+
+
+def fits(image: Json, here: Json) -> bool:
+    """Whether an agent can run the image. An agent that does not say what it is decides nothing."""
+    return not (image["architecture"] and here["host"]) or image["architecture"] == here["host"]
 
 
 def _origin(image: Json) -> Tuple[str, str]:
@@ -91,15 +106,19 @@ def same(image: Json, other: Json) -> bool:
     return bool(image["id"] == other["id"] or (image["content"] and image["content"] == other["content"]))
 
 
-def check_copies(reference: str, plan: Copies, images: Mapping[str, Json], variable: str) -> None:
+def check_copies(
+    reference: str, needing: Sequence[str], plan: Copies, images: Mapping[str, Json], variable: str
+) -> None:
     """Raise an error if there is no image to copy, or if an agent cannot run it or lacks space for it."""
     if not plan.source:
         raise InputError(variable, reference, _no_source(reference, plan, images))
-    for name in plan.copies:
+    for name in needing:
         image, here = images[plan.source], images[name]
-        if image["architecture"] and here["host"] and image["architecture"] != here["host"]:
+        if not fits(image, here):
             rule = "is built for %s, but %s is %s; choose an image for that architecture, or other agents"
             raise InputError(variable, reference, rule % (image["architecture"], name, here["host"]))
+    for name in plan.copies:
+        here = images[name]
         if 0 <= here["free"] < 2 * plan.size:
             message = "%s has %s free, but copying image %s temporarily needs %s; free some space there."
             amounts = show_bytes(here["free"]), reference, show_bytes(2 * plan.size)
@@ -147,29 +166,25 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
 
 @dataclass(frozen=True)
 class ReferenceImagePlan(Document):
-    """The agent that has the image or builds it, its entry as the source of copies, and the agents that receive a copy."""
+    """The agents that have the image or build it, one of each architecture, their entries as sources, and who receives a copy."""
 
-    builder: str = ""
+    builders: Tuple[str, ...] = ()
     sources: Tuple[Json, ...] = ()
     takers: Tuple[str, ...] = ()
 
 
 def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> ReferenceImagePlan:
-    """Choose the builder and the takers.
+    """Choose the builder of each architecture, and the takers.
 
-    ``images`` are the answers of the agents about the reference image, in the order of the play. An agent that has the image
-    comes first, then the head, then the first agent. ``hosts`` are the hosts of the play: only they receive a copy.
+    ``images`` are the answers of the agents about the image, in the order of the play. An agent that has the image comes first, then
+    the head, then the first agent. ``hosts`` are the hosts of the play: only they receive a copy.
     """
-    if not images:
-        return ReferenceImagePlan()
-    builder = min(images, key=lambda image: (not image["present"], image["agent"] != head))
+    best = sorted(images, key=lambda image: (not image["present"], image["agent"] != head))
+    sources = {image["host"]: image for image in reversed(best)}
+    builders = tuple(image["agent"] for image in best if image is sources[image["host"]])
     takers = tuple(
         image["agent"]
         for image in images
-        if not image["present"]
-        and image["agent"] != builder["agent"]
-        and image["host"] == builder["host"]
-        and image["agent"] in hosts
+        if not image["present"] and image["agent"] in hosts and image["agent"] not in builders
     )
-    sources = tuple(image for image in images if image["agent"] == builder["agent"])
-    return ReferenceImagePlan(builder["agent"], sources, takers)
+    return ReferenceImagePlan(builders, tuple(image for image in best if image["agent"] in builders), takers)

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, Iterator, List, Mapping, Sequence
 
 from ansible import constants
@@ -84,10 +84,19 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
 
 
 def distribute(play: Play, wanted: Wanted) -> bool:
-    """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible."""
-    begun = time.time()
+    """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible.
+
+    Each architecture has its own. An image of a container stays on agents of the architecture of the first.
+    """
     found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
     images = image_distribution.images_of(wanted.asked, found)
+    groups = image_distribution.by_architecture(wanted.needing, images)
+    parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
+    return any([_distribute(play, part, dict(images)) for part in parts])
+
+
+def _distribute(play: Play, wanted: Wanted, images: Dict[str, Json]) -> bool:
+    begun = time.time()
     pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
     images.update(_pulled(play, wanted, pulls))
     copies = _copies(play, wanted, images)
@@ -118,10 +127,13 @@ def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
 def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
     """The agents that get a copy, and the one that has the image. An agent's own image counts more than that of the controller."""
     known = {**image_distribution.by_name(wanted.elsewhere), **images}
-    if not wanted.elsewhere and not any(image["present"] for image in known.values()):
+    here = known[wanted.needing[0]]
+    if not wanted.elsewhere and not any(
+        one["present"] and image_distribution.fits(one, here) for one in known.values()
+    ):
         known = {**_controller_image(play, wanted.name), **known}
     copies = image_distribution.plan_copies(wanted.needing, known, wanted.name, wanted.rivals)
-    image_distribution.check_copies(wanted.name, copies, known, wanted.variable)
+    image_distribution.check_copies(wanted.name, wanted.needing, copies, known, wanted.variable)
     return copies
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.image_distribution import (
     Copies,
+    by_architecture,
     by_name,
     check_copies,
     distribution_message,
@@ -119,6 +120,27 @@ def test_an_image_of_a_container_that_no_registry_has_is_copied(digests: list[st
     assert plan_copies(["a"], known, rivals="ab").copies == ("a",)
 
 
+ARM = {"architecture": "aarch64", "host": "aarch64"}
+
+
+def test_an_image_comes_from_an_agent_of_the_same_architecture() -> None:
+    """Each architecture has an image of its own under the same name."""
+    known = {"a": image("a", "1"), "b": image("b", host="aarch64"), "c": image("c", "2", **ARM)}
+    assert by_architecture("ab", known) == [["a"], ["b"]]
+    plan = plan_copies(["b"], known)
+    assert (plan.source, plan.id, plan.copies) == ("c", "2", ("b",))
+    check_copies("x:1", "b", plan, known, "session_image")
+    # An x86 agent may hold it, too.
+    known["c"] = {**known["c"], "host": "x86_64"}
+    assert plan_copies(["b"], known).source == "c"
+
+
+def test_a_newer_image_of_a_container_counts_for_its_own_architecture_only() -> None:
+    known = {"a": OLD, "b": {**NEW, **ARM}}
+    assert plan_copies(["a"], known, rivals="ab").source == "a"
+    assert plan_pulls(["a"], known, "missing", rivals="ab")["id"] == "old"
+
+
 def test_the_same_image_on_engines_that_number_them_differently() -> None:
     assert same(image("a", "1"), image("b", "2", content="content-1"))
     assert not same(image("a", "1", content=""), image("b", "2", content=""))
@@ -130,6 +152,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"a": image("a", reason="no such host."), "b": image("b")},
         "session_image: 'x:1': no agent has it, and the pull failed (no such host); build it on an agent, "
         "correct its name, or set session_registry, session_registry_username and session_registry_password.",
+    ),
+    "another architecture, by its own pull": (
+        {"a": image("a", "1", host="aarch64"), "b": image("b", "1", host="aarch64")},
+        "session_image: 'x:1': is built for x86_64, but a is aarch64; choose an image for that architecture, or other agents.",
     ),
     "another architecture": (
         {"a": image("a", "1"), "b": image("b", host="aarch64")},
@@ -146,7 +172,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_cannot_be_copied(case: str) -> None:
     found, sentence = REFUSED[case]
     with pytest.raises(ComputeError, match="^%s$" % re.escape(sentence)):
-        check_copies("x:1", plan_copies(["a", "b"], found), found, "session_image")
+        check_copies("x:1", "ab", plan_copies(["a", "b"], found), found, "session_image")
 
 
 def test_the_misspelled_name_of_an_environment_is_named() -> None:
@@ -154,7 +180,7 @@ def test_the_misspelled_name_of_an_environment_is_named() -> None:
     with pytest.raises(
         ComputeError, match=r"the pull failed \(no such host\); did you mean the environment pytorch\?; build it on"
     ):
-        check_copies("pytorhc", plan_copies(["a"], found), found, "session_image")
+        check_copies("pytorhc", "a", plan_copies(["a"], found), found, "session_image")
 
 
 def test_one_line() -> None:
@@ -203,21 +229,28 @@ def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str,
 
 
 @pytest.mark.parametrize(
-    ("images", "builder", "takers"),
+    ("images", "builders", "takers"),
     [
-        ([], "", ()),
-        ([answer("a1"), answer("a2"), answer("a3")], "a2", ("a1", "a3")),
-        ([answer("a1"), answer("a3")], "a1", ("a3",)),
-        ([answer("a1"), answer("a2"), answer("a3", present=True)], "a3", ("a1", "a2")),
-        ([answer("a1", present=True), answer("a2"), answer("a3", present=True)], "a1", ("a2",)),
-        ([answer("a1"), answer("a2"), answer("a3", host="aarch64")], "a2", ("a1",)),
-        ([answer("a1"), answer("elsewhere", present=True)], "elsewhere", ("a1",)),
-        ([answer("a2"), answer("elsewhere")], "a2", ()),
+        ([], [], ()),
+        ([answer("a1"), answer("a2"), answer("a3")], ["a2"], ("a1", "a3")),
+        ([answer("a1"), answer("a3")], ["a1"], ("a3",)),
+        ([answer("a1"), answer("a2"), answer("a3", present=True)], ["a3"], ("a1", "a2")),
+        ([answer("a1", present=True), answer("a2"), answer("a3", present=True)], ["a1"], ("a2",)),
+        ([answer("a1"), answer("a2"), answer("a3", host="aarch64")], ["a2", "a3"], ("a1",)),
+        (
+            [answer("a1"), answer("a2", host="aarch64"), answer("a3", True), answer("a4", host="aarch64")],
+            ["a3", "a2"],
+            ("a1", "a4"),
+        ),
+        ([answer("a1"), answer("elsewhere", present=True)], ["elsewhere"], ("a1",)),
+        ([answer("a2"), answer("elsewhere")], ["a2"], ()),
     ],
+    ids=str,
 )
 def test_an_agent_that_has_the_image_comes_first_then_the_head(
-    images: Any, builder: str, takers: tuple[str, ...]
+    images: Any, builders: list[str], takers: tuple[str, ...]
 ) -> None:
-    plan = plan_reference_image(images, "a2", ["a1", "a2", "a3"])
-    assert (plan.builder, plan.takers) == (builder, takers)
-    assert [image["agent"] for image in plan.sources] == ([builder] if builder else [])
+    """For each architecture."""
+    plan = plan_reference_image(images, "a2", ["a1", "a2", "a3", "a4"])
+    assert (list(plan.builders), plan.takers) == (builders, takers)
+    assert [image["agent"] for image in plan.sources] == builders

@@ -36,6 +36,7 @@ class World:
 
     def __init__(self, *, broken: dict[tuple[str, str], Any] | None = None, check: bool = False, **given: Any) -> None:
         self.broken = broken or {}
+        self.machines: dict[str, str] = {}
         script = {"image": self.answer, "store": self.answer}
         self.play = conducted(script, "a", "b", "c", check=check, **{**GIVEN, **given})
 
@@ -44,7 +45,8 @@ class World:
         if (verb, host) in self.broken:
             return self.broken[verb, host]
         image = {"agent": host, "present": host == "b", "id": "sha256:new" * (host == "b"), "content": "", "reason": ""}
-        image.update(digests=[], size=100, architecture="x86_64", host="x86_64", free=-1)
+        machine = self.machines.get(host, "x86_64")
+        image.update(digests=[], size=100, architecture="x86_64" * (host == "b"), host=machine, free=-1)
         return {
             "measure": {"size": 100, "message": "up to 100b"},
             "commit": {"changed": True, "image": image},
@@ -132,3 +134,11 @@ def test_a_copy_that_fails_leaves_the_image() -> None:
     [warning] = world.play.warnings
     assert warning.startswith("Image team/train:2 is on b, and not on all other agents: ")
     assert "its disk is full" in warning
+
+
+def test_an_image_of_a_container_stays_on_agents_of_its_architecture() -> None:
+    world = World()
+    world.machines["a"] = "aarch64"
+    world.commit()
+    assert [host for host, name in world.changes() if name == "image.load"] == ["c"]
+    assert world.play.warnings == []

@@ -109,3 +109,14 @@ def test_an_image_that_no_engine_has_is_refused_by_the_variable_that_names_it() 
 def test_an_agent_that_cannot_say_what_it_has_is_named() -> None:
     with pytest.raises(ComputeError, match="The engine does not answer"):
         done(play({"a": "1", "b": {"failed": True, "msg": "b: The engine does not answer."}}))
+
+
+def test_agents_of_two_architectures_get_an_image_of_their_own_each() -> None:
+    """As when the reference image is given to all agents, or a session of roles has two images."""
+    arm = {"architecture": "aarch64", "host": "aarch64"}
+    own, lacking = {**image("c", "2"), **arm}, {**image("b"), "host": "aarch64"}
+    run = play({"a": {"image": image("a", "1")}, "b": {"image": lacking}, "c": {"image": own}, "d": ""})
+    distribute(run, Wanted(NAME, needing=["a", "b", "d"], asked=run.names, pull="never"))
+    loads = [(host, params["image_id"]) for host, name, params in run.asked if name == "image.load"]
+    assert loads == [("d", "1"), ("b", "2")]
+    assert run.lines == ["Image train:2: copied from a to d (100b)", "Image train:2: copied from c to b (100b)"]
