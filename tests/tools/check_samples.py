@@ -51,6 +51,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "systemd": True,
         "kernel": {"neighbours": 1024, "processes": 4194304, "inotify": 8192, "files": 1048576},
         **{"gpus": 0, "gpu_runtime": False, "amd_gpus": 0},
+        "architecture": "x86_64",
         **{"gpu_health": [], "gpu_driver": "", "gpu_toolkit": "", "nvlink": {"gpus": 0, "linked": 0}},
         "fabric": {"interface": "", "reason": "has no agent_fabric", "mtu": 0, "speed": 0},
         **{"rdma": [], "session_networks": [], "open_api": [], "gpu_sharing": GpuSharing().to_json()},

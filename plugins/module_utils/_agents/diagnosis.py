@@ -68,16 +68,33 @@ def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
     """Whether all agents with GPUs have the same driver and the same toolkit: a session may run on any of them."""
     findings = []
     for check, key in (("gpu drivers", "gpu_driver"), ("gpu toolkits", "gpu_toolkit")):
-        versions: Dict[str, List[str]] = {}
-        for report in reports:
-            if report[key]:
-                versions.setdefault(report[key], []).append(report["name"])
+        versions = _agents_by(key, reports)
         if sum(map(len, versions.values())) < 2:
             continue
-        found = "; ".join(f"{version} on {', '.join(names)}" for version, names in sorted(versions.items()))
+        found = _listed(versions)
         remedy = "install the same version on all agents of a resource group" if len(versions) > 1 else ""
         findings.append(Finding(check, "all", WARN if remedy else OK, found, remedy))
     return findings
+
+
+def check_architectures(reports: Sequence[Json]) -> List[Finding]:
+    """What agents of several architectures mean for sessions."""
+    found = _agents_by("architecture", reports)
+    shown = f"{_listed(found)}: a session runs on one architecture"
+    return [Finding("architectures", "all", OK, shown)] if len(found) > 1 else []
+
+
+def _agents_by(key: str, reports: Sequence[Json]) -> Dict[str, List[str]]:
+    """The names of the agents with each value of their reports."""
+    found: Dict[str, List[str]] = {}
+    for report in reports:
+        if report[key]:
+            found.setdefault(report[key], []).append(report["name"])
+    return found
+
+
+def _listed(agents: Dict[str, List[str]]) -> str:
+    return "; ".join(f"{value} on {', '.join(names)}" for value, names in sorted(agents.items()))
 
 
 def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
@@ -180,6 +197,7 @@ def diagnose(
     if several:
         findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
         findings += check_isolation(up, probes) + check_gpu_versions(up) + check_transports(up)
+        findings += check_architectures(up)
         findings += check_overlay(plan or {}, probes, _port(up))
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 

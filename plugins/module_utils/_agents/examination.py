@@ -24,7 +24,7 @@ from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
 from .._docker.device_nodes import amd_gpus
-from .._docker.reports import engine_entry, network_entry
+from .._docker.reports import architecture, engine_entry, network_entry
 from .._docker.runtime import find_runtime
 from . import host
 from .devices import all_gpus, divided, gid_types, rdma_ports
@@ -78,6 +78,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     image = engine.image(REFERENCE_IMAGE) is not None
     return {
         "engine": info.get("ServerVersion", ""),
+        "architecture": architecture(info.get("Architecture", "")),
         "sdk": load_sdk(options["docker_host"]).__version__,
         "runtime": bool(find_runtime(engine, options["edition"])),
         "image": image,

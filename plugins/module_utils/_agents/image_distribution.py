@@ -35,7 +35,7 @@ def by_architecture(needing: Sequence[str], images: Mapping[str, Json]) -> List[
     """The agents of each architecture: only they can have the same image."""
     groups: Dict[str, List[str]] = {}
     for name in needing:
-        groups.setdefault(images[name]["host"], []).append(name)
+        groups.setdefault(str(images[name]["host"]), []).append(name)
     return list(groups.values())
 
 
@@ -180,11 +180,12 @@ def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[st
     the head, then the first agent. ``hosts`` are the hosts of the play: only they receive a copy.
     """
     best = sorted(images, key=lambda image: (not image["present"], image["agent"] != head))
-    sources = {image["host"]: image for image in reversed(best)}
-    builders = tuple(image["agent"] for image in best if image is sources[image["host"]])
+    first = {str(image["host"]): image for image in reversed(best)}
+    sources = tuple(image for image in best if image is first[str(image["host"])])
+    builders = tuple(image["agent"] for image in sources)
     takers = tuple(
         image["agent"]
         for image in images
         if not image["present"] and image["agent"] in hosts and image["agent"] not in builders
     )
-    return ReferenceImagePlan(builders, tuple(image for image in best if image["agent"] in builders), takers)
+    return ReferenceImagePlan(builders, sources, takers)

@@ -44,6 +44,8 @@ _NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
 _GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+# What a kernel calls its architecture.
+_MACHINE = matching(r"[\w.-]{0,32}")
 _NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
@@ -108,7 +110,7 @@ REPORT = {
     "reason": a_text,
     "avoid": a_text,
     "group": a_line,
-    "architecture": a_line,
+    "architecture": _MACHINE,
     "publish": an_address,
     "address": a_line,
     "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
@@ -118,7 +120,7 @@ REPORT = {
     "image": {
         "reference": a_text,
         "id": a_line,
-        "architecture": a_line,
+        "architecture": _MACHINE,
         "present": a_flag,
         "made": MADE,
         "owner": MAKER,
@@ -158,6 +160,7 @@ EXAMINATION = Whole(
         **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
         **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
         **dict.fromkeys(("gpu_driver", "gpu_toolkit"), a_line),
+        "architecture": _MACHINE,
         "gpu_health": _GPU_HEALTH,
         "gpu_sharing": _GPU_SHARING,
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},

@@ -129,22 +129,22 @@ class ImageEngine(Engine):
 def describe(engine: Engine, name: str, reason: str = "") -> Json:
     """An agent's image of this name, if it has one, and what must be known of the agent for a copy."""
     image = engine.image(name) if name else None
-    found = image or {}
+    found, info = image or {}, engine.info()
     return {
         **image_entry(name, image),
         "agent": engine.agent,
         "content": content_of(found) if found else "",
         "digests": found.get("RepoDigests") or [],
         "size": int(found.get("Size") or 0),
-        "host": architecture(os.uname().machine),
-        "free": free_space(engine),
+        "host": architecture(info.get("Architecture") or os.uname().machine),
+        "free": free_space(info),
         "reason": reason,
     }
 
 
-def free_space(engine: Engine) -> int:
+def free_space(info: Json) -> int:
     """Bytes free in the engine's folder or in the home, where archives arrive, whichever is less; -1 if unknown."""
-    folders = (engine.info().get("DockerRootDir") or "/var/lib/docker", os.path.expanduser("~"))
+    folders = (info.get("DockerRootDir") or "/var/lib/docker", os.path.expanduser("~"))
     found = []
     for folder in folders:
         try:

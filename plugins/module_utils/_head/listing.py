@@ -176,6 +176,7 @@ def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
     return {
         "name": agent.name,
         "group": agent.group,
+        "architecture": agent.architecture,
         "reachable": agent.reachable,
         "reason": agent.reason,
         "schedulable": agent.schedulable,

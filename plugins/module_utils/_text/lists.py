@@ -217,9 +217,12 @@ def allowed_of(owner: Json, name: str, used: float, show: Callable[[Any], str]) 
 
 def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
     """A line for every agent: how much of its capacity is allocated, and how much of that is in use."""
+    kinds = {agent["architecture"] for agent in agents if agent["reachable"]}
+    differ = ("architecture",) if len(kinds) > 1 else ()
     rows = [
         (
             agent["name"],
+            *(agent[name] or "-" for name in differ),
             agent["group"],
             f"{show_cpus(agent['used']['millicpus'])} of {show_cpus(agent['capacity']['millicpus'])}",
             f"{show_bytes(agent['used']['memory'])} of {show_bytes(agent['capacity']['memory'])}",
@@ -229,7 +232,7 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
         )
         for agent in agents
     ]
-    return table(("agent", "group", "cpus", "memory", "gpus", "in use", "state"), rows, width)
+    return table(("agent", *differ, "group", "cpus", "memory", "gpus", "in use", "state"), rows, width)
 
 
 def agent_state(agent: Json) -> str:

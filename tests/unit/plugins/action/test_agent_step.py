@@ -103,7 +103,7 @@ def test_an_agent_that_leaves_has_a_manager_that_stays() -> None:
 def test_the_head_builds_the_reference_image_and_the_others_get_it() -> None:
     images = [{"image": {"agent": host, "present": False, "host": "x86_64"}} for host in HOSTS]
     plan = step("image.plan", images=[*images[:2], {}], head="a2", hosts=HOSTS[:2])["plan"]
-    assert (plan["builder"], plan["takers"]) == ("a2", ["a1"])
+    assert (plan["builders"], plan["takers"]) == (["a2"], ["a1"])
     assert step("image.plan", images=[{}], head="a2", hosts=HOSTS)["plan"]["takers"] == []
 
 

@@ -122,6 +122,18 @@ def test_drivers_of_several_versions_are_a_warning() -> None:
     assert found("550.54.15", "", "") == found("", "", "") == []
 
 
+def test_the_doctor_names_the_architectures_where_agents_differ() -> None:
+    def found(*names: str) -> list[str]:
+        agents = [report(number, architecture=name) for number, name in enumerate(names, 1)]
+        findings = diagnose(agents, probes(*NAMES), Requirements(head="agent1"))
+        assert {one.status for one in findings if one.check == "architectures"} <= {OK}
+        return [one.found for one in findings if one.check == "architectures"]
+
+    shown = "aarch64 on agent2; x86_64 on agent1, agent3: a session runs on one architecture"
+    assert found("x86_64", "aarch64", "x86_64") == [shown]
+    assert found("x86_64", "x86_64", "x86_64") == []
+
+
 PORTS = {
     "vxlan": ("udp 4789", "allow UDP 4789 (VXLAN) from agent3 (192.0.2.3) on agent2, and outgoing on agent3"),
     "gossip": (

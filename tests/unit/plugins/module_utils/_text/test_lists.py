@@ -159,7 +159,9 @@ def test_a_session_without_a_data_folder_says_so(folders: list[Json] | None, sho
 def test_the_table_of_agents() -> None:
     used, capacity = {"millicpus": 1500, "memory": 0, "gpus": 0.5}, {"millicpus": 4000, "memory": GIB, "gpus": 1}
     up = {"name": "a", "group": "default", "reachable": True, "reason": "", "schedulable": True, "measured": None}
-    up.update(used=used, capacity=capacity, gpu_health=[], gpu_sharing={"kind": "none", "reason": ""})
+    up.update(
+        architecture="x86_64", used=used, capacity=capacity, gpu_health=[], gpu_sharing={"kind": "none", "reason": ""}
+    )
     gpus = [{"id": "x", "percent": 80}, {"id": "y", "percent": None}, {"id": "z", "percent": 40}]
     measured = {"millicpus": 1234, "memory": 5 << 20, "gpus": gpus}
     closed = {**up, "name": "c", "schedulable": False, "measured": measured}
@@ -169,6 +171,12 @@ def test_the_table_of_agents() -> None:
         "a      default  1.5 of 4  0b of 1g  0.5 of 1  -                       up",
         "b      default  1.5 of 4  0b of 1g  0.5 of 1  -                       lost: timed out",
         "c      default  1.5 of 4  0b of 1g  0.5 of 1  1.2 CPUs, 5m, GPUs 60%  up, takes no new sessions",
+    ]
+    assert agents_table([up, {**up, "name": "d", "architecture": "aarch64"}, {**lost, "architecture": ""}]) == [
+        "AGENT  ARCHITECTURE  GROUP    CPUS      MEMORY    GPUS      IN USE  STATE",
+        "a      x86_64        default  1.5 of 4  0b of 1g  0.5 of 1  -       up",
+        "d      aarch64       default  1.5 of 4  0b of 1g  0.5 of 1  -       up",
+        "b      -             default  1.5 of 4  0b of 1g  0.5 of 1  -       lost: timed out",
     ]
 
 
