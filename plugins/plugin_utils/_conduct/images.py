@@ -92,7 +92,8 @@ def distribute(play: Play, wanted: Wanted) -> bool:
     images = image_distribution.images_of(wanted.asked, found)
     groups = image_distribution.by_architecture(wanted.needing, images)
     parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
-    return any([_distribute(play, part, dict(images)) for part in parts])
+    changed = [_distribute(play, part, dict(images)) for part in parts]
+    return any(changed)
 
 
 def _distribute(play: Play, wanted: Wanted, images: Dict[str, Json]) -> bool:
