@@ -106,6 +106,7 @@ def _of_host(text: str) -> bool:
 
 
 an_address, a_subnet = _parsed_by(ipaddress.ip_address), _parsed_by(ipaddress.ip_network)
+an_ipv4_subnet = _parsed_by(ipaddress.IPv4Network)
 # An IPv4 address at which other hosts can reach one host or container.
 a_host_address = _parsed_by(_of_host)
 

@@ -89,6 +89,7 @@ def test_a_plan_with_another_value_is_refused_with_the_name_of_its_sender(
     [
         (("containers", 1, "hostname"), "sub2"),
         (("containers", 1, "address"), "192.0.2.1"),
+        (("network", "fabric"), "fd00::/64"),
         (("session", "size"), 2),
         (("containers",), []),
         (("containers",), "main1"),
