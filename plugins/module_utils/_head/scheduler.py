@@ -125,11 +125,11 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
             return None
         return Decision("held", row, reason=_held(row))
     launched = _running_plan(store, row, request, context)
+    if row.holder and not is_lost(row, context.now, context.takeover):
+        return Decision("held", row, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
-    if row.holder and not is_lost(row, context.now, context.takeover):
-        return Decision("held", row, reason=_held(row))
     sizes = launched.session.sizes
     moved = relocated(store, row, limited, with_sizes(request, sizes), context)
     missing, changes_size = _missing(moved.plan, up), request.sizes != sizes

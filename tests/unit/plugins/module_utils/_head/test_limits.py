@@ -63,6 +63,17 @@ def test_another_limit_is_no_other_session(store: Store) -> None:
     assert (again.verdict, again.new_limits) == ("running", ())
 
 
+def test_a_command_that_is_refused_because_another_controller_repairs_changes_no_limit(store: Store) -> None:
+    plan = running(store)
+    row = store.need(plan.session.id)
+    row.holder, row.lease = {"pid": 1}, 9000.0
+    store.save(row)
+    shorter = replace(LIMITED, lifetime=60)
+    assert launch(store, shorter, context(*carried_out([A], plan), now=2000.0)).verdict == "held"
+    kept = store.need(plan.session.id)
+    assert (kept.request, kept.plan) == (row.request, row.plan)
+
+
 @pytest.mark.parametrize(
     ("codes", "reason"),
     [
