@@ -118,6 +118,13 @@ def test_an_app_restarts_without_its_container(tmp_path: Path, monkeypatch: pyte
     assert (apps, stopped(play)) == ([(["board"], 120)], {})
 
 
+def test_check_mode_says_that_an_app_would_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restarting, "restart_apps", lambda *_arguments: None)
+    play = playing(tmp_path, check=True, restart_app="board")
+    restart(play)
+    assert play.lines[-1] == "Session train: app board would be restarted"
+
+
 @pytest.mark.parametrize(
     ("stored", "given", "message"),
     [
