@@ -218,3 +218,10 @@ def test_a_launch_may_wait_for_every_role() -> None:
         apps_timeout=60, roles=[{"name": "ps", "ready": 80}, {"name": "data", "ready": 80}, {"name": "worker"}]
     )
     assert lease_seconds(asked, [status("a")], 600) == 720
+
+
+def test_a_launch_may_wait_for_the_image_of_every_role() -> None:
+    """Reports are about the image of main1 alone. Another controller must not take the launch for lost meanwhile."""
+    roles = [{"name": "ps", "image": "own:1"}, {"name": "data", "image": "own:1"}, {"name": "worker", "image": "own:2"}]
+    assert lease_seconds(request(pull_timeout=1000, roles=roles), [status("a")], 600) == 2600
+    assert lease_seconds(request(pull_timeout=1000, roles=roles), [status("a", image_id="")], 600) == 3600
