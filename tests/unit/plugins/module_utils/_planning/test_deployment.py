@@ -154,6 +154,8 @@ def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
         ({}, [status("a"), status("b", image_id="", reachable=False)], 600),
         ({"pull": "always"}, [status("a")], 1600),
         ({"pull": "always", "bootstrap": "true"}, [status("a")], 1630),
+        ({"apps": [{"name": "web", "port": 80, "command": "serve"}], "apps_timeout": 900}, [status("a")], 1500),
+        ({"apps": [{"name": "web", "port": 80}], "apps_timeout": 900}, [status("a")], 600),
     ],
 )
 def test_a_lease_covers_all_that_a_launch_may_wait_for(
