@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings
+from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
@@ -149,3 +152,14 @@ def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
     assert second["used"] == {"millicpus": 3000, "memory": 3 * GIB, "gpus": 1.0}
     assert second["capacity"] == {"millicpus": 4000, "memory": 16 * GIB, "gpus": 1}
     assert (first["reachable"], second["reachable"], second["reason"]) == (True, False, "timed out")
+
+
+@pytest.mark.parametrize(("seconds", "is_held"), [(60.0, True), (-60.0, False)])
+def test_a_session_is_held_while_the_lease_of_its_controller_lasts(
+    store: Store, tmp_path: Path, seconds: float, is_held: bool
+) -> None:
+    row = store.need(running(store).session.id)
+    row.holder, row.lease = {"pid": 1}, time.time() + seconds
+    store.save(row)
+    [found] = sessions.list_all(Head(str(tmp_path / "state")))["sessions"]
+    assert found["held"] is is_held
