@@ -25,13 +25,6 @@ _LONGEST = 60
 class ActionModule(ConductorAction):
     """The steps are in _conduct.check."""
 
-    SPEC = {
-        "seconds": {"type": "float", "default": 2},
-        "pools": {"type": "list", "elements": "str", "default": ["10.201.0.0/16"]},
-        "encrypted": {"type": "bool", "default": False},
-        "artifacts": {"type": "path"},
-    }
-
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
         pools = check_network_pool("pools", options["pools"])

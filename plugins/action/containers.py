@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
-from ..module_utils._module import at_least, engine_options, read_part
+from ..module_utils._module import at_least, read_part
 from ..module_utils._ssh import config_files
 from ..plugin_utils import _secrets as secrets
 from ..plugin_utils import _ssh_route as ssh_route
@@ -32,36 +32,6 @@ _OPTIONS = {
 class ActionModule(ComputeAction):
     """Keys and secrets go from the controller's memory into parameters that are never logged."""
 
-    SPEC = {
-        "state": {
-            "type": "str",
-            "choices": ["created", "started", "limited", "stopped", "absent"],
-            "default": "started",
-        },
-        "agent": {"type": "str", "required": True},
-        "plan": {"type": "dict"},
-        "sessions": {"type": "list", "elements": "str"},
-        "launch": {"type": "str", "default": ""},
-        "parallelism": {"type": "int"},
-        "deadline": {"type": "int", "default": 60},
-        "logs": {
-            "type": "dict",
-            "options": {
-                "session": {"type": "str", "required": True},
-                "tail": {"type": "int"},
-                "total": {"type": "int", "default": 64 << 20},
-                "deadline": {"type": "int", "default": 60},
-            },
-        },
-        "stop_timeout": {"type": "int"},
-        "bootstrap_timeout": {"type": "int", "default": 300},
-        "install_ssh": {"type": "bool", "default": False},
-        "network": {"type": "bool", "default": False},
-        "artifacts": {"type": "path"},
-        "address": {"type": "str"},
-        "runtime_volume": {"type": "str", "default": ""},
-        **engine_options(),
-    }
     RULES = {
         "mutually_exclusive": [["plan", "sessions"]],
         "required_if": [

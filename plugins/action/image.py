@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._core.documents import Json
-from ..module_utils._module import at_least, engine_options
+from ..module_utils._module import at_least
 from ..plugin_utils._action import ComputeAction
 from ..plugin_utils._conduct.images import login_to
 
@@ -16,18 +16,6 @@ _OPTIONS = ("name", "deadline", "docker_host", "timeout")
 
 class ActionModule(ComputeAction):
     """A user name in the task takes precedence over the login of the controller's Docker client."""
-
-    SPEC = {
-        "state": {"type": "str", "choices": ["present"], "default": "present"},
-        "name": {"type": "str", "required": True},
-        "agent": {"type": "str", "default": ""},
-        "pull": {"type": "str", "choices": ["missing", "always", "never"], "default": "missing"},
-        "registry": {"type": "str"},
-        "username": {"type": "str"},
-        "password": {"type": "str", "no_log": True},
-        "deadline": {"type": "int", "default": 1800},
-        **engine_options(),
-    }
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()

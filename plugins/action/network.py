@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._module import engine_options
 from ..plugin_utils._action import TASK, ComputeAction
 
 
 class ActionModule(ComputeAction):
     """A plan stands for its session."""
 
-    SPEC = {
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "plan": {"type": "dict"},
-        "sessions": {"type": "list", "elements": "str"},
-        "deadline": {"type": "int", "default": 30},
-        **engine_options(),
-    }
     RULES = {
         "mutually_exclusive": [["plan", "sessions"]],
         "required_if": [("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._core.documents import Json
-from ..module_utils._module import store_options
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.listing import sessions
 from ..plugin_utils._conduct.play import Play
@@ -17,18 +16,6 @@ from ..plugin_utils._conduct.play import Play
 
 class ActionModule(ConductorAction):
     """The module reads the store on the head; the steps are in _conduct.listing."""
-
-    SPEC = {
-        "name": {"type": "str"},
-        "owner": {"type": "str"},
-        "ended": {"type": "bool", "default": False},
-        "state": {"type": "str", "choices": ["running", "finished", "other"]},
-        "limit": {"type": "int", "default": 0},
-        "samples": {"type": "int", "default": 0},
-        "logs": {"type": "bool", "default": False},
-        "agents": {"type": "list", "elements": "dict", "default": []},
-        **store_options(),
-    }
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         return sessions(play, {name: options[name] for name in self._task.args if name in options})

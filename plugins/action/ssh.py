@@ -13,7 +13,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._core.model import Plan
 from ..module_utils._core.value_rules import check_whole
-from ..module_utils._module import engine_options, read_part
+from ..module_utils._module import read_part
 from ..module_utils._ssh import config_files
 from ..module_utils._ssh.container_set import members_of, plan_of, user_of
 from ..plugin_utils._action import TASK
@@ -26,36 +26,6 @@ from ..plugin_utils._ssh_identity import SessionIdentity
 
 class ActionModule(ConductorAction):
     """Carries out the step once on each agent, with all secrets in a single parameter that is never logged."""
-
-    SPEC = {
-        "plan": {"type": "dict"},
-        "hostnames": {"type": "list", "elements": "str", "default": []},
-        "name": {"type": "str"},
-        "containers": {
-            "type": "list",
-            "elements": "dict",
-            "options": {
-                "name": {"type": "str", "required": True},
-                "host": {"type": "str"},
-                "hostname": {"type": "str"},
-            },
-        },
-        "network": {"type": "str", "default": ""},
-        "user": {
-            "type": "dict",
-            "default": {},
-            "options": {
-                "name": {"type": "str", "default": "work"},
-                "uid": {"type": "int", "default": 1000},
-                "gid": {"type": "int", "default": 1000},
-                "home": {"type": "path"},
-            },
-        },
-        "port": {"type": "int", "default": 22},
-        "artifacts": {"type": "path"},
-        "address": {"type": "str"},
-        **engine_options(),
-    }
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         if bool(options["plan"]) == bool(options["containers"]):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._core.documents import Json
-from ..module_utils._module import store_options
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.listing import usage
 from ..plugin_utils._conduct.play import Play
@@ -17,11 +16,6 @@ from ..plugin_utils._conduct.play import Play
 
 class ActionModule(ConductorAction):
     """The module reads the ledger on the head; the steps are in _conduct.listing."""
-
-    SPEC = {
-        "owner": {"type": "str"},
-        **store_options(),
-    }
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         return usage(play, {name: options[name] for name in self._task.args if name in options})

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from typing import Any, Callable, Collection, Dict, Mapping, Tuple, TypeVar
+from typing import Any, Callable, Collection, Mapping, Tuple, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -29,19 +29,6 @@ Work = Callable[[Json, bool], Json]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
-
-
-def engine_options() -> Dict[str, Any]:
-    """The options of the documentation fragment C(cluster.compute.engine)."""
-    return {
-        "docker_host": {"type": "str"},
-        "timeout": {"type": "int", "default": 60},
-    }
-
-
-def store_options() -> Dict[str, Any]:
-    """The option of the documentation fragment C(cluster.compute.store)."""
-    return {"state_dir": {"type": "path"}}
 
 
 def at_least(params: Json, **minima: int) -> None:

@@ -24,6 +24,7 @@ from ..module_utils._steps.head import NOUNS as HEAD
 from . import _direct_call as direct_call
 from . import _resident_steps as resident_steps
 from . import _trace as trace
+from ._documented import documented
 from ._results import explained, unreachable, write_result
 from ._runtime_scripts import runtime_scripts
 from ._session_files import located
@@ -54,8 +55,7 @@ class ComputeAction(ActionBase):
     _supports_async = False
     # Its options, if they are the variables of the role.
     OPTIONS: ClassVar[Options | None] = None
-    # The options of another action, as its module documents them, and the rules between them.
-    SPEC: ClassVar[Mapping[str, Json]] = {}
+    # The rules between the options of another action, as Ansible specifies them.
     RULES: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -107,8 +107,9 @@ class ComputeAction(ActionBase):
         """Do the work and return the result; raises a ComputeError."""
 
     def checked(self) -> Json:
-        """The options of the task in their types. Raises AnsibleActionFail for others."""
-        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC), **self.RULES)
+        """The options of the task, as its module documents them. Raises AnsibleActionFail for others."""
+        spec = documented(str(self._task.action).rpartition(".")[2])
+        _valid, options = self.validate_argument_spec(argument_spec=spec, **self.RULES)
         return dict(options)
 
     def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
@@ -190,10 +191,12 @@ class ComputeAction(ActionBase):
 
 
 class StepAction(ComputeAction):
-    """Carries out a step for a task of the collection's roles."""
+    """Carries out a step for a task of the collection's roles. ``SPEC`` has the options of its module."""
+
+    SPEC: ClassVar[Mapping[str, Json]] = {}
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        options = self.checked()
+        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
         params = {**options["params"], **(options.get("secrets") or {})}
         return self.carried_out(options["call"], params, options, task_vars)
 

@@ -19,6 +19,8 @@ Answer = Json | Exception
 def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
     """An action whose steps give these answers, one after the other, the last one for ever; ``asked`` are their parameters."""
 
+    module = action.__module__.rpartition(".")[2]
+
     class Played(action):  # type: ignore[misc, valid-type]
         def act(self, args: Json, task_vars: Json) -> Json:
             self._task.args = args
@@ -34,7 +36,7 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
 
     asked: list[Json] = []
     task = SimpleNamespace(
-        check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None, name="", action="", _uuid=""
+        check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None, name="", action=module, _uuid=""
     )
     made = Played(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     made.asked = asked

@@ -18,32 +18,11 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from ...module_utils._module import engine_options
 from ...module_utils._planning.catalogue import lacks
 from ...module_utils._planning.deployment import AgentStatus
+from .._documented import documented
 from .._results import failure_reason
 from .play import Play, StepError
-
-# The options of agent_info.
-SPEC = {
-    "name": {"type": "str", "required": True},
-    "image": {"type": "str", "default": ""},
-    "paths": {"type": "list", "elements": "str", "default": []},
-    "group": {"type": "list", "elements": "str", "default": ["default"]},
-    "schedulable": {"type": "bool", "default": True},
-    "reserved_cpus": {"type": "str", "default": "0"},
-    "reserved_memory": {"type": "str", "default": "0"},
-    "cpus": {"type": "str"},
-    "memory": {"type": "str"},
-    "gpus": {"type": "list", "elements": "dict"},
-    "gpu_sharing": {"type": "str", "choices": ["none", "mps", "mig"], "default": "none"},
-    "mps_directory": {"type": "str", "default": "/run/nvidia-mps"},
-    "fabric": {"type": "str", "default": ""},
-    "publish": {"type": "str", "default": "127.0.0.1"},
-    "address": {"type": "str", "default": "127.0.0.1"},
-    "measure": {"type": "bool", "default": False},
-    **engine_options(),
-}
 
 # The variables of a host that become options of its report, with their defaults.
 _OF_HOST: Mapping[str, Tuple[str, Any]] = {
@@ -181,7 +160,7 @@ class RecentReports:
 
 def report_options(given: Json) -> Json:
     """The options of M(cluster.compute.agent_info) in their types. Raises ComputeError if one is wrong."""
-    checked = ArgumentSpecValidator(SPEC).validate(given)
+    checked = ArgumentSpecValidator(documented("agent_info")).validate(given)
     if checked.error_messages:
         raise ComputeError(f"Options of agent_info for {given.get('name')}: {checked.error_messages[0]}")
     return dict(checked.validated_parameters)
