@@ -15,7 +15,6 @@ from ..plugin_utils import _secrets as secrets
 from ..plugin_utils import _ssh_route as ssh_route
 from ..plugin_utils._action import TASK, ComputeAction
 from ..plugin_utils._artifacts import Artifacts
-from ..plugin_utils._kept_requests import KeptRequests
 from ..plugin_utils._ssh_identity import SessionIdentity
 
 # The options that each state takes besides the plan or the sessions. ``stop_timeout`` is called ``seconds`` by its step.
@@ -46,7 +45,8 @@ class ActionModule(ComputeAction):
         plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
-            params.update(self._secrets(plan, options, task_vars))
+            given = self._templar.template(task_vars.get(secrets.VARIABLE))
+            params.update(secrets.delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
         if plan and options["install_ssh"] and options["state"] in ("created", "started"):
             return self._with_ssh(plan, options, params, task_vars)
         return self.step("containers." + options["state"], params, task_vars, options["agent"])
@@ -75,12 +75,3 @@ class ActionModule(ComputeAction):
             return result
         route = ssh_route.route_to(plan.main.agent, address, task_vars)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
-
-    def _secrets(self, plan: Plan, options: Json, task_vars: Json) -> Json:
-        """The values of the session's secrets, which only a start needs."""
-        if not plan.session.secrets:
-            return {}
-        given = self._templar.template(task_vars.get(secrets.VARIABLE))
-        kept = KeptRequests(str(options["artifacts"] or "")).files(plan.session.id)
-        contents = secrets.read_secrets(plan.session.secrets, given, self._loader, kept)
-        return {"secrets": secrets.delivery(plan.session.secrets, contents).to_text()}

@@ -57,14 +57,20 @@ duration:
   type: float
 """
 
-from typing import Dict
+from typing import TYPE_CHECKING, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._core.documents import Json
 from ..module_utils._module import at_least, run
-from ..module_utils._steps.agent import call, prepare
-from ..module_utils._steps.step import Agent, engine_address
+from ..module_utils._steps.step import OF_AGENT, Agent, engine_address
+
+if TYPE_CHECKING:
+    # What Ansible packs: see Steps.
+    from ..module_utils._steps import apps, batch, containers, doctor, folders, image  # noqa: F401
+
+    # isort: split
+    from ..module_utils._steps import logs, network, report, runtime, ssh, swarm  # noqa: F401
 
 ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
@@ -91,11 +97,11 @@ def work(params: Json, check_mode: bool) -> Json:
         mps=params["mps"],
         check=check_mode,
     )
-    return call(params["call"], place, {**params["params"], **params["secrets"]})
+    return OF_AGENT.call(params["call"], place, {**params["params"], **params["secrets"]})
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, prepare)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, OF_AGENT.prepare)
 
 
 if __name__ == "__main__":

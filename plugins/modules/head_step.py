@@ -32,15 +32,18 @@ duration:
   type: float
 """
 
-from typing import Dict
+from typing import TYPE_CHECKING, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._core.documents import Json
 from ..module_utils._head.state_folder import state_dir
 from ..module_utils._module import run
-from ..module_utils._steps.head import call, prepare
-from ..module_utils._steps.step import Head
+from ..module_utils._steps.step import OF_HEAD, Head
+
+if TYPE_CHECKING:
+    # What Ansible packs: see Steps.
+    from ..module_utils._steps import queue, session, sessions, store  # noqa: F401
 
 ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
@@ -51,11 +54,11 @@ ARGUMENT_SPEC: Dict[str, Json] = {
 
 
 def work(params: Json, check_mode: bool) -> Json:
-    return call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
+    return OF_HEAD.call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, prepare)
+    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, OF_HEAD.prepare)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._module import CALLS
-from ..module_utils._steps.head import NOUNS as HEAD
+from ..module_utils._steps.step import OF_HEAD
 from . import _direct_call as direct_call
 from . import _resident_steps as resident_steps
 from . import _trace as trace
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # The steps that this process carries out itself where the agent or the head is this machine. Others start processes that outlive
 # them, count bytes, or are rare.
-_HERE = HEAD | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
+_HERE = OF_HEAD.nouns | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
 # The steps that count bytes in a file while they work.
@@ -80,8 +80,8 @@ class ComputeAction(ActionBase):
             return result
         finally:
             if not self.is_noted_by_host:
-                where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", ""))
-                trace.note(trace.task_entry(self._task, where, (self._begun, time.time()), self._modules))
+                times = (self._begun, time.time())
+                trace.note(trace.task_entry(self._task, self.where(task_vars or {}), times, self._modules))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
         result: Json = super().run(tmp, task_vars)
@@ -92,8 +92,7 @@ class ComputeAction(ActionBase):
         except ComputeError as error:
             result.update(self.failure(error))
         except AnsibleConnectionFailure as error:
-            where = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", "the host"))
-            result.update(unreachable(where, str(error)))
+            result.update(unreachable(self.where(task_vars or {}), str(error)))
         return result
 
     def failure(self, error: ComputeError) -> Json:
@@ -119,8 +118,9 @@ class ComputeAction(ActionBase):
         belong to the place.
         """
         noun, params = call.partition(".")[0], dict(params)
-        name = "head_step" if noun in HEAD else "agent_step"
-        place = self._head(params) if noun in HEAD else self._agent(params, agent or self.where(task_vars), task_vars)
+        is_of_head = noun in OF_HEAD.nouns
+        name = "head_step" if is_of_head else "agent_step"
+        place = self._head(params) if is_of_head else self._agent(params, agent or self.where(task_vars), task_vars)
         args = {"call": call, "params": params, **place}
         begun = time.time()
         if {noun, call} & _HERE and self.is_here(task_vars):
@@ -142,12 +142,11 @@ class ComputeAction(ActionBase):
         return {"state_dir": str(state_dir)} if state_dir else {}
 
     def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
-        given = {name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value}
-        engine = {**self._engine(task_vars), **given}
-        own = {"fabric": "agent_fabric", "mps": "agent_mps_directory"}
-        found = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
-        more = {**{name: text for name, text in found.items() if text}, "secrets": _taken(params, _SECRET)}
-        return {**engine, "agent": agent, "edition": runtime_scripts().edition, **more}
+        own = {"docker_host": "agent_docker_host", "fabric": "agent_fabric", "mps": "agent_mps_directory"}
+        found: Json = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
+        found.update({name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value})
+        given = {name: value for name, value in found.items() if value}
+        return {**given, "agent": agent, "edition": runtime_scripts().edition, "secrets": _taken(params, _SECRET)}
 
     def _noted(self, call: str, begun: float, result: Json) -> Json:
         """The result without what only the trace reads."""
@@ -177,10 +176,6 @@ class ComputeAction(ActionBase):
         own = delegated if self._task.delegate_to else task_vars
         interpreter = self._templar.template(own.get("ansible_python_interpreter") or "")
         return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
-
-    def _engine(self, task_vars: Json) -> Json:
-        named = self._of_place("agent_docker_host", task_vars)
-        return {"docker_host": str(named)} if named else {}
 
     def _of_place(self, variable: str, task_vars: Json) -> Any:
         """A variable of the host that the module runs on: for a delegated task, the delegate."""

@@ -68,6 +68,14 @@ class Artifacts:
             raise ComputeError(message % (self.folder, owner))
         return Identity(secret, session)
 
+    def known_identity(self, session: str, name: str) -> Identity:
+        """The identity of a session that this controller has launched. Raises ComputeError on another controller."""
+        found = self.identity(session, create=False)
+        if found is None:
+            message = "%s does not have the keys of session %s: run this on the controller that launched it."
+            raise ComputeError(message % (self.folder, name))
+        return found
+
     @property
     def session(self) -> str:
         """The ID of the session that the folder belongs to; empty if it belongs to none."""

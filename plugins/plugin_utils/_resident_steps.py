@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..module_utils._core.documents import Json
-from ..module_utils._steps import agent, head
+from ..module_utils._steps.step import OF_AGENT, OF_HEAD
 
 if TYPE_CHECKING:
     from ._action import ComputeAction
 
-_OFTEN = {"agent_step": agent.OFTEN, "head_step": head.OFTEN}
+_OFTEN = {"agent_step": OF_AGENT.often, "head_step": OF_HEAD.often}
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
 # Keys that a host must not set in a result: they add hosts to the inventory, or variables to the host.

@@ -13,11 +13,12 @@ from typing import Any, Dict, Mapping, Sequence
 from ansible.errors import AnsibleError
 
 from ..module_utils._core.errors import InputError
-from ..module_utils._core.model import Secret
+from ..module_utils._core.model import Secret, Session
 from ..module_utils._docker.secrets import Delivery
 from ..module_utils._planning.rules import environment_size
 from ..module_utils._planning.secret_rules import HIDDEN, LONGEST, check_content, check_file
 from ..module_utils._ssh.config_files import set_env
+from ._kept_requests import KeptRequests
 
 VARIABLE = "session_secrets"
 # A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
@@ -86,6 +87,14 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
         rule = "must have at most %d bytes in all environment variables" % _MOST_VARIABLES
         raise InputError(VARIABLE, ", ".join(variables), rule)
     return Delivery(contents, variables, set_env(variables).partition(" ")[2])
+
+
+def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> Dict[str, str]:
+    """The values of a session's secrets as a parameter that is never logged; none without secrets."""
+    if not session.secrets:
+        return {}
+    kept = KeptRequests(artifacts).files(session.id)
+    return {"secrets": delivery(session.secrets, read_secrets(session.secrets, given, loader, kept)).to_text()}
 
 
 def _without_end(text: str) -> str:

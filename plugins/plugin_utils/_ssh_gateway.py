@@ -12,8 +12,6 @@ import socket
 import subprocess
 import tempfile
 from contextlib import suppress
-from types import TracebackType
-from typing import Type
 
 # Seconds between two attempts: a jump host logs in at each.
 _PAUSE, _PAUSE_OF_PROXY = 0.1, 1.0
@@ -76,9 +74,7 @@ class Gateway:
     def __enter__(self) -> Gateway:
         return self
 
-    def __exit__(
-        self, kind: Type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._stop()
         if self._errors is not None:
             self._errors.close()

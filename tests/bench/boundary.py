@@ -35,8 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._steps.head import call
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_HEAD, Head
 
 RUNNING, FIT, LAUNCHES, RUNS, CPUS, PORTS = 200, 20, 20, 5, 8, 20000
 Waits = list[float]
@@ -151,10 +150,10 @@ def _launch(number: int) -> Launch:
     barrier.wait()
     begun, cpu = time.monotonic(), time.process_time()
     with _timed() as waits:
-        placed = call("session.place", head, {"request": asked.to_json(), "holder": holder, "agents": agents})
+        placed = OF_HEAD.call("session.place", head, {"request": asked.to_json(), "holder": holder, "agents": agents})
         if placed["outcome"] != "placed":
             raise RuntimeError(f"{asked.name}: {placed['outcome']}: {placed['reason']}")
-        call("session.record", head, {"state": "running", "session": placed["session"]["id"], "holder": holder})
+        OF_HEAD.call("session.record", head, {"state": "running", "session": placed["session"]["id"], "holder": holder})
     return Launch(sum(waits), time.monotonic() - begun, time.process_time() - cpu)
 
 

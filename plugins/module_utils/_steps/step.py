@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping
+from importlib import import_module
+from typing import Any, Callable, Dict, FrozenSet, Mapping
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
@@ -52,6 +53,43 @@ def engine_address(given: str = "") -> str:
 
 
 Step = Callable[..., Json]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a place, in a file for each noun. ``often`` are the nouns of launches, ends, lists and passes.
+
+    Ansible packs what a module imports anywhere. A host imports, and so compiles, only the noun of its call.
+    """
+
+    place: str
+    often: FrozenSet[str]
+    others: FrozenSet[str]
+
+    @property
+    def nouns(self) -> FrozenSet[str]:
+        return self.often | self.others
+
+    def prepare(self) -> None:
+        """Import the steps that are called often."""
+        for noun in self.often:
+            import_module(f".{noun}", __package__)
+
+    def call(self, name: str, place: object, params: Json) -> Json:
+        """The result of a step, such as C(containers.created). Raises InputError for an unknown step or parameter."""
+        noun, _dot, verb = name.partition(".")
+        steps: Dict[str, Step] = import_module(f".{noun}", __package__).STEPS if noun in self.nouns else {}
+        if verb not in steps:
+            raise InputError("call", name, f"is no step of {self.place}")
+        return carry_out(name, steps[verb], place, params)
+
+
+OF_AGENT = Steps(
+    "an agent",
+    often=frozenset("apps batch containers folders image logs network report".split()),
+    others=frozenset("doctor runtime ssh swarm".split()),
+)
+OF_HEAD = Steps("the head", often=frozenset("queue session sessions".split()), others=frozenset({"store"}))
 
 # YAML may give these as text. Annotations are texts themselves here.
 _TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": boolean}

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import List, Mapping, Sequence
 
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._ssh.app_files import running
@@ -33,7 +32,7 @@ def restart_apps(play: Play, plan: Plan, work: Deployment, names: Sequence[str],
 def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
     """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people."""
     artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
-    identity = _identity(artifacts, str(document["session"]["id"]))
+    identity = artifacts.known_identity(str(document["session"]["id"]), name)
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
     _check_policy(play, str(document["session"]["owner"]), apps, params)
     own = {
@@ -57,14 +56,6 @@ def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None
     if relays:
         wanted = {"relays": relays, "owner": owner, "port_range": str(params["ports"])}
         play.on_head("store.check_relays", wanted)
-
-
-def _identity(artifacts: Artifacts, session: str) -> Identity:
-    identity = artifacts.identity(session, create=False)
-    if identity is None:
-        message = "%s has no identity of session %s; start apps from the controller that launched it."
-        raise ComputeError(message % (artifacts.folder, session))
-    return identity
 
 
 def _entries(document: Json, removed: List[str]) -> List[Json]:

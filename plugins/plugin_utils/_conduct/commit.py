@@ -66,11 +66,7 @@ def _reached(play: Play, image: str, owner: str) -> List[str]:
 
 def _made(play: Play, agent: str, params: Json) -> Json:
     with play.phase("commit"):
-        results = play.calls(
-            [agent], "image.commit", lambda others, host: others.host(host).counted_step("image.commit", params)
-        )
-    made: Json = results[agent]["image"]
-    return made
+        return dict(play.counted([agent], "image.commit", params)[agent]["image"])
 
 
 def _spread(play: Play, image: str, owner: str, agents: List[str]) -> None:

@@ -119,9 +119,7 @@ def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
     manner = {"name": wanted.name, "policy": wanted.pull, "deadline": wanted.deadline}
     options = {**manner, **expected, **(wanted.login or {})}
     with play.phase("pull"):
-        results = play.calls(
-            agents, "image.pull", lambda others, agent: others.host(agent).counted_step("image.pull", options)
-        )
+        results = play.counted(agents, "image.pull", options)
     return image_distribution.images_of(agents, results)
 
 
@@ -140,7 +138,9 @@ def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
 
 def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     """The image of the controller's own engine; nothing if the controller has no engine that answers."""
-    address = play.inventory(CONTROLLER).get("agent_docker_host")
+    hostvars = play.task_vars.get("hostvars") or {}
+    # An unknown name of hostvars is an undefined value, not a KeyError.
+    address = hostvars[CONTROLLER].get("agent_docker_host") if CONTROLLER in hostvars else ""
     args = {"call": "image.describe", "params": {"name": name}, "agent": CONTROLLER, "docker_host": str(address or "")}
     result = direct_call.call("agent_step", args, check_mode=False, diff=False)
     return {CONTROLLER: result["image"]} if result.get("image") else {}

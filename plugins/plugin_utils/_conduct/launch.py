@@ -17,6 +17,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError, TakenError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
+from .._artifacts import Artifacts
 from . import resize
 from .apps import restart_apps
 from .batch import run_command
@@ -83,7 +84,8 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     for wanted in Wanted.of_session(play, placed.asked, plan, work):
         distribute(play, wanted)
     if placed.former_size:
-        resize.check_keys(play, plan)
+        # Containers would not trust those that are added with other keys.
+        Artifacts(play.artifacts, plan.session.name).known_identity(plan.session.id, plan.session.name)
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:

@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence
 from uuid import uuid4
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -114,15 +114,6 @@ class Play:
         """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
         return ssh_route.route_to(host, address, self.task_vars)
 
-    def inventory(self, host: str) -> Mapping[str, Any]:
-        """The variables of a host of the inventory; empty for a host that it does not have."""
-        hostvars: Mapping[str, Any] = self.task_vars.get("hostvars") or {}
-        # An unknown name of hostvars is an undefined value, not a KeyError.
-        if host not in hostvars:
-            return {}
-        found: Mapping[str, Any] = hostvars[host]
-        return found
-
     # Steps
 
     def tried_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
@@ -145,6 +136,10 @@ class Play:
         for result in found.values():
             self.warn(*result.pop("warnings", None) or ())
         return found
+
+    def counted(self, hosts: Sequence[str], step: str, params: Json) -> Dict[str, Json]:
+        """The result of a step that counts bytes, for each of these hosts. Raises StepError if it fails on any."""
+        return self.calls(hosts, step, lambda others, host: others.host(host).counted_step(step, params))
 
     def tried(self, host: str, step: str, params: Json) -> Json:
         """The result of a step on a host. One that does not answer has a failed result."""

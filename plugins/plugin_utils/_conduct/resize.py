@@ -42,14 +42,6 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
     return wanted, session
 
 
-def check_keys(play: Play, plan: Plan) -> None:
-    """Raise StateError on a controller without the keys of the session: containers would not trust those that are added."""
-    artifacts = Artifacts(play.artifacts, plan.session.name)
-    if artifacts.identity(plan.session.id, create=False) is None:
-        message = "%s does not have the keys of session %s: change its size on the controller that launched it."
-        raise StateError(message % (artifacts.folder, plan.session.name), plan.session.name)
-
-
 def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
     """Remove the containers of the session that its plan does not have any more."""
     agents = {agent for _hostname, agent in placed.removed}

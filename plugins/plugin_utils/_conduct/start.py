@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Dict, Sequence
+from typing import Sequence
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
@@ -17,7 +17,6 @@ from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from .. import _secrets as secrets
 from .._artifacts import Artifacts
-from .._kept_requests import KeptRequests
 from .._ssh_identity import SessionIdentity
 from .play import Play, StepError
 
@@ -47,11 +46,13 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
-    common = {"bootstrap_timeout": request.bootstrap_timeout, **_secrets(play, plan)}
+    given = play.value(secrets.VARIABLE)
+    delivered = secrets.delivered(plan.session, given, play.action._loader, play.artifacts)
+    common = {"bootstrap_timeout": request.bootstrap_timeout, **delivered}
 
     with play.phase("start", made):
         try:
-            _start_in_order(play, plan, own, {**common}, request.apps_timeout, _busy(plan, made))
+            _start_in_order(play, plan, own, common, request.apps_timeout, _busy(plan, made))
         except StepError:
             own.forget()
             raise
@@ -94,13 +95,3 @@ def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
     options = {"session": plan.session.id, "apps": apps, "deadline": seconds}
     with play.phase("apps"):
         play.on(work.main_agent, "apps.ready", options)
-
-
-def _secrets(play: Play, plan: Plan) -> Dict[str, str]:
-    """The values of the session's secrets, as an option that is never logged."""
-    wanted = plan.session.secrets
-    if not wanted:
-        return {}
-    kept = KeptRequests(play.artifacts).files(plan.session.id)
-    contents = secrets.read_secrets(wanted, play.value(secrets.VARIABLE), play.action._loader, kept)
-    return {"secrets": secrets.delivery(wanted, contents).to_text()}

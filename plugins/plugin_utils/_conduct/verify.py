@@ -29,11 +29,7 @@ _MOST_OF_LOGS = 1 << 16
 def verify(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
     """Reach every container of a session by SSH. Raises ComputeError for the first that does not answer."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
-    identity = artifacts.identity(plan.session.id, create=False)
-    if identity is None:
-        raise ComputeError(
-            f"{artifacts.folder} has no identity of session {plan.session.name}; verify it from the controller that launched it."
-        )
+    identity = artifacts.known_identity(plan.session.id, plan.session.name)
     route = play.route_to(plan.main.agent, work.address)
     endpoint = SshEndpoint(
         host=route.address,

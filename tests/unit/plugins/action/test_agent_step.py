@@ -16,8 +16,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._steps import agent as agent_steps
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, Agent
 from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]
@@ -73,7 +72,7 @@ def step(call: str, task_vars: Json | None = None, **params: Any) -> Json:
 def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:
     for call in STEPS:
         with pytest.raises(InputError, match="is no step of an agent"):
-            agent_steps.call(call, Agent("a1", ""), {})
+            OF_AGENT.call(call, Agent("a1", ""), {})
 
 
 def member(number: int, **changes: Any) -> Json:
@@ -196,12 +195,12 @@ def test_a_step_that_counts_bytes_has_a_file_for_them(call: str, counted: bool) 
 
 def test_a_wait_has_a_deadline_of_at_least_a_second() -> None:
     with pytest.raises(InputError, match=r"^deadline: 0: must be at least 1"):
-        agent_steps.call("image.fill", Agent("a1", ""), {"argv": ["true"], "folder": "/", "deadline": "0"})
+        OF_AGENT.call("image.fill", Agent("a1", ""), {"argv": ["true"], "folder": "/", "deadline": "0"})
 
 
 def test_a_program_that_fills_a_folder_does_not_run_in_check_mode(tmp_path: Path) -> None:
     params = {"argv": ["touch", str(tmp_path / "made")], "folder": str(tmp_path)}
-    assert agent_steps.call("image.fill", Agent("a1", "", check=True), params) == {"changed": True}
+    assert OF_AGENT.call("image.fill", Agent("a1", "", check=True), params) == {"changed": True}
     assert not (tmp_path / "made").exists()
-    agent_steps.call("image.fill", Agent("a1", ""), params)
+    OF_AGENT.call("image.fill", Agent("a1", ""), params)
     assert (tmp_path / "made").exists()
